@@ -1,0 +1,51 @@
+# Every target sets up what it needs; `make setup` alone is enough to use the command line.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+UV     := $(shell command -v uv 2>/dev/null)
+
+# pip before 25.1 knows no dependency groups: tools/groups.py reads them for it.
+ifdef UV
+  MAKE_VENV = uv venv --quiet --allow-existing --python $(PYTHON) $(VENV)
+  INSTALL   = uv pip install --quiet --python $(BIN)/python
+else
+  MAKE_VENV = $(PYTHON) -m venv $(VENV)
+  INSTALL   = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+endif
+
+.PHONY: setup up test lint bench torture docs clean
+
+setup: $(VENV)/.setup
+
+$(VENV)/.setup: pyproject.toml
+	$(MAKE_VENV)
+	$(INSTALL) -e '.[all]'
+	@touch $@
+
+$(VENV)/.%: pyproject.toml tools/groups.py $(VENV)/.setup
+	$(INSTALL) $$($(BIN)/python tools/groups.py $*)
+	@touch $@
+
+up: setup
+	$(BIN)/rowlock up
+
+test: $(VENV)/.test $(VENV)/.lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.test $(VENV)/.bench
+	$(BIN)/python -m bench
+
+torture: $(VENV)/.test
+	$(BIN)/python -m pytest -m torture --timeout 3600
+
+docs: $(VENV)/.docs
+	$(BIN)/zensical build
+
+clean:
+	rm -rf $(VENV) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
