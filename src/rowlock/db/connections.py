@@ -1,0 +1,74 @@
+"""One conversation with a database: the small interface that a driver fills and a simulator may stand in for."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from rowlock.errors import RowlockError
+
+Parameters = Mapping[str, Any] | Sequence[Any]
+Row = tuple[Any, ...]
+
+
+class Cursor(Protocol):
+    """What a statement gives back."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were touched."""
+
+    def fetchall(self) -> list[Any]:
+        """All rows of the answer."""
+
+    def fetchone(self) -> Any:
+        """The next row of the answer, or None."""
+
+
+class Speech(Protocol):
+    """Statements said to a connection: ours, or one that a caller lends us."""
+
+    def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Run one of our statements; all rows that it gives."""
+
+    def change(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run one of our statements; how many rows it touched."""
+
+    def script(self, sql: str) -> None:
+        """Run several statements without parameters: a migration."""
+
+    def execute(self, sql: str, parameters: Parameters = ()) -> Cursor:
+        """Run the caller's own statement; the driver's errors about it are the caller's."""
+
+    def executemany(self, sql: str, rows: Iterable[Parameters]) -> Cursor:
+        """Run the caller's own statement once per row."""
+
+
+class Connection(Speech, Protocol):
+    """A connection of our own, with its transactions."""
+
+    @property
+    def usable(self) -> bool:
+        """Whether another transaction can be begun on it."""
+
+    def begin(self, *, write: bool) -> None:
+        """Start a transaction; with `write`, ready to write before anything is read."""
+
+    def commit(self) -> None:
+        """Make it last; a failure here leaves the outcome unknown unless `RunAgain` says it did not land."""
+
+    def rollback(self) -> None:
+        """Forget the transaction; never fails."""
+
+    def close(self) -> None:
+        """End the conversation; never fails."""
+
+
+class RunAgain(Exception):
+    """The transaction did not land and may be run again; `error` is what to say when patience ends."""
+
+    def __init__(self, error: RowlockError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Lost(RunAgain):
+    """The connection broke before COMMIT was asked for: nothing landed, and a new connection is needed."""

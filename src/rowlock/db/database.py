@@ -1,0 +1,122 @@
+"""A database that runs verbs: in a transaction, again after a conflict, on a new connection after a loss."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from rowlock.db.connections import Connection, Lost, RunAgain, Speech
+from rowlock.db.joining import driver_of
+from rowlock.db.pool import Pool
+from rowlock.db.statements import Dialect, Statements
+from rowlock.db.transaction import Clock, Transaction
+from rowlock.db.urls import Address, parse
+from rowlock.world import REAL, World
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Verb = Callable[Concatenate[Transaction, P], T]
+
+PATIENCE = 30.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.002, 1.0
+
+
+class Database:
+    """One database: give it verbs."""
+
+    def __init__(
+        self,
+        address: Address,
+        dialect: Dialect,
+        open_connection: Callable[[], Connection],
+        borrow: Callable[[Any], Speech],
+        *,
+        world: World = REAL,
+        clock: Clock | None = None,
+        connections: int = 32,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.address = address
+        self.dialect = dialect
+        self.world = world
+        self.patience = patience
+        self._borrow = borrow
+        self._clock = clock
+        self._statements = Statements(dialect, movable_clock=clock is not None)
+        self._pool = Pool(open_connection, connections)
+        self._reached = False
+
+    def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb that writes, in one transaction; again after a conflict or a lost connection.
+
+        OutcomeUnknown means that the connection broke at COMMIT: it may have landed, so it is not run again.
+        """
+        return self._again(lambda: self._once(lambda tx: verb(tx, *args, **kwargs)))
+
+    def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb that only reads; each statement sees what is committed when it starts."""
+        return self._again(lambda: self._look(lambda tx: verb(tx, *args, **kwargs)))
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """A transaction in the caller's hands: committed at the end of the block; not run again."""
+        try:
+            with self._pool.connection() as connection, self._begun(connection) as tx:
+                yield tx
+        except RunAgain as conflict:
+            raise conflict.error from None
+
+    def join(self, using: Any) -> Transaction:
+        """The open transaction of a caller's own connection: never committed, rolled back or run again by us."""
+        return self._speaking(self._borrow(driver_of(using)))
+
+    def _speaking(self, connection: Speech) -> Transaction:
+        return Transaction(connection, self._statements, self._clock)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close()
+
+    def _once(self, work: Callable[[Transaction], T]) -> T:
+        with self._pool.connection() as connection, self._begun(connection) as tx:
+            return work(tx)
+
+    def _look(self, work: Callable[[Transaction], T]) -> T:
+        with self._pool.connection() as connection:
+            self._reached = True
+            return work(self._speaking(connection))
+
+    @contextmanager
+    def _begun(self, connection: Connection) -> Iterator[Transaction]:
+        self._reached = True
+        connection.begin(write=True)
+        try:
+            yield self._speaking(connection)
+        except BaseException:
+            connection.rollback()
+            raise
+        connection.commit()
+
+    def _again(self, work: Callable[[], T]) -> T:
+        start, pause = self.world.monotonic(), FIRST_PAUSE
+        while True:
+            try:
+                return work()
+            except RunAgain as conflict:
+                if isinstance(conflict, Lost):
+                    self._pool.forget_idle()
+                # A database that was never there is a wrong address; one that was there is coming back.
+                waited = self.world.monotonic() - start
+                if waited > self.patience or (isinstance(conflict, Lost) and not self._reached):
+                    raise conflict.error from None
+            self.world.sleep(self.world.jittered(pause))
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def connect(url: str | Address, **options: Any) -> Database:
+    """Open a database by its address; nothing is sent before the first verb runs."""
+    address = url if isinstance(url, Address) else parse(url)
+    # A driver is imported only for the database that needs it.
+    module = import_module(f"rowlock.db.{address.dialect}")
+    database: Database = module.open_database(address, **options)
+    return database

@@ -1,0 +1,246 @@
+"""PostgreSQL by psycopg 3: prepared statements, one transaction to a connection at a time."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rowlock.db.connections import Cursor, Lost, Parameters, Row, RunAgain
+from rowlock.db.database import Database
+from rowlock.db.statements import Dialect
+from rowlock.db.urls import Address
+from rowlock.errors import (
+    DatabaseBusy,
+    DatabaseDenied,
+    DatabaseFull,
+    DatabaseReadOnly,
+    DatabaseUnreachable,
+    DriverMissing,
+    InvalidTransaction,
+    InvalidUrl,
+    OutcomeUnknown,
+    RowlockError,
+    SchemaMissing,
+    Unavailable,
+)
+
+try:
+    import psycopg
+    from psycopg.pq import TransactionStatus
+    from psycopg.rows import tuple_row
+except ImportError:
+    raise DriverMissing("PostgreSQL needs the package psycopg", "run: pip install 'rowlock[postgres]'") from None
+
+CONNECT_SECONDS = 10
+
+DIALECT = Dialect(
+    names=("postgres",),
+    fragments={
+        "now": "(extract(epoch from statement_timestamp()) * 1000)::bigint",
+        "given_now": ":now::bigint",
+        "keys": "json_array_elements_text(:keys::json) as given(key)",
+        "ids": "select value::bigint from json_array_elements_text(:ids::json)",
+        # Adders hold the list's row against being dropped or idled; claimers still get by (see docs/design).
+        "share": "for key share",
+        "lock": "for no key update",
+        "skip": "for update skip locked",
+    },
+    placeholder="%({})s".format,
+)
+
+# SQLSTATE, or its class, to the error it is in our words.
+_STATES: dict[str, tuple[type[RowlockError], str, str]] = {
+    "08": (DatabaseUnreachable, "the connection to {} was lost", "check that the server runs"),
+    "28": (
+        DatabaseDenied,
+        "{} does not accept this user or password",
+        "check the address, or set PGPASSWORD",
+    ),
+    "3D": (DatabaseUnreachable, "{} has no such database", "make it: createdb NAME"),
+    "3F": (SchemaMissing, "{} has no such schema", "create it, or mend search_path"),
+    "25006": (DatabaseReadOnly, "{} is read-only", "name the primary server"),
+    "40": (DatabaseBusy, "{} had too many conflicting writers", "try again"),
+    "42501": (DatabaseDenied, "{} does not let this user do that", "grant it the rights that doctor names"),
+    "42P01": (SchemaMissing, "{} has no tables of rowlock", "run: rowlock migrate"),
+    "53100": (DatabaseFull, "no room is left on {}", "free some space; nothing of this was written"),
+    "53": (
+        Unavailable,
+        "{} has no resources for another connection",
+        "raise max_connections, or stop something",
+    ),
+    "55P03": (DatabaseBusy, "{} held a lock for too long", "try again"),
+    "57014": (DatabaseBusy, "{} took too long", "raise its statement_timeout, or try again"),
+    "57P": (DatabaseUnreachable, "{} is shutting down or starting", "wait until it is back"),
+}
+_AGAIN = ("40001", "40P01", "55P03", "CR000")
+
+
+def open_database(address: Address, *, dialect: Dialect = DIALECT, **options: Any) -> Database:
+    """The database behind the address; nothing is sent before the first transaction."""
+    wrap: Callable[[PostgresConnection], Any] = options.pop("wrap", lambda connection: connection)
+    return Database(address, dialect, lambda: wrap(PostgresConnection(address)), borrow, **options)
+
+
+class PostgresSpeech:
+    """How statements are said to a connection of the driver, ours or a caller's."""
+
+    def __init__(self, driver: "psycopg.Connection[Any]", shown: str) -> None:
+        self._driver = driver
+        self._shown = shown
+
+    def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Run one of our statements; all rows that it gives."""
+        try:
+            return self._cursor().execute(sql, parameters or None).fetchall()
+        except psycopg.Error as error:
+            raise self._failed(error) from None
+
+    def change(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run one of our statements; how many rows it touched."""
+        try:
+            return self._cursor().execute(sql, parameters or None).rowcount
+        except psycopg.Error as error:
+            raise self._failed(error) from None
+
+    def script(self, sql: str) -> None:
+        """Run a migration; without parameters the server takes many statements at once."""
+        self.change(sql)
+
+    def execute(self, sql: str, parameters: Parameters = ()) -> Cursor:
+        """Run the caller's own statement; conflicts are ours to run again."""
+        try:
+            return self._driver.execute(sql, parameters or None)
+        except psycopg.Error as error:
+            raise self._again(error) or error from None
+
+    def executemany(self, sql: str, rows: Iterable[Parameters]) -> Cursor:
+        """Run the caller's own statement once per row."""
+        cursor = self._driver.cursor()
+        try:
+            cursor.executemany(sql, rows)
+        except psycopg.Error as error:
+            raise self._again(error) or error from None
+        return cursor
+
+    def _cursor(self) -> "psycopg.Cursor[Row]":
+        return self._driver.cursor(row_factory=tuple_row)
+
+    def _again(self, error: psycopg.Error) -> RunAgain | None:
+        known = told(error, self._shown)
+        if error.sqlstate in _AGAIN:
+            return RunAgain(known)
+        if self._driver.closed or isinstance(known, DatabaseUnreachable):
+            return Lost(DatabaseUnreachable(*_words("08", self._shown)))
+        return None
+
+    def _failed(self, error: psycopg.Error) -> Exception:
+        return self._again(error) or told(error, self._shown)
+
+
+class PostgresConnection(PostgresSpeech):
+    """A connection of our own, in autocommit outside of our transactions."""
+
+    def __init__(self, address: Address) -> None:
+        self._begin = f"begin isolation level {address.isolation}"
+        try:
+            driver = psycopg.connect(
+                address.target,
+                autocommit=True,
+                connect_timeout=CONNECT_SECONDS,
+                application_name="rowlock",
+                prepare_threshold=2,
+            )
+        except psycopg.Error as error:
+            raise _unreachable(error, address.shown) from None
+        super().__init__(driver, address.shown)
+
+    @property
+    def usable(self) -> bool:
+        """Whether the server still listens and no transaction is open."""
+        return not self._driver.closed and self._driver.info.transaction_status == TransactionStatus.IDLE
+
+    def begin(self, *, write: bool) -> None:
+        """Start a transaction."""
+        self.change(self._begin if write else f"{self._begin} read only")
+
+    def commit(self) -> None:
+        """Commit; a serialisation failure is a plain no, anything else that breaks here is unknown."""
+        try:
+            self._driver.execute("commit")
+        except psycopg.Error as error:
+            self.rollback()
+            if error.sqlstate in _AGAIN:
+                raise RunAgain(told(error, self._shown)) from None
+            what = f"the connection to {self._shown} broke at commit"
+            raise OutcomeUnknown(what, "look before you ask again") from None
+
+    def rollback(self) -> None:
+        """Forget the transaction."""
+        try:
+            if not self._driver.closed and self._driver.info.transaction_status != TransactionStatus.IDLE:
+                self._driver.execute("rollback")
+        except psycopg.Error:
+            self._driver.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._driver.close()
+
+
+class BorrowedPostgres(PostgresSpeech):
+    """A caller's connection, inside a transaction of theirs; never committed, rolled back or run again by us."""
+
+    def __init__(self, driver: "psycopg.Connection[Any]") -> None:
+        status = driver.info.transaction_status
+        if status == TransactionStatus.INERROR:
+            raise InvalidTransaction("the given transaction has failed already", "roll it back and begin anew")
+        if driver.autocommit and status == TransactionStatus.IDLE:
+            what = "the given psycopg connection is in autocommit and has no open transaction"
+            raise InvalidTransaction(what, "use it inside: with connection.transaction()")
+        super().__init__(driver, "the given connection")
+
+    def _failed(self, error: psycopg.Error) -> Exception:
+        return told(error, self._shown)
+
+    def _again(self, error: psycopg.Error) -> RunAgain | None:  # noqa: ARG002
+        return None
+
+
+def borrow(driver: Any) -> BorrowedPostgres:
+    """Join the transaction of a caller's psycopg connection."""
+    if not isinstance(driver, psycopg.Connection):
+        what = f"using= was given {type(driver).__name__}, but this engine's database is PostgreSQL"
+        raise InvalidTransaction(what, "give an open psycopg 3, SQLAlchemy (postgresql+psycopg) or Django transaction")
+    return BorrowedPostgres(driver)
+
+
+def _unreachable(error: psycopg.Error, shown: str) -> Exception:
+    known = told(error, shown)
+    if isinstance(known, DatabaseDenied) or _mentions(error, "password", "role", "authentication"):
+        return DatabaseDenied(*_words("28", shown))
+    if _mentions(error, "does not exist"):
+        return DatabaseUnreachable(*_words("3D", shown))
+    if _mentions(error, "invalid connection option", "invalid URI", "invalid percent-encoded"):
+        return InvalidUrl(
+            f"the address {shown} has a part that PostgreSQL does not know",
+            "see docs/reference/configuration.md",
+        )
+    what = f"{shown} cannot be reached"
+    return Lost(DatabaseUnreachable(what, "check host and port, and that the server runs"))
+
+
+def _mentions(error: psycopg.Error, *words: str) -> bool:
+    return any(word in str(error) for word in words)
+
+
+def _words(state: str, shown: str) -> tuple[str, str]:
+    _, what, hint = _STATES[state]
+    return what.format(shown), hint
+
+
+def told(error: psycopg.Error, shown: str) -> RowlockError:
+    """A driver's error in our words."""
+    state = error.sqlstate or ""
+    for known in (state, state[:3], state[:2]):
+        if known in _STATES:
+            kind, what, hint = _STATES[known]
+            return kind(what.format(shown), hint)
+    return Unavailable(f"{shown} failed{f' (SQLSTATE {state})' if state else ''}", "run: rowlock doctor")

@@ -1,0 +1,269 @@
+"""SQLite: one file, several processes, write-ahead log, flushed at every commit."""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from rowlock.db.connections import Cursor, Parameters, Row, RunAgain
+from rowlock.db.database import Database
+from rowlock.db.statements import Dialect
+from rowlock.db.transaction import Clock
+from rowlock.db.urls import Address
+from rowlock.errors import (
+    DatabaseBusy,
+    DatabaseCorrupt,
+    DatabaseDenied,
+    DatabaseFull,
+    DatabaseReadOnly,
+    DatabaseUnreachable,
+    InvalidTransaction,
+    OutcomeUnknown,
+    RowlockError,
+    SchemaMissing,
+    Unavailable,
+)
+from rowlock.world import REAL, World
+
+OLDEST = (3, 37, 0)
+
+# synchronous=NORMAL would lose acknowledged work at a power cut; claims hang on sessions by a foreign key.
+PRAGMAS = (
+    "pragma synchronous = full",
+    "pragma foreign_keys = on",
+    "pragma cache_size = -16000",
+    "pragma busy_timeout = 0",
+)
+PAUSES = (0.0005, 0.02)
+WAIT_FOR_WRITERS = 60.0
+
+DIALECT = Dialect(
+    names=("sqlite",),
+    fragments={
+        "now": "cast(round((julianday('now') - 2440587.5) * 86400000) as integer)",
+        "given_now": ":now",
+        "keys": "(select value as key from json_each(:keys)) as given",
+        "ids": "select value from json_each(:ids)",
+        "share": "",
+        "lock": "",
+        "skip": "",
+    },
+    placeholder=":{}".format,
+)
+
+
+def open_database(address: Address, *, world: World = REAL, clock: Clock | None = None, **options: Any) -> Database:
+    """The database in a file; the file is made when the first transaction runs."""
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise Unavailable(f"this Python has SQLite {sqlite3.sqlite_version}", "rowlock needs SQLite 3.37 or newer")
+    turn = threading.Lock()
+    wrap: Callable[[SqliteConnection], Any] = options.pop("wrap", lambda connection: connection)
+    return Database(
+        address,
+        DIALECT,
+        lambda: wrap(SqliteConnection(address, world, turn)),
+        borrow,
+        world=world,
+        clock=clock,
+        **options,
+    )
+
+
+class SqliteSpeech:
+    """How statements are said to a connection of the driver, ours or a caller's."""
+
+    def __init__(self, driver: sqlite3.Connection, shown: str) -> None:
+        self._driver = driver
+        self._shown = shown
+
+    def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Run one of our statements; all rows that it gives."""
+        try:
+            return self._cursor().execute(sql, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise self._failed(error) from None
+
+    def change(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run one of our statements; how many rows it touched."""
+        try:
+            return self._cursor().execute(sql, parameters).rowcount
+        except sqlite3.Error as error:
+            raise self._failed(error) from None
+
+    def script(self, sql: str) -> None:
+        """Run a migration, statement by statement: the driver's own script would commit first."""
+        statement = ""
+        for line in sql.splitlines(keepends=True):
+            statement += line
+            if sqlite3.complete_statement(statement):
+                self.change(statement)
+                statement = ""
+
+    def execute(self, sql: str, parameters: Parameters = ()) -> Cursor:
+        """Run the caller's own statement."""
+        return self._driver.execute(sql, parameters)
+
+    def executemany(self, sql: str, rows: Iterable[Parameters]) -> Cursor:
+        """Run the caller's own statement once per row."""
+        return self._driver.executemany(sql, rows)
+
+    def _cursor(self) -> sqlite3.Cursor:
+        cursor = self._driver.cursor()
+        cursor.row_factory = None  # a caller's connection may turn rows into something else
+        return cursor
+
+    def _failed(self, error: sqlite3.Error) -> Exception:
+        return told(error, self._shown)
+
+
+class SqliteConnection(SqliteSpeech):
+    """A connection of our own; writers of one process take turns by a lock, processes by trying again."""
+
+    def __init__(self, address: Address, world: World, turn: threading.Lock) -> None:
+        self._world = world
+        self._turn = turn
+        self._writing = False
+        self.usable = True
+        self._shown = address.shown
+        super().__init__(self._open(address.target), address.shown)
+
+    def _open(self, path: str) -> sqlite3.Connection:
+        file = Path(path)
+        if file.is_dir():
+            raise DatabaseUnreachable(f"{self._shown} is a directory", "name a file in it, such as rowlock.db")
+        if not file.parent.is_dir():
+            what = f"the folder of {self._shown} does not exist"
+            raise DatabaseUnreachable(what, f"make it: mkdir -p '{file.parent}'")
+        try:
+            driver = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+        except sqlite3.Error as error:
+            raise told(error, self._shown) from None
+        try:
+            self._waiting(lambda: self._prepare(driver))
+        except BaseException:
+            driver.close()
+            raise
+        return driver
+
+    def _prepare(self, driver: sqlite3.Connection) -> None:
+        (mode,) = driver.execute("pragma journal_mode = wal").fetchone()
+        if mode != "wal":
+            raise DatabaseUnreachable(
+                f"{self._shown} cannot use a write-ahead log here (its journal is {mode!r})",
+                "keep it on a local file system that can share memory",
+            )
+        for pragma in PRAGMAS:
+            driver.execute(pragma)
+
+    def begin(self, *, write: bool) -> None:
+        """Take the file's write lock at once, so that nothing read here can be out of date when it writes."""
+        if not write:
+            self._waiting(lambda: self._driver.execute("begin"))
+            return
+        self._turn.acquire()
+        self._writing = True
+        try:
+            self._waiting(lambda: self._driver.execute("begin immediate"))
+        except BaseException:
+            self._end_turn()
+            raise
+
+    def commit(self) -> None:
+        """Flush and end; when the flush itself fails nobody knows what the disk holds."""
+        try:
+            self._driver.execute("commit")
+        except sqlite3.Error as error:
+            self.rollback()
+            known = told(error, self._shown)
+            if isinstance(known, DatabaseFull):
+                raise known from None
+            raise OutcomeUnknown(f"{self._shown} failed while committing", "look before you ask again") from None
+        self._end_turn()
+
+    def rollback(self) -> None:
+        """Forget the transaction."""
+        try:
+            if self._driver.in_transaction:
+                self._driver.execute("rollback")
+        except sqlite3.Error:
+            self.usable = False
+        self._end_turn()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.usable = False
+        self._driver.close()
+
+    def _end_turn(self) -> None:
+        if self._writing:
+            self._writing = False
+            self._turn.release()
+
+    def _waiting(self, step: Callable[[], Any]) -> None:
+        # SQLite's own waiting starves a process among eight; short jittered tries share the file evenly.
+        start, (pause, longest) = self._world.monotonic(), PAUSES
+        while True:
+            try:
+                step()
+                return
+            except sqlite3.Error as error:
+                if not _busy(error):
+                    raise told(error, self._shown) from None
+                if self._world.monotonic() - start > WAIT_FOR_WRITERS:
+                    raise RunAgain(told(error, self._shown)) from None
+            self._world.sleep(self._world.jittered(pause))
+            pause = min(pause * 1.5, longest)
+
+    def _failed(self, error: sqlite3.Error) -> Exception:
+        known = told(error, self._shown)
+        return RunAgain(known) if _busy(error) else known
+
+
+class BorrowedSqlite(SqliteSpeech):
+    """A caller's connection, inside a transaction of theirs; never committed or rolled back by us."""
+
+    def __init__(self, driver: sqlite3.Connection) -> None:
+        by_hand = driver.isolation_level is None or getattr(driver, "autocommit", None) is True
+        if by_hand and not driver.in_transaction:
+            raise InvalidTransaction("the given sqlite3 connection has no open transaction", "execute begin first")
+        super().__init__(driver, "the given connection")
+
+
+def borrow(driver: Any) -> BorrowedSqlite:
+    """Join the transaction of a caller's sqlite3 connection."""
+    if not isinstance(driver, sqlite3.Connection):
+        what = f"using= was given {type(driver).__name__}, but this engine's database is SQLite"
+        raise InvalidTransaction(what, "give an open sqlite3, SQLAlchemy or Django transaction on the same file")
+    return BorrowedSqlite(driver)
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _busy(error: sqlite3.Error) -> bool:
+    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+
+
+def told(error: sqlite3.Error, shown: str) -> RowlockError:
+    """A driver's error in our words."""
+    match _code(error):
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:
+            return DatabaseBusy(f"{shown} is held by another writer", "try again; doctor shows who writes")
+        case sqlite3.SQLITE_READONLY:
+            return DatabaseReadOnly(f"{shown} cannot be written", "check its owner and mode, and those of its folder")
+        case sqlite3.SQLITE_CANTOPEN:
+            return DatabaseUnreachable(f"{shown} cannot be opened", "check that its folder exists and may be written")
+        case sqlite3.SQLITE_FULL:
+            return DatabaseFull(f"no room is left for {shown}", "free some space; nothing of this was written")
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return DatabaseCorrupt(
+                f"{shown} is damaged or not a SQLite database", "name another file, or restore a copy"
+            )
+        case sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
+            return DatabaseDenied(f"{shown} may not be opened by this user", "check its owner and mode")
+        case sqlite3.SQLITE_ERROR if "no such table" in str(error):
+            return SchemaMissing(f"{shown} has no tables of rowlock", "run: rowlock migrate")
+        case _:
+            return Unavailable(f"{shown} failed", "run: rowlock doctor")

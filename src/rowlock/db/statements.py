@@ -1,0 +1,68 @@
+"""SQL by name: `statements["items/add"]` is sql/items/add.sql, or its variant for this dialect, made ready."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+SQL = Path(__file__).parent.parent / "sql"
+
+_FRAGMENT = re.compile(r"\{([a-z_]+)\}")
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+_COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
+
+
+class Dialect(msgspec.Struct, frozen=True):
+    """How one database differs in the text of statements: a small closed set of fragments, and its placeholders."""
+
+    names: tuple[str, ...]
+    """Its own name, then those of the dialects it is only a difference from."""
+    fragments: Mapping[str, str]
+    placeholder: Callable[[str], str]
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """One statement, ready for its driver."""
+
+    name: str
+    text: str
+    timed: bool
+    """Whether it reads the clock: a movable clock gives the time as a parameter."""
+
+
+class Statements:
+    """All statements of one dialect, read and translated when first asked for."""
+
+    def __init__(self, dialect: Dialect, *, movable_clock: bool = False) -> None:
+        self._dialect = dialect
+        self._fragments = dict(dialect.fragments)
+        if movable_clock:
+            self._fragments["now"] = self._fragments["given_now"]
+        self._ready: dict[str, Statement] = {}
+
+    def __getitem__(self, name: str) -> Statement:
+        found = self._ready.get(name)
+        if found is None:
+            found = self._ready[name] = self._translate(name, source(name, self._dialect.names).read_text())
+        return found
+
+    def _translate(self, name: str, text: str) -> Statement:
+        bare = _COMMENT.sub("", text).strip()
+        whole = _FRAGMENT.sub(lambda match: self._fragments[match[1]], bare)
+        ready = _PARAMETER.sub(lambda match: self._dialect.placeholder(match[1]), whole)
+        return Statement(name, ready, "{now}" in bare)
+
+
+def source(name: str, dialects: tuple[str, ...]) -> Path:
+    """The file of a statement: the variant for the nearest dialect that has one, else the common one."""
+    for dialect in dialects:
+        variant = SQL / f"{name}.{dialect}.sql"
+        if variant.exists():
+            return variant
+    return SQL / f"{name}.sql"
+
+
+def names() -> list[str]:
+    """The names of all statements, each once."""
+    return sorted({f"{path.parent.name}/{path.name.partition('.')[0]}" for path in SQL.glob("*/*.sql")})

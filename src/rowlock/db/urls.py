@@ -1,0 +1,85 @@
+"""Database addresses: a path, `sqlite:///…`, `postgresql://…`, `cockroachdb://…`; secrets are masked when shown."""
+
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+import msgspec
+
+from rowlock.errors import InvalidUrl
+
+DIALECTS = {
+    "sqlite": "sqlite",
+    "postgresql": "postgres",
+    "postgres": "postgres",
+    "cockroachdb": "cockroach",
+    "cockroach": "cockroach",
+}
+ISOLATIONS = ("read committed", "repeatable read", "serializable")
+_HINT = "give a file's path, sqlite:///path, or postgresql://user@host/name"
+_SECRETS = ("password", "sslpassword", "passfile", "sslkey")
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where a database is: its dialect, what its driver wants to hear, and a form that may be shown."""
+
+    dialect: str
+    target: str
+    shown: str
+    isolation: str = "read committed"
+
+
+def parse(url: str) -> Address:
+    """Read an address; refuse what cannot be one, without repeating a password."""
+    if "\0" in url or not url.strip():
+        raise InvalidUrl("the database address is empty", _HINT)
+    scheme, separator, _ = url.partition("://")
+    if not separator:
+        return _file(url)
+    dialect = DIALECTS.get(scheme.lower().partition("+")[0])
+    if dialect is None:
+        raise InvalidUrl(f"the database address begins with {scheme!r}, which is none we know", _HINT)
+    return _file(_path(url)) if dialect == "sqlite" else _server(url, dialect)
+
+
+def _path(url: str) -> str:
+    rest = url.partition("://")[2].partition("?")[0]
+    if not rest.startswith("/") or rest == "/":
+        raise InvalidUrl(f"{url!r} names no file", "write sqlite:///relative.db or sqlite:////absolute/path.db")
+    return unquote(rest[1:])
+
+
+def _file(path: str) -> Address:
+    if path == ":memory:":
+        raise InvalidUrl(
+            "a database in memory is gone with its connection", "give a file's path, in /dev/shm if you like"
+        )
+    return Address("sqlite", str(Path(path).expanduser()), path)
+
+
+def _server(url: str, dialect: str) -> Address:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise InvalidUrl("the database address cannot be read: is its port a number?", _HINT) from None
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    isolation = options.pop("isolation", "read committed").replace("-", " ").replace("_", " ").lower()
+    if isolation not in ISOLATIONS:
+        raise InvalidUrl(f"isolation={isolation!r} is none we know", f"use one of {', '.join(ISOLATIONS)}")
+    target = _joined("postgresql", parts.netloc, parts.path, urlencode(options))
+    return Address(dialect, target, masked(url), isolation)
+
+
+def masked(url: str) -> str:
+    """The address without its secrets."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    name, colon, _ = user.partition(":")
+    query = [(key, "***" if key in _SECRETS else value) for key, value in parse_qsl(parts.query)]
+    where = f"{name}{':***' if colon else ''}{at}{host}"
+    return _joined(parts.scheme, where, parts.path, urlencode(query, safe="*/"))
+
+
+def _joined(scheme: str, where: str, path: str, query: str) -> str:
+    # urlunsplit would drop the slashes of an address without a host: that of a local socket.
+    return f"{scheme}://{where}{path}{'?' if query else ''}{query}"

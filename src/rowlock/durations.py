@@ -1,0 +1,67 @@
+"""Lengths of time as people write them: `90`, `"90s"`, `"1h30m"`, `timedelta(...)`; milliseconds inside."""
+
+import re
+from datetime import datetime, timedelta
+
+from rowlock.errors import InvalidDuration
+
+Duration = str | int | float | timedelta
+Moment = Duration | datetime
+
+UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+LONGEST = 100 * 365 * UNITS["d"]
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+_WHOLE = re.compile(rf"(?:{_PART.pattern})+")
+_HINT = "write it like 90s, 5m, 1h30m or 2d"
+
+
+def milliseconds(duration: Duration) -> int:
+    """The length in whole milliseconds; a bare number is seconds."""
+    length = _length(duration)
+    if not 0 <= length <= LONGEST:
+        raise InvalidDuration(f"a duration of {duration!r} is not between 0 and 100 years", _HINT)
+    return round(length)
+
+
+def _length(duration: Duration) -> float:
+    if isinstance(duration, timedelta):
+        return duration / timedelta(milliseconds=1)
+    if isinstance(duration, bool) or not isinstance(duration, str | int | float):
+        raise InvalidDuration(f"{duration!r} is not a duration", _HINT)
+    if isinstance(duration, str):
+        return _parsed(duration.strip())
+    return duration * 1_000 if duration == duration else -1
+
+
+def _parsed(text: str) -> float:
+    if text.replace(".", "", 1).isdecimal() and text.isascii():
+        return float(text) * 1_000
+    if not _WHOLE.fullmatch(text):
+        raise InvalidDuration(f"{text!r} is not a duration", _HINT)
+    return sum(float(number) * UNITS[unit] for number, unit in _PART.findall(text))
+
+
+def spoken(length: int) -> str:
+    """Milliseconds as a person reads them: the two largest units, `1h 30m`."""
+    if length < UNITS["s"]:
+        return f"{length}ms"
+    parts = []
+    for unit in ("d", "h", "m", "s"):
+        count, length = divmod(length, UNITS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    return " ".join(parts[:2])
+
+
+def delay_or_moment(due: Moment | None) -> tuple[int, int | None]:
+    """A due time as (delay from the database's now, or the moment itself), both in milliseconds."""
+    if due is None:
+        return 0, None
+    if not isinstance(due, datetime):
+        return milliseconds(due), None
+    if due.tzinfo is None:
+        raise InvalidDuration(
+            f"the due time {due} has no time zone", "give an aware datetime, such as datetime.now(UTC)"
+        )
+    return 0, int(due.timestamp() * 1_000)

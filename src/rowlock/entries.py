@@ -1,0 +1,204 @@
+"""What people add: keys, lines of a file, mappings, new items; read in batches, checked before anything is written."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import IO, Any
+
+import msgspec
+
+from rowlock.durations import Moment, delay_or_moment
+from rowlock.errors import Invalid, InvalidData, InvalidKey
+from rowlock.model import DATA_BYTES, DEFAULT_PRIORITY, PRIORITIES, NewItem
+from rowlock.names import check_key, plainly_good
+
+Entry = str | NewItem | Mapping[str, Any]
+Entries = Entry | Iterable[Entry] | IO[str] | IO[bytes]
+
+BATCH = 10_000
+GATES = range(2**31)
+SPOOL_BYTES = 8 * 1024 * 1024
+
+
+class Shared(msgspec.Struct, frozen=True):
+    """What the items of one add have in common."""
+
+    data: Any = None
+    due: Moment | None = None
+    gate: int | None = None
+    priority: int = DEFAULT_PRIORITY
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Items checked and ready for one statement: keys that share the rest, or rows that differ in it."""
+
+    count: int
+    json: str
+    same: dict[str, Any] | None = None
+    """Gate, priority, delay and data of all, if only the keys differ."""
+    lowest_gate: int | None = None
+
+    def keys(self) -> list[str]:
+        """The keys, decoded again: only a strict add looks at them."""
+        decoded = msgspec.json.decode(self.json)
+        return decoded if self.same is not None else [row["key"] for row in decoded]
+
+
+def batches(entries: Entries, shared: Shared) -> Iterator[Batch]:
+    """Read what is to be added, a bounded batch at a time; the first wrong entry is refused by its line."""
+    same = _row(NewItem("-", shared.data, shared.due, shared.gate, shared.priority), None)
+    for first_line, chunk in _chunks(entries):
+        if same["due"] is None and _all_text(chunk):
+            keys = _checked([key for key in chunk if key], chunk, first_line)
+            yield _batch_of_keys(keys, same)
+        else:
+            yield _batch_of_rows(chunk, shared, first_line)
+
+
+def _chunks(entries: Entries) -> Iterator[tuple[int, list[Any]]]:
+    source, line = iter(_each(entries)), 1
+    while chunk := list(islice(source, BATCH)):
+        yield line, chunk
+        line += len(chunk)
+
+
+def _each(entries: Entries) -> Iterable[Any]:
+    if isinstance(entries, str | NewItem | Mapping):
+        if entries == "":
+            raise InvalidKey("the key '' is empty", "a key is 1 to 512 bytes of UTF-8 text")
+        return (entries,)
+    if hasattr(entries, "readline"):
+        return lines(entries)  # type: ignore[arg-type]
+    if not hasattr(entries, "__iter__") or hasattr(entries, "decode"):
+        raise Invalid(
+            f"{type(entries).__name__} is nothing that can be added",
+            "give a key, keys, mappings or an open file",
+        )
+    return _not_blank(entries)
+
+
+def _not_blank(entries: Iterable[Any]) -> Iterator[Any]:
+    for line, entry in enumerate(entries, 1):
+        if entry == "":
+            check_key("", line)
+        yield entry
+
+
+def lines(file: IO[str] | IO[bytes]) -> Iterator[str]:
+    """The lines of an open file without their ends; a blank one comes as "" so that numbers stay true."""
+    for number, line in enumerate(file, 1):
+        text = _decoded(line, number) if isinstance(line, bytes) else str(line)
+        yield text.rstrip("\r\n") if text.strip() else ""
+
+
+def _decoded(line: bytes, number: int) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        raise InvalidKey(
+            f"line {number} is not UTF-8 text", "convert it first, with iconv for example", line=number
+        ) from None
+
+
+def _all_text(chunk: Sequence[Any]) -> bool:
+    return set(map(type, chunk)) == {str}
+
+
+def _checked(keys: list[str], chunk: Sequence[str], first_line: int) -> list[str]:
+    if keys and not plainly_good(keys):
+        for line, key in enumerate(chunk, first_line):
+            if key:
+                check_key(key, line)
+    return keys
+
+
+def _batch_of_keys(keys: list[str], same: dict[str, Any]) -> Batch:
+    common = {name: same[name] for name in ("gate", "priority", "delay", "data")}
+    return Batch(len(keys), msgspec.json.encode(keys).decode(), common, same["gate"])
+
+
+def _batch_of_rows(chunk: Iterable[Any], shared: Shared, first_line: int) -> Batch:
+    rows = [_row(_new(entry, shared, line), line) for line, entry in enumerate(chunk, first_line) if entry != ""]
+    gates = [row["gate"] for row in rows if row["gate"] is not None]
+    return Batch(len(rows), msgspec.json.encode(rows).decode(), None, min(gates, default=None))
+
+
+def _new(entry: Any, shared: Shared, line: int) -> NewItem:
+    if isinstance(entry, NewItem):
+        return entry
+    defaults = {"data": shared.data, "due": shared.due, "gate": shared.gate, "priority": shared.priority}
+    if isinstance(entry, str):
+        return NewItem(entry, **defaults)
+    if not isinstance(entry, Mapping):
+        raise Invalid(
+            f"line {line} is {type(entry).__name__}, nothing that can be added",
+            "give keys or mappings with a key",
+        )
+    unknown = set(entry) - {"key", *defaults}
+    if unknown or "key" not in entry:
+        wrong = f"has no field {min(map(str, unknown))!r}" if unknown else "has no key"
+        raise Invalid(f"an item {wrong} (line {line})", "its fields are key, data, due, gate and priority")
+    return NewItem(**(defaults | dict(entry)))
+
+
+def _row(new: NewItem, line: int | None) -> dict[str, Any]:
+    check_key(new.key, line)
+    delay, due = delay_or_moment(new.due)
+    return {
+        "key": new.key,
+        "gate": _number("gate", new.gate, GATES, line) if new.gate is not None else None,
+        "priority": _number("priority", new.priority, PRIORITIES, line),
+        "due": due,
+        "delay": delay,
+        "data": _encoded(new, line),
+    }
+
+
+def _number(name: str, value: Any, allowed: range, line: int | None) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value not in allowed:
+        where = f" (line {line})" if line is not None else ""
+        raise Invalid(f"{name} {value!r} cannot be had{where}", f"it is a whole number from 0 to {allowed[-1]}")
+    return value
+
+
+def _encoded(new: NewItem, line: int | None) -> str | None:
+    if new.data is None:
+        return None
+    where = f" (line {line})" if line is not None else ""
+    try:
+        text = msgspec.json.encode(new.data).decode()
+    except (TypeError, ValueError, RecursionError, OverflowError, UnicodeEncodeError):
+        raise InvalidData(
+            f"the data of {new.key!r} cannot be written as JSON{where}",
+            "give text, numbers, lists and mappings",
+        ) from None
+    if len(text.encode()) > DATA_BYTES:
+        raise InvalidData(
+            f"the data of {new.key!r} is larger than {DATA_BYTES} bytes{where}",
+            "keep it elsewhere and store where",
+        )
+    return text
+
+
+def read_through(stream: Iterator[Batch]) -> Iterable[Batch]:
+    """All batches, read and checked to the end before the first is given: so that a wrong last line writes nothing.
+
+    What does not fit a small part of memory lies in a temporary file meanwhile.
+    """
+    first = list(islice(stream, 2))
+    return first if len(first) < 2 else _Spool(first, stream)
+
+
+class _Spool:
+    """Batches on disk, to be read as often as a transaction has to be run again."""
+
+    def __init__(self, first: Iterable[Batch], rest: Iterable[Batch]) -> None:
+        from tempfile import SpooledTemporaryFile  # heavy, and only a long add needs it
+
+        self._file = SpooledTemporaryFile(max_size=SPOOL_BYTES)  # noqa: SIM115
+        for batch in (*first, *rest):
+            self._file.write(msgspec.json.encode(batch) + b"\n")
+
+    def __iter__(self) -> Iterator[Batch]:
+        self._file.seek(0)
+        for line in self._file:
+            yield msgspec.json.decode(line, type=Batch)

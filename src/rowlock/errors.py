@@ -1,0 +1,248 @@
+"""Everything that can be wrong, in five families; each error has a stable `code`.
+
+RowlockError
+├── Invalid                 the request cannot be right: nothing was written
+│   ├── InvalidData
+│   ├── InvalidDuration
+│   ├── InvalidKey
+│   ├── InvalidName
+│   ├── InvalidSetting
+│   ├── InvalidTransaction
+│   └── InvalidUrl
+├── NotFound                what was named is not there
+│   ├── NoSuchItem
+│   └── NoSuchList
+├── Refused                 it could be right, but the state of things forbids it
+│   ├── AlreadyThere
+│   ├── GatePassed
+│   ├── ListSealed
+│   ├── NameTaken
+│   ├── SchemaBroken
+│   ├── SchemaMissing
+│   └── SchemaTooNew
+├── Stale                   it was right once; somebody was faster
+│   └── StaleVersion
+└── Unavailable             the database cannot serve this now
+    ├── DatabaseBusy
+    ├── DatabaseCorrupt
+    ├── DatabaseDenied
+    ├── DatabaseFull
+    ├── DatabaseReadOnly
+    ├── DatabaseUnreachable
+    ├── DriverMissing
+    └── OutcomeUnknown      the connection broke at COMMIT: it may have landed or not
+"""
+
+from typing import Any, ClassVar
+
+
+class RowlockError(Exception):
+    """Base of all errors: what was asked and what is true in `what`, what to do in `hint`."""
+
+    code: ClassVar[str] = "error"
+    exit_status: ClassVar[int] = 70
+    http_status: ClassVar[int] = 500
+
+    def __init__(self, what: str, hint: str = "", **fields: Any) -> None:
+        super().__init__(f"{what}; {hint}" if hint else what)
+        self.what = what
+        self.hint = hint
+        self.fields = fields
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.what, self.hint, self.fields)
+
+
+def _rebuild(kind: type[RowlockError], what: str, hint: str, fields: dict[str, Any]) -> RowlockError:
+    return kind(what, hint, **fields)
+
+
+class Invalid(RowlockError):
+    """The request cannot be right, whatever the state of things."""
+
+    code = "invalid"
+    exit_status = 2
+    http_status = 400
+
+
+class InvalidData(Invalid):
+    """An item's data is not JSON, or is too large."""
+
+    code = "invalid-data"
+
+
+class InvalidDuration(Invalid):
+    """A length of time that cannot be read."""
+
+    code = "invalid-duration"
+
+
+class InvalidKey(Invalid):
+    """A key that is empty, too long, or holds what no line can carry."""
+
+    code = "invalid-key"
+
+
+class InvalidName(Invalid):
+    """A list's name that cannot be one."""
+
+    code = "invalid-name"
+
+
+class InvalidSetting(Invalid):
+    """An unknown setting, or a value it cannot have."""
+
+    code = "invalid-setting"
+
+
+class InvalidTransaction(Invalid):
+    """What was given as `using=` is no open transaction of this database."""
+
+    code = "invalid-transaction"
+
+
+class InvalidUrl(Invalid):
+    """A database address that cannot be read."""
+
+    code = "invalid-url"
+
+
+class NotFound(RowlockError):
+    """What was named is not there."""
+
+    code = "not-found"
+    exit_status = 3
+    http_status = 404
+
+
+class NoSuchItem(NotFound):
+    """The list has no item of that key."""
+
+    code = "no-such-item"
+
+
+class NoSuchList(NotFound):
+    """There is no list of that name."""
+
+    code = "no-such-list"
+
+
+class Refused(RowlockError):
+    """The request could be right, but the state of things forbids it."""
+
+    code = "refused"
+    exit_status = 4
+    http_status = 409
+
+
+class AlreadyThere(Refused):
+    """A strict add met a key that is on the list, or twice in the input."""
+
+    code = "already-there"
+
+
+class GatePassed(Refused):
+    """The item's gate lies below the list's: it would never be handed out."""
+
+    code = "gate-passed"
+
+
+class ListSealed(Refused):
+    """A sealed list takes no new items."""
+
+    code = "list-sealed"
+
+
+class NameTaken(Refused):
+    """Another list has that name already."""
+
+    code = "name-taken"
+
+
+class SchemaBroken(Refused):
+    """An applied migration is not the one this program carries."""
+
+    code = "schema-broken"
+
+
+class SchemaMissing(Refused):
+    """The database has no tables of ours, or older ones than this program needs."""
+
+    code = "schema-missing"
+
+
+class SchemaTooNew(Refused):
+    """A newer program has migrated this database."""
+
+    code = "schema-too-new"
+
+
+class Stale(RowlockError):
+    """The request was right once; somebody was faster."""
+
+    code = "stale"
+    exit_status = 4
+    http_status = 409
+
+
+class StaleVersion(Stale):
+    """The list or item has changed since it was read."""
+
+    code = "stale-version"
+    http_status = 412
+
+
+class Unavailable(RowlockError):
+    """The database cannot serve this now; what was asked may well be right."""
+
+    code = "unavailable"
+    exit_status = 5
+    http_status = 503
+
+
+class DatabaseBusy(Unavailable):
+    """Others held the database for longer than we were willing to wait."""
+
+    code = "database-busy"
+
+
+class DatabaseCorrupt(Unavailable):
+    """The file is damaged, or no SQLite database at all."""
+
+    code = "database-corrupt"
+
+
+class DatabaseDenied(Unavailable):
+    """The database knows us not, or does not let us do this."""
+
+    code = "database-denied"
+
+
+class DatabaseFull(Unavailable):
+    """No room is left where the database lives."""
+
+    code = "database-full"
+
+
+class DatabaseReadOnly(Unavailable):
+    """The database can be read but not written."""
+
+    code = "database-read-only"
+
+
+class DatabaseUnreachable(Unavailable):
+    """No connection can be made, or it was lost for good."""
+
+    code = "database-unreachable"
+
+
+class DriverMissing(Unavailable):
+    """The package that speaks to this database is not installed."""
+
+    code = "driver-missing"
+
+
+class OutcomeUnknown(Unavailable):
+    """The connection broke at COMMIT: what was asked may have landed or not."""
+
+    code = "outcome-unknown"

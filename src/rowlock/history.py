@@ -1,0 +1,64 @@
+"""A history of operations for a checker: each as it was asked, and how it ended (ok, no, unknown).
+
+Switched on by `Engine(history=…)` or ROWLOCK_HISTORY=FILE; one JSON line per event, appended whole, so that many
+processes may write one file.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rowlock.errors import OutcomeUnknown, RowlockError
+
+Sink = Callable[[dict[str, Any]], None]
+
+
+def to_file(path: str | Path) -> Sink:
+    """Events as lines at the end of a file."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def write(event: dict[str, Any]) -> None:
+        os.write(descriptor, msgspec.json.encode(event, enc_hook=str) + b"\n")
+
+    return write
+
+
+class History:
+    """Writes what is asked and how it ended; without a sink it costs nothing."""
+
+    def __init__(self, sink: Sink | None, monotonic: Callable[[], float]) -> None:
+        self._sink = sink
+        self._monotonic = monotonic
+
+    @contextmanager
+    def operation(self, name: str, arguments: dict[str, Any]) -> Iterator[Callable[[Any], None]]:
+        """One operation: give its answer to what this yields, or let its error through."""
+        if self._sink is None:
+            yield _forget
+            return
+        who = {"process": os.getpid(), "thread": threading.get_ident()}
+        answer: list[Any] = []
+        self._write("invoke", name, {**who, "arguments": arguments})
+        try:
+            yield answer.append
+        except RowlockError as error:
+            self._write("unknown" if isinstance(error, OutcomeUnknown) else "no", name, {**who, "code": error.code})
+            raise
+        except BaseException as error:
+            # Cut off in the middle: nobody can say whether it landed.
+            self._write("unknown", name, {**who, "code": type(error).__name__})
+            raise
+        self._write("ok", name, {**who, "answer": answer[0] if answer else None})
+
+    def _write(self, phase: str, name: str, more: dict[str, Any]) -> None:
+        assert self._sink is not None  # noqa: S101
+        self._sink({"at": self._monotonic(), "phase": phase, "operation": name, **more})
+
+
+def _forget(_: Any) -> None:
+    pass

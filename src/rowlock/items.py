@@ -1,0 +1,221 @@
+"""Items: keys on a list, each to be done once. Verbs are functions of a transaction."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from rowlock import lists, tallies
+from rowlock.db import Transaction
+from rowlock.entries import Batch
+from rowlock.errors import AlreadyThere, GatePassed, Invalid, ListSealed, NoSuchItem
+from rowlock.model import Added, Failure, Item, State, moment
+from rowlock.names import check_keys
+
+MESSAGE_CHARACTERS = 4_000
+PAGE_LIMIT = 100_000
+
+
+def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
+    """Put new items on the list, in the order given; those that are there already stay as they are.
+
+    With `strict`, one key that is there already, or comes twice, refuses them all.
+    """
+    list_id, gate = _enter(tx, name)
+    given = added = 0
+    for batch in batches:
+        _check_gate(batch, name, gate)
+        if strict:
+            _refuse_taken(tx, list_id, name, batch)
+        given += batch.count
+        added += _add_rows(tx, list_id, gate, batch) if batch.same is None else _add_keys(tx, list_id, gate, batch)
+        if strict and added < given:
+            raise _twice(name, batch)
+    return Added(added, given - added)
+
+
+def _enter(tx: Transaction, name: str) -> tuple[int, int]:
+    row = tx.row("lists/enter", name=name)
+    if row is None:
+        lists.ensure(tx, name)
+        row = tx.row("lists/enter", name=name)
+    assert row is not None, "a list just made is there"  # noqa: S101
+    list_id, gate, sealed, asleep = row
+    if sealed:
+        raise ListSealed(f"the list {name!r} is sealed and takes no new items", "resume it, or add to another list")
+    if asleep:
+        tx.run("lists/wake", list=list_id)
+    return list_id, gate
+
+
+def _check_gate(batch: Batch, name: str, gate: int) -> None:
+    lowest = batch.lowest_gate
+    if lowest is not None and lowest < gate:
+        what = f"the list {name!r} has passed gate {lowest}: it is at gate {gate}"
+        raise GatePassed(what, f"add at gate {gate} or later, or leave the gate out", gate=gate)
+
+
+def _add_keys(tx: Transaction, list_id: int, gate: int, batch: Batch) -> int:
+    same = batch.same or {}
+    at = gate if same["gate"] is None else same["gate"]
+    added = tx.run("items/add_keys", list=list_id, keys=batch.json, **{**same, "gate": at})
+    if added:
+        delayed = added if same["delay"] else 0
+        tallies.record(tx, list_id, at, added=added, items_change=added, delayed_change=delayed)
+    return added
+
+
+def _add_rows(tx: Transaction, list_id: int, gate: int, batch: Batch) -> int:
+    landed = tx.rows("items/add_rows", list=list_id, gate=gate, rows=batch.json)
+    delayed = Counter(at for at, due in landed if due is not None)
+    for at, count in Counter(at for at, _ in landed).items():
+        tallies.record(tx, list_id, at, added=count, items_change=count, delayed_change=delayed[at])
+    return len(landed)
+
+
+def _refuse_taken(tx: Transaction, list_id: int, name: str, batch: Batch) -> None:
+    taken = tx.value("items/taken", list=list_id, keys=_json(batch.keys()))
+    if taken is not None:
+        hint = "nothing was added; leave strict out to add the rest"
+        raise AlreadyThere(f"{taken!r} is on the list {name!r} already", hint, key=taken)
+
+
+def _twice(name: str, batch: Batch) -> AlreadyThere:
+    keys = batch.keys()
+    twice = next((key for key, count in Counter(keys).items() if count > 1), keys[0])
+    hint = "nothing was added; give each key once"
+    return AlreadyThere(f"{twice!r} comes twice in what was given for {name!r}", hint, key=twice)
+
+
+def page(tx: Transaction, name: str, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
+    """Items in the byte order of their keys, strictly after one; none for a list that is not there."""
+    if not 0 <= limit <= PAGE_LIMIT:
+        raise Invalid(f"a page of {limit} items cannot be had", f"ask for 0 to {PAGE_LIMIT}")
+    if limit == 0:
+        return []
+    if state is None:
+        rows = tx.rows("items/page", list=name, after=after, limit=limit)
+    elif _known(state) is State.FAILED:
+        rows = tx.rows("items/page_failed", list=name, after=after, limit=limit)
+    else:
+        rows = tx.rows("items/page_state", list=name, after=after, limit=limit, state=state)
+    return [_item(row) for row in rows]
+
+
+def _known(state: str) -> State:
+    try:
+        return State(state)
+    except ValueError:
+        raise Invalid(f"there is no state {state!r}", f"the states are {', '.join(State)}") from None
+
+
+def _item(columns: tuple[Any, ...]) -> Item:
+    *plain, state = columns
+    return Item(*plain, State(state))  # type: ignore[call-arg]
+
+
+def show(tx: Transaction, name: str, key: str) -> Item:
+    """One item as it stands."""
+    row = tx.row("items/show", list=name, key=key)
+    if row is None:
+        if lists.find(tx, name) is None:
+            raise lists.missing(tx, name)
+        raise NoSuchItem(
+            f"the list {name!r} has no item {key!r}", "it may be done already, or never was added", key=key
+        )
+    return _item(row)
+
+
+def failures(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Failure]:
+    """How an item has failed, the newest first; also after it is gone, while errors are kept."""
+    row = lists.find(tx, name)
+    if row is None:
+        return []
+    return [
+        Failure(attempt, moment(at), holder, kind, message)  # type: ignore[arg-type]
+        for attempt, at, holder, kind, message in tx.rows("errors/of_item", list=row.id, key=key, limit=limit)
+    ]
+
+
+def increment(tx: Transaction, name: str, keys: Sequence[str], *, error: str | None = None) -> int:
+    """Note one failed attempt for each key that is there; how many were."""
+    row = _named(tx, name, keys)
+    if row is None:
+        return 0
+    touched = tx.rows("items/increment", list=row.id, keys=_json(keys))
+    for gate, count in Counter(gate for _, gate, _ in touched).items():
+        tallies.record(tx, row.id, gate, retried=count)
+    if error:
+        for key, _, attempts in touched:
+            record_error(tx, row.id, key, attempt=attempts, kind="increment", message=error)
+    return len(touched)
+
+
+def record_error(
+    tx: Transaction, list_id: int, key: str, *, attempt: int, kind: str, message: str, holder: str = ""
+) -> None:
+    """Keep what was said of a failed attempt, cut to a bearable length."""
+    text = message.replace("\0", "\N{REPLACEMENT CHARACTER}")[:MESSAGE_CHARACTERS]
+    tx.run("errors/record", list=list_id, key=key, attempt=attempt, kind=kind, message=text, holder=holder)
+
+
+def done(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+    """Take off the list what has been done; how many were there."""
+    row = _named(tx, name, keys)
+    if row is None:
+        return 0
+    gone = tx.rows("items/delete", list=row.id, keys=_json(keys))
+    tallies.record_removed(tx, row.id, gone, event="done")
+    if row.settings.keep_results:
+        for key, _, attempts, *_ in gone:
+            tx.run("results/keep", list=row.id, key=key, data=None, attempts=attempts)
+    return len(gone)
+
+
+def abandon(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+    """Give up on items: off the list, undone; how many were there."""
+    row = _named(tx, name, keys)
+    if row is None:
+        return 0
+    gone = tx.rows("items/delete", list=row.id, keys=_json(keys))
+    tallies.record_removed(tx, row.id, gone, event="abandoned")
+    return len(gone)
+
+
+def retry(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+    """Make failed and delayed items ready at once, with a clean count of attempts; how many were."""
+    row = _named(tx, name, keys)
+    if row is None:
+        return 0
+    found = tx.rows("items/find", list=row.id, keys=_json(keys))
+    waiting = [(gate, bool(delayed), bool(failed)) for _, gate, _, delayed, failed in found if delayed or failed]
+    if not waiting:
+        return 0
+    tx.run("items/retry", list=row.id, keys=_json(keys))
+    for gate, group in groupby(sorted(waiting), key=lambda each: each[0]):
+        of_gate = list(group)
+        tallies.record(
+            tx,
+            row.id,
+            gate,
+            delayed_change=-sum(delayed for _, delayed, _ in of_gate),
+            failed_change=-sum(failed for _, _, failed in of_gate),
+        )
+    tx.run("lists/wake", list=row.id)
+    return len(waiting)
+
+
+def failed_keys(tx: Transaction, name: str, *, after: str = "", limit: int = 1000) -> list[str]:
+    """The keys of failed items, in byte order, strictly after one."""
+    return [item.key for item in page(tx, name, after=after, limit=limit, state=State.FAILED)]
+
+
+def _named(tx: Transaction, name: str, keys: Sequence[str]) -> lists.Row | None:
+    check_keys(keys)
+    return lists.find(tx, name) if keys else None
+
+
+def _json(values: Sequence[Any]) -> str:
+    return msgspec.json.encode(values).decode()

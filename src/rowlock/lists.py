@@ -1,0 +1,129 @@
+"""Lists: named sets of items, with a gate, a state and settings. Verbs are functions of a transaction."""
+
+from typing import Any
+
+import msgspec
+
+from rowlock import tallies
+from rowlock.db import Transaction
+from rowlock.errors import NameTaken, NoSuchList, StaleVersion
+from rowlock.model import ListInfo, Settings
+from rowlock.names import check_name, closest
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A list's row, without its counts."""
+
+    id: int
+    name: str
+    state: str
+    gate: int
+    sealed: bool
+    version: int
+    settings: Settings
+
+
+def _row(columns: tuple[Any, ...]) -> Row:
+    list_id, name, state, gate, sealed, version, settings = columns
+    return Row(list_id, name, state, gate, bool(sealed), version, msgspec.json.decode(settings, type=Settings))
+
+
+def find(tx: Transaction, name: str) -> Row | None:
+    """The list of that name, if there is one."""
+    columns = tx.row("lists/find", name=name)
+    return None if columns is None else _row(columns)
+
+
+def hold(tx: Transaction, name: str) -> Row:
+    """The list of that name, locked until the transaction ends."""
+    columns = tx.row("lists/hold", name=name)
+    if columns is None:
+        raise missing(tx, name)
+    return _row(columns)
+
+
+def missing(tx: Transaction, name: str) -> NoSuchList:
+    """The error for a name that no list has, with the one that was probably meant."""
+    names = [row[0] for row in tx.rows("lists/names")]
+    near = closest(name, names)
+    hint = f"did you mean {near!r}?" if near else "it is made when the first item is added"
+    return NoSuchList(f"there is no list {name!r}", hint, list=name)
+
+
+def ensure(tx: Transaction, name: str) -> None:
+    """Make the list if it is not there yet."""
+    check_name(name)
+    tx.run("lists/create", name=name)
+
+
+def show(tx: Transaction, name: str) -> ListInfo:
+    """The list with its counts and progress."""
+    row = find(tx, name)
+    if row is None:
+        raise missing(tx, name)
+    return _info(tx, row)
+
+
+def page(tx: Transaction, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
+    """Lists in the order of their names, strictly after one, with counts and progress."""
+    return [_info(tx, _row(columns)) for columns in tx.rows("lists/page", after=after, limit=limit)]
+
+
+def _info(tx: Transaction, row: Row) -> ListInfo:
+    counts, progress = tallies.read(tx, row.id, row.gate)
+    return ListInfo(row.name, row.state, row.gate, row.sealed, row.version, row.settings, counts, progress)
+
+
+def pause(tx: Transaction, name: str) -> bool:
+    """Stop handing out the list's items; whether it was going on. What is claimed may still be settled."""
+    return _set_state(tx, name, "paused")
+
+
+def resume(tx: Transaction, name: str) -> bool:
+    """Hand out the list's items again; whether it was not going on."""
+    return _set_state(tx, name, "open")
+
+
+def _set_state(tx: Transaction, name: str, state: str) -> bool:
+    hold(tx, name)
+    return bool(tx.run("lists/set_state", name=name, state=state))
+
+
+def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, version: int | None = None) -> Settings:
+    """Set what is given, leave the rest; with `version`, only if nobody changed the list since it was read."""
+    ensure(tx, name)
+    row = hold(tx, name)
+    if version is not None and version != row.version:
+        raise StaleVersion(
+            f"the list {name!r} is at version {row.version}, not {version}",
+            "read it again",
+            version=row.version,
+        )
+    settings = row.settings.changed(**changes)
+    tx.run(
+        "lists/set_settings",
+        list=row.id,
+        version=row.version,
+        settings=msgspec.json.encode(settings).decode(),
+    )
+    return settings
+
+
+def rename(tx: Transaction, name: str, to: str) -> None:
+    """Give the list another name; items, counts and history stay with it."""
+    check_name(to)
+    hold(tx, name)
+    if to != name and find(tx, to):
+        raise NameTaken(f"there is a list {to!r} already", "drop it first, or choose another name", list=to)
+    tx.run("lists/rename", name=name, to=to)
+
+
+def drop(tx: Transaction, name: str) -> int:
+    """Forget the list with all its items and history; how many items it had."""
+    row = hold(tx, name)
+    # The list goes first: adders that wait for its row then find none, and make a new list.
+    tx.run("lists/drop", list=row.id)
+    dropped = tx.run("items/delete_all", list=row.id)
+    for noun in ("claims", "tallies", "errors", "results"):
+        tx.run(f"{noun}/delete_all", list=row.id)
+    return dropped

@@ -1,0 +1,120 @@
+-- Lists of items, who works them, and the record of what happened.
+-- All times are milliseconds of this database's clock since 1970, all keys sort by their bytes.
+
+create table rowlock_lists (
+    id integer primary key autoincrement,
+    name text not null unique,
+    state text not null default 'open' check (state in ('open', 'paused', 'complete')),
+    gate integer not null default 0,
+    sealed integer not null default 0,
+    settings text not null default '{}',
+    version integer not null default 1,
+    wake_at integer
+);
+-- A worker looks only at lists that may have work: idle ones cost nothing, however many there are.
+create index rowlock_lists_awake on rowlock_lists (wake_at) where wake_at is not null;
+
+create table rowlock_items (
+    position integer primary key autoincrement,
+    list integer not null,
+    key text not null,
+    gate integer not null,
+    priority integer not null,
+    attempts integer not null default 0,
+    due integer,
+    failed_at integer,
+    data text,
+    version integer not null default 1
+);
+create unique index rowlock_items_key on rowlock_items (list, key);
+-- A position is never given twice: only an insert moves the table's sequence on, so a new place in line must do it too.
+create trigger rowlock_items_requeued after update of position on rowlock_items begin
+    update sqlite_sequence set seq = max(seq, new.position) where name = 'rowlock_items';
+end;
+-- The line of each lane; delayed and failed items never stand in a claim's way.
+create index rowlock_items_ready on rowlock_items (list, gate, priority, position)
+    where due is null and failed_at is null;
+create index rowlock_items_due on rowlock_items (list, due) where due is not null;
+create index rowlock_items_failed on rowlock_items (list, key) where failed_at is not null;
+
+create table rowlock_sessions (
+    id text primary key,
+    holder text not null,
+    opened_at integer not null,
+    expires_at integer not null,
+    details text
+);
+
+create table rowlock_claims (
+    token text primary key,
+    session text not null references rowlock_sessions (id) on delete cascade,
+    list integer not null,
+    gate integer not null,
+    priority integer not null,
+    low integer not null,
+    high integer not null,
+    taken integer not null,
+    remaining integer not null,
+    taken_at integer not null
+);
+create index rowlock_claims_lane on rowlock_claims (list, gate, priority, high);
+create index rowlock_claims_session on rowlock_claims (session);
+
+-- Intervals whose worker died: their items are handed out one by one until each has been settled.
+create table rowlock_suspects (
+    list integer not null,
+    gate integer not null,
+    priority integer not null,
+    low integer not null,
+    high integer not null,
+    since integer not null,
+    holder text not null
+);
+create index rowlock_suspects_lane on rowlock_suspects (list, gate, priority, high);
+
+-- What happened, one row per batch; the *_change columns add up to what is there now.
+create table rowlock_tallies (
+    id integer primary key autoincrement,
+    list integer not null,
+    gate integer not null,
+    at integer not null,
+    token text,
+    receipt text,
+    gone text,
+    added integer not null default 0,
+    done integer not null default 0,
+    retried integer not null default 0,
+    moved integer not null default 0,
+    failed integer not null default 0,
+    abandoned integer not null default 0,
+    items_change integer not null default 0,
+    delayed_change integer not null default 0,
+    failed_change integer not null default 0,
+    seconds real not null default 0,
+    folded integer not null default 0
+);
+create index rowlock_tallies_list on rowlock_tallies (list, at);
+create index rowlock_tallies_unfolded on rowlock_tallies (at) where not folded;
+create index rowlock_tallies_token on rowlock_tallies (token) where token is not null;
+
+create table rowlock_errors (
+    id integer primary key autoincrement,
+    list integer not null,
+    key text not null,
+    attempt integer not null,
+    at integer not null,
+    holder text not null,
+    kind text not null,
+    message text not null
+);
+create index rowlock_errors_item on rowlock_errors (list, key, id);
+
+create table rowlock_results (
+    id integer primary key autoincrement,
+    list integer not null,
+    key text not null,
+    data text,
+    attempts integer not null,
+    settled_at integer not null
+);
+create index rowlock_results_item on rowlock_results (list, key, id);

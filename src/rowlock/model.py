@@ -1,0 +1,189 @@
+"""The values that verbs take and give: items, counts, settings. Plain, frozen, no behaviour but reading."""
+
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from rowlock.durations import Duration, Moment, milliseconds
+from rowlock.errors import InvalidSetting
+
+DEFAULT_PRIORITY = 5
+PRIORITIES = range(10)
+DATA_BYTES = 256 * 1024
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def moment(at: int | None) -> datetime | None:
+    """Milliseconds of the database's clock as an aware datetime."""
+    return None if at is None else _EPOCH + timedelta(milliseconds=at)
+
+
+class State(StrEnum):
+    """Where an item stands, with the icon that people see."""
+
+    READY = "ready"
+    DELAYED = "delayed"
+    GATED = "gated"
+    CLAIMED = "claimed"
+    FAILED = "failed"
+
+    @property
+    def icon(self) -> str:
+        """One character beside the word, for terminals and pages."""
+        return {"ready": "○", "delayed": "◷", "gated": "⧗", "claimed": "▶", "failed": "✕"}[self]
+
+
+class NewItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An item to be added: its key, and what differs from the defaults."""
+
+    key: str
+    data: Any = None
+    due: Moment | None = None
+    gate: int | None = None
+    priority: int = DEFAULT_PRIORITY
+
+
+class Added(msgspec.Struct, frozen=True):
+    """What an add did: how many items are new, how many were there already."""
+
+    added: int
+    existing: int
+
+
+class Item(msgspec.Struct, frozen=True, gc=False):
+    """One item of a list, as it stood when it was read."""
+
+    list: str
+    key: str
+    position: int
+    gate: int
+    priority: int
+    attempts: int
+    due_at: int | None
+    failed_since: int | None
+    version: int
+    raw_data: str | None
+    state: State
+
+    @property
+    def data(self) -> Any:
+        """The item's data, decoded when asked for."""
+        return None if self.raw_data is None else msgspec.json.decode(self.raw_data)
+
+    @property
+    def due(self) -> datetime | None:
+        """When a delayed item becomes ready."""
+        return moment(self.due_at)
+
+    @property
+    def failed_at(self) -> datetime | None:
+        """When a failed item gave up."""
+        return moment(self.failed_since)
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """One failed attempt at an item: when, who, and what was said."""
+
+    attempt: int
+    at: datetime
+    holder: str
+    kind: str
+    message: str
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """How many items of a list stand in each state."""
+
+    ready: int = 0
+    delayed: int = 0
+    gated: int = 0
+    claimed: int = 0
+    failed: int = 0
+
+    @property
+    def total(self) -> int:
+        """All items that are on the list."""
+        return self.ready + self.delayed + self.gated + self.claimed + self.failed
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """What has happened to a list since it was made, by number of items."""
+
+    added: int = 0
+    done: int = 0
+    retried: int = 0
+    moved: int = 0
+    failed: int = 0
+    abandoned: int = 0
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What may be set per list."""
+
+    attempts: int | None = None
+    """How often an item may fail before it is given up; a handler's own number goes first."""
+    backoff: str | None = None
+    """How long to wait after a failure, from first to longest: `1s..10m`."""
+    keep_results: bool = False
+    """Whether done items leave a row in the results."""
+    keep_for: str = "7d"
+    """How long results and errors are kept."""
+    manual: bool = False
+    """Whether the list's gate moves only by hand."""
+    exclusive: bool = False
+    """Whether one session at a time works the list, in order."""
+
+    def __post_init__(self) -> None:
+        if self.attempts is not None and self.attempts < 1:
+            raise InvalidSetting(
+                f"attempts={self.attempts} is not at least 1", "leave it out for no limit of the list's own"
+            )
+        milliseconds(self.keep_for)
+
+    def changed(self, **changes: Any) -> "Settings":
+        """These settings with some of them different; an unknown name or wrong value is refused."""
+        known = msgspec.structs.asdict(self)
+        for name in changes:
+            if name not in known:
+                raise InvalidSetting(f"there is no setting {name!r}", f"the settings are {', '.join(sorted(known))}")
+        try:
+            return msgspec.convert(known | changes, Settings)
+        except msgspec.ValidationError as error:
+            raise InvalidSetting(
+                f"a setting cannot have that value: {error}", "see docs/model.md for what each takes"
+            ) from None
+
+
+class ListInfo(msgspec.Struct, frozen=True):
+    """A list as a whole: its state, settings, counts and progress."""
+
+    name: str
+    state: str
+    gate: int
+    sealed: bool
+    version: int
+    settings: Settings
+    counts: Counts
+    progress: Progress
+
+
+__all__ = [
+    "DATA_BYTES",
+    "DEFAULT_PRIORITY",
+    "PRIORITIES",
+    "Added",
+    "Counts",
+    "Duration",
+    "Failure",
+    "Item",
+    "ListInfo",
+    "Moment",
+    "NewItem",
+    "Progress",
+    "Settings",
+    "State",
+    "moment",
+]

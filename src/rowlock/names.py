@@ -1,0 +1,86 @@
+"""What a key and a list's name may be, and which name somebody probably meant."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from rowlock.errors import InvalidKey, InvalidName
+
+KEY_BYTES = 512
+NAME_BYTES = 200
+
+# NUL cannot be stored everywhere; a line break cannot travel in a line, and lines are how keys travel.
+_NOT_IN_A_KEY = {"\0": "a NUL character", "\n": "a line break", "\r": "a carriage return"}
+
+
+def check_keys(keys: Sequence[str]) -> None:
+    """Refuse the whole batch if one key cannot be stored, naming it and its line; quick when all are good."""
+    if not plainly_good(keys):
+        for line, key in enumerate(keys, 1):
+            check_key(key, line)
+
+
+def plainly_good(keys: Sequence[str]) -> bool:
+    """Whether all keys are good beyond doubt, at a glance; if not, each wants a look."""
+    try:
+        # Printable text has no line break, NUL or surrogate; four bytes hold any character.
+        return min(map(len, keys)) > 0 and max(map(len, keys)) <= KEY_BYTES // 4 and "".join(keys).isprintable()
+    except (TypeError, ValueError):
+        return False
+
+
+def check_key(key: str, line: int | None = None) -> None:
+    """Refuse a key that cannot be stored, or could not be shown as one line."""
+    wrong = _wrong_with_key(key)
+    if wrong:
+        where = f" in line {line}" if line is not None else ""
+        hint = f"a key is 1 to {KEY_BYTES} bytes of UTF-8 text without line breaks"
+        raise InvalidKey(f"the key {_shown(key)}{where} {wrong}", hint, key=_shown(key), line=line)
+
+
+def _wrong_with_key(key: object) -> str:
+    if not isinstance(key, str):
+        return f"is {type(key).__name__}, not text"
+    if not key:
+        return "is empty"
+    for character, name in _NOT_IN_A_KEY.items():
+        if character in key:
+            return f"contains {name}"
+    try:
+        size = len(key.encode())
+    except UnicodeEncodeError:
+        return "is not valid Unicode (a lone surrogate)"
+    return f"is {size} bytes long" if size > KEY_BYTES else ""
+
+
+def _shown(key: object) -> str:
+    shown = ascii(key) if isinstance(key, str) and not key.isprintable() else repr(key)
+    return shown if len(shown) <= 80 else f"{shown[:77]}…"
+
+
+def check_name(name: str) -> None:
+    """Refuse a list's name that cannot be one."""
+    wrong = _wrong_with_name(name)
+    if wrong:
+        hint = f"a name is 1 to {NAME_BYTES} bytes of printable text without '*' or blanks at its ends"
+        raise InvalidName(f"the list name {_shown(name)} {wrong}", hint, name=_shown(name))
+
+
+def _wrong_with_name(name: object) -> str:
+    if not isinstance(name, str):
+        return f"is {type(name).__name__}, not text"
+    if not name.strip():
+        return "is empty"
+    if not name.isprintable():
+        return "has characters that cannot be shown"
+    if name != name.strip():
+        return "begins or ends with a blank"
+    if "*" in name:
+        return "contains '*', which patterns need"
+    size = len(name.encode())
+    return f"is {size} bytes long" if size > NAME_BYTES else ""
+
+
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """The name that was probably meant, if one is near."""
+    near = get_close_matches(name, list(names), n=1, cutoff=0.6)
+    return near[0] if near else None

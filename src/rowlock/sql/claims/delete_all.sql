@@ -1,0 +1,1 @@
+delete from rowlock_claims where list = :list

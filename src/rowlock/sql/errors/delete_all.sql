@@ -1,0 +1,1 @@
+delete from rowlock_errors where list = :list

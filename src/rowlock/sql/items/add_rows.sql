@@ -1,0 +1,12 @@
+-- Like add_keys, for items that differ in more than their key.
+insert into rowlock_items (list, key, position, gate, priority, due, data)
+select :list, placed.key, placed.position, coalesce(placed.gate, :gate), placed.priority,
+    case when placed.due > {now} then placed.due when placed.delay > 0 then {now} + placed.delay end, placed.data
+from (
+    select given.*, nextval('rowlock_positions') as position
+    from json_to_recordset(:rows::json)
+        as given (key text, gate integer, priority integer, due bigint, delay bigint, data text)
+) as placed
+order by placed.key collate "C"
+on conflict (list, key) do nothing
+returning gate, due

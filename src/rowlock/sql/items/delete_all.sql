@@ -1,0 +1,1 @@
+delete from rowlock_items where list = :list

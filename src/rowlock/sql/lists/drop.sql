@@ -1,0 +1,1 @@
+delete from rowlock_lists where id = :list

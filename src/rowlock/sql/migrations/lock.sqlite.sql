@@ -1,0 +1,2 @@
+-- A writing transaction is alone on the file already.
+select 1

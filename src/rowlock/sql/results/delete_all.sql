@@ -1,0 +1,1 @@
+delete from rowlock_results where list = :list

@@ -1,0 +1,1 @@
+delete from rowlock_tallies where id in ({ids})

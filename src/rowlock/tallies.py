@@ -1,0 +1,71 @@
+"""Tallies: an append-only record of what happened to each batch; counts and progress are their sums."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from rowlock.db import Transaction
+from rowlock.model import Counts, Progress
+
+EVENTS = ("added", "done", "retried", "moved", "failed", "abandoned")
+CHANGES = ("items_change", "delayed_change", "failed_change")
+MINUTE = 60_000
+ANSWERS_KEPT = 60 * MINUTE
+"""How long a settlement can be asked for again and is answered from its tally."""
+
+
+def record(tx: Transaction, list_id: int, gate: int, **numbers: int) -> None:
+    """Write down what happened to a batch; what is left out is zero."""
+    blank = dict.fromkeys(EVENTS + CHANGES, 0)
+    tx.run("tallies/record", list=list_id, gate=gate, **(blank | numbers))
+
+
+def record_removed(tx: Transaction, list_id: int, rows: Iterable[Any], *, event: str) -> None:
+    """Write down items that left the list, given as (key, gate, attempts, delayed, failed)."""
+    gates: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for _, gate, _, delayed, failed in rows:
+        gates[gate].append((bool(delayed), bool(failed)))
+    for gate, left in gates.items():
+        numbers = {
+            event: len(left),
+            "items_change": -len(left),
+            "delayed_change": -sum(delayed for delayed, _ in left),
+            "failed_change": -sum(failed for _, failed in left),
+        }
+        record(tx, list_id, gate, **numbers)
+
+
+def read(tx: Transaction, list_id: int, gate: int) -> tuple[Counts, Progress]:
+    """How many items stand in each state, and what has ever happened; exact, without counting items."""
+    events = dict.fromkeys(EVENTS, 0)
+    gated = ready = delayed = failed = 0
+    for at_gate, *sums in tx.rows("tallies/sum", list=list_id):
+        for name, number in zip(EVENTS, sums, strict=False):
+            events[name] += number
+        items, items_delayed, items_failed = sums[len(EVENTS) : len(EVENTS) + len(CHANGES)]
+        failed += items_failed
+        if at_gate > gate:
+            gated += items - items_failed
+        else:
+            delayed += items_delayed
+            ready += items - items_failed - items_delayed
+    overdue = tx.value("items/count_overdue", list=list_id, gate=gate) if delayed else 0
+    claimed = tx.value("claims/count", list=list_id, gate=gate)
+    counts = Counts(ready + overdue - claimed, delayed - overdue, gated, claimed, failed)
+    return counts, Progress(**events)
+
+
+def fold(tx: Transaction, *, limit: int = 1000, age: int = ANSWERS_KEPT) -> int:
+    """Add up old tallies by list, gate and minute; how many were folded. The sums stay what they were."""
+    rows = tx.rows("tallies/oldest", age=age, limit=limit)
+    sums: dict[tuple[int, int, int], list[float]] = defaultdict(lambda: [0] * (len(EVENTS) + len(CHANGES) + 1))
+    for _, list_id, gate, at, *numbers in rows:
+        total = sums[list_id, gate, at - at % MINUTE]
+        total[:] = map(sum, zip(total, numbers, strict=True))
+    for (list_id, gate, at), total in sums.items():
+        names = (*EVENTS, *CHANGES, "seconds")
+        tx.run("tallies/fold", list=list_id, gate=gate, at=at, **dict(zip(names, total, strict=True)))
+    tx.run("tallies/delete", ids=msgspec.json.encode([row[0] for row in rows]).decode())
+    return len(rows)

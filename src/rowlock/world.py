@@ -1,0 +1,35 @@
+"""What the engine takes from outside itself besides the database: time that passes, chance, sleep.
+
+Everything that waits, rolls dice or opens a connection does so through a `World`, so that a simulator can
+own all of it and repeat a run from its seed.
+"""
+
+import random
+import secrets
+import time
+from collections.abc import Callable
+
+import msgspec
+
+
+def _token() -> str:
+    return secrets.token_hex(16)
+
+
+class World(msgspec.Struct, frozen=True):
+    """The outside: pass another one to run the engine under a seed."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    """Seconds that only ever grow: for local patience, never for a decision that others must share."""
+    sleep: Callable[[float], None] = time.sleep
+    random: Callable[[], float] = random.random
+    """A number in [0, 1): jitter."""
+    token: Callable[[], str] = _token
+    """A name that never comes twice: sessions and claims."""
+
+    def jittered(self, seconds: float) -> float:
+        """Between half and all of that long, so that those who failed together do not come back together."""
+        return seconds * (0.5 + self.random() / 2)
+
+
+REAL = World()
