@@ -1,3 +1,4 @@
+-- One item as it stands; its state is worked out as in page.
 select l.name, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data,
     case
         when i.failed_at is not null then 'failed'

@@ -1,0 +1,54 @@
+"""Where the house keeps its things, and how to walk through them."""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "rowlock"
+SQL = SOURCE / "sql"
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+MODULES = sorted(SOURCE.rglob("*.py"))
+STATEMENTS = sorted(SQL.rglob("*.sql"))
+
+
+def shown(path: Path) -> str:
+    """The path as people say it."""
+    return str(path.relative_to(ROOT))
+
+
+def tree(path: Path) -> ast.Module:
+    """The module, parsed."""
+    return ast.parse(path.read_text(), shown(path))
+
+
+def functions(path: Path) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Every function and method with its dotted name."""
+    yield from _functions(tree(path), "")
+
+
+def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{prefix}{child.name}", child
+        inner = f"{prefix}{child.name}." if isinstance(child, ast.ClassDef) else prefix
+        yield from _functions(child, inner)
+
+
+def strings(path: Path) -> Iterator[tuple[int, str]]:
+    """Every piece of text that a module holds, with its line; docstrings too."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def documented(page: str) -> str:
+    """The text of a page in docs/."""
+    return (DOCS / page).read_text()
+
+
+def project() -> dict[str, object]:
+    """What pyproject.toml says."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())

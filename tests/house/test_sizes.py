@@ -1,0 +1,66 @@
+"""Small rooms: a file fits in a head, a function on a screen, a call needs no counting of commas."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from tests.house.places import MODULES, ROOT, SOURCE, functions, shown
+
+FILE_LINES = 400
+FUNCTION_LINES = 40
+POSITIONAL = 2
+
+# Constructors that only db itself calls, once each, with parts that have no sensible order by keyword.
+MANY_POSITIONAL = {
+    "src/rowlock/db/database.py:Database.__init__": "the four parts a dialect hands over",
+    "src/rowlock/db/sqlite.py:SqliteConnection.__init__": "address, world and the turn that writers share",
+    "src/rowlock/db/transaction.py:Transaction.__init__": "connection, statements, and a clock if it is movable",
+}
+
+OURS = [*MODULES, *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "bench").rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", OURS, ids=shown)
+def test_a_file_fits_in_a_head(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= FILE_LINES
+
+
+@pytest.mark.parametrize("path", OURS, ids=shown)
+def test_a_function_fits_on_a_screen(path: Path) -> None:
+    assert [name for name, function in functions(path) if lines(function) > FUNCTION_LINES] == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=shown)
+def test_a_public_call_has_at_most_two_positional_parameters(path: Path) -> None:
+    too_many = {f"{shown(path)}:{name}" for name, function in functions(path) if positional(function) > POSITIONAL}
+    assert {name for name in too_many if is_public(name)} - set(MANY_POSITIONAL) == set()
+
+
+def test_every_exception_is_still_one() -> None:
+    known = {f"{shown(path)}:{name}": function for path in MODULES for name, function in functions(path)}
+    assert [name for name in MANY_POSITIONAL if name not in known or positional(known[name]) <= POSITIONAL] == []
+
+
+def test_long_functions_and_long_calls_are_seen() -> None:
+    long = ast.parse("def long(tx, a, b, c):\n" + "    pass\n" * 40).body[0]
+    assert isinstance(long, ast.FunctionDef)
+    assert lines(long) == 41
+    assert positional(long) == 3
+
+
+def test_there_is_something_to_measure() -> None:
+    assert SOURCE / "items.py" in MODULES
+
+
+def lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return (function.end_lineno or function.lineno) - function.lineno + 1
+
+
+def positional(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    return len([name for name in names if name not in ("self", "cls", "tx")])
+
+
+def is_public(place: str) -> bool:
+    parts = place.rpartition(":")[2].split(".")
+    return all(not part.startswith("_") or part == "__init__" for part in parts)

@@ -1,0 +1,116 @@
+"""SQL lives in files: one statement each, in lower case, columns by name, every one of them used."""
+
+import ast
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+from tests.house.places import MODULES, SOURCE, SQL, STATEMENTS, shown, tree
+
+from rowlock.db.statements import names
+
+DIALECTS = ("sqlite", "postgres", "cockroach")
+SHORT = 3  # a statement of so many lines needs no comment to be understood
+VARIANTS = [path for path in STATEMENTS if path.name.count(".") == 2]
+OUTSIDE_DB = [path for path in MODULES if SOURCE / "db" not in path.parents]
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_STAR = re.compile(r"select\s+\*(?!\s+from\s+\()")
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+_FRAGMENT = re.compile(r"\{([a-z]+)\}")
+_SQL_TEXT = re.compile(
+    r"^\s*(select\s.+\sfrom|insert\s+into|update\s.+\sset|delete\s+from|create\s+(table|index)|alter\s+table|pragma)\s",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def code(path: Path) -> str:
+    """The statement without comments and quoted text."""
+    lines = [line for line in path.read_text().splitlines() if not line.lstrip().startswith("--")]
+    return _QUOTED.sub("''", "\n".join(lines))
+
+
+def said(path: Path) -> Iterator[str]:
+    """The statement names that a module gives to a transaction; a part filled in later is a `*`."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            name = written(node.args[0])
+            if node.func.attr in ("rows", "row", "value", "run") and "/" in name:
+                yield name
+
+
+def written(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(written(part) if isinstance(part, ast.Constant) else "*" for part in node.values)
+    if isinstance(node, ast.IfExp):
+        return f"{written(node.body)}|{written(node.orelse)}"
+    return ""
+
+
+USED = {name for path in MODULES for choice in said(path) for name in choice.split("|")}
+
+
+@pytest.mark.parametrize("path", STATEMENTS, ids=shown)
+def test_a_statement_says_why_or_is_short(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    assert lines[0].startswith("-- ") or len(lines) <= SHORT
+
+
+@pytest.mark.parametrize("path", VARIANTS, ids=shown)
+def test_a_variant_says_why_it_differs(path: Path) -> None:
+    assert path.name.split(".")[1] in DIALECTS
+    assert path.read_text().startswith("-- ")
+
+
+@pytest.mark.parametrize("path", VARIANTS, ids=shown)
+def test_a_variant_takes_the_same_parameters(path: Path) -> None:
+    sibling = path.with_name(f"{path.name.partition('.')[0]}.sql")
+    assert takes(path) == takes(sibling)
+
+
+def takes(path: Path) -> set[str]:
+    text = code(path)
+    return set(_PARAMETER.findall(text)) | set(_FRAGMENT.findall(text)) & {"keys", "ids"}
+
+
+@pytest.mark.parametrize("path", STATEMENTS, ids=shown)
+def test_a_file_holds_one_statement_in_lower_case(path: Path) -> None:
+    assert re.findall(r"[A-Z]+", code(path)) == []
+    assert ";" not in code(path).rstrip().rstrip(";")
+
+
+@pytest.mark.parametrize("path", STATEMENTS, ids=shown)
+def test_columns_are_named(path: Path) -> None:
+    assert not _STAR.search(code(path))
+
+
+@pytest.mark.parametrize("path", OUTSIDE_DB, ids=shown)
+def test_python_outside_db_holds_no_sql(path: Path) -> None:
+    texts = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
+    assert [text for text in texts if isinstance(text, str) and _SQL_TEXT.match(text)] == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_statement_is_used(name: str) -> None:
+    assert any(fnmatch(name, pattern) for pattern in USED)
+
+
+@pytest.mark.parametrize("name", sorted(USED))
+def test_every_statement_that_is_named_exists(name: str) -> None:
+    assert any(fnmatch(each, name) for each in names())
+
+
+def test_sql_in_python_is_seen() -> None:
+    assert _SQL_TEXT.match("select key from rowlock_items where list = :list")
+    assert not _SQL_TEXT.match("Select the items that you want.")
+    assert _STAR.search("select * from rowlock_items")
+
+
+def test_every_folder_of_statements_is_a_noun_with_a_module_or_a_table() -> None:
+    tables = "".join(path.read_text() for path in (SOURCE / "migrations").glob("*.sql"))
+    nouns = {path.name for path in SQL.iterdir() if path.is_dir()} - {"migrations"}
+    assert [noun for noun in sorted(nouns) if f"rowlock_{noun}" not in tables] == []
