@@ -1,0 +1,111 @@
+"""What tests stand on: a fresh database of every kind, an engine on it, and a clock that moves when told to."""
+
+import tempfile
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from rowlock import Engine
+from tests.servers import NoServer, Server, quick_place
+
+DATABASES = ("sqlite", "postgres", "cockroach")
+TEMPLATE = "rowlock_template"
+
+_numbers = count(1)
+
+
+class Clock:
+    """Milliseconds that stand still until somebody advances them."""
+
+    def __init__(self, now: int = 1_700_000_000_000) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += round(seconds * 1000)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """One server for the whole run, started for the first test that wants it, with a migrated template database."""
+    try:
+        server = Server().start()
+    except NoServer as why:
+        pytest.skip(str(why))
+    with server.connect() as connection:
+        connection.execute(f"create database {TEMPLATE}")
+    with Engine(server.url(TEMPLATE)) as engine:
+        engine.migrate()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def sqlite_url() -> Iterator[str]:
+    """The path of a SQLite file that does not exist yet, in memory where there is a place for that."""
+    with tempfile.TemporaryDirectory(prefix="rowlock-", dir=quick_place()) as folder:
+        yield str(Path(folder, "work.db"))
+
+
+def fresh(server: Server, scheme: str, template: str = TEMPLATE) -> Iterator[str]:
+    """The address of a new database on the server; dropped at the end."""
+    name = f"test_{next(_numbers)}"
+    with server.connect() as connection:
+        connection.execute(f"create database {name} template {template} strategy file_copy")
+        yield server.url(name, scheme)
+        connection.execute(f"drop database {name} with (force)")
+
+
+@pytest.fixture
+def postgres_url(postgres: Server) -> Iterator[str]:
+    """The address of a fresh, migrated PostgreSQL database."""
+    yield from fresh(postgres, "postgresql")
+
+
+@pytest.fixture
+def cockroach_url(postgres: Server) -> Iterator[str]:
+    """A fresh, migrated database that is spoken to as if it were CockroachDB: serialisable, its own statements."""
+    yield from fresh(postgres, "cockroachdb")
+
+
+@pytest.fixture
+def unmigrated_url(postgres: Server) -> Iterator[str]:
+    """The address of an empty PostgreSQL database without our tables."""
+    yield from fresh(postgres, "postgresql", "template0")
+
+
+@pytest.fixture(params=DATABASES)
+def dialect(request: pytest.FixtureRequest) -> str:
+    """The kind of database that a test runs on: each of them in turn."""
+    return str(request.param)
+
+
+@pytest.fixture
+def url(request: pytest.FixtureRequest, dialect: str) -> str:
+    """The address of a fresh, empty database of each kind."""
+    return str(request.getfixturevalue(f"{dialect}_url"))
+
+
+@pytest.fixture
+def engine(url: str) -> Iterator[Engine]:
+    """An engine on a fresh database of each kind, with the database's own time."""
+    with Engine(url) as engine:
+        yield engine
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock to give to an engine: `Engine(url, clock=clock)`."""
+    return Clock()
+
+
+@pytest.fixture
+def timed(url: str, clock: Clock) -> Iterator[Engine]:
+    """An engine on a fresh database of each kind, whose time is the movable clock's."""
+    with Engine(url, clock=clock) as engine:
+        yield engine

