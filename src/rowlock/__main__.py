@@ -1,0 +1,5 @@
+"""`python -m rowlock` is the command line."""
+
+from rowlock.cli import main
+
+main()

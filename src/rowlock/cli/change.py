@@ -1,0 +1,176 @@
+"""`rowlock done`, `increment`, `retry` and `abandon`: what has become of items, said by hand or by a script."""
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any
+
+import click
+import msgspec
+
+from rowlock import items, lists
+from rowlock.cli import output
+from rowlock.cli.asking import ask
+from rowlock.cli.invocation import Invocation, command, list_argument
+from rowlock.cli.reading import keys_from, nothing_to_read
+from rowlock.db import Transaction
+from rowlock.engine import Engine
+from rowlock.errors import Invalid
+
+CHUNK = 10_000
+FAILED_CHUNK = 1_000
+
+Verb = Callable[[Transaction, str, Sequence[str]], int]
+
+keys_argument = click.argument("keys", metavar="[KEY]...|-", nargs=-1)
+json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would happen, and do nothing.")
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+
+
+def _all_failed(function: Callable[..., Any]) -> Callable[..., Any]:
+    for_state = click.option("--state", type=click.Choice(["failed"]), help="The same as --failed.")
+    return click.option("--failed", is_flag=True, help="All failed items of the list.")(for_state(function))
+
+
+@command("done")
+@list_argument()
+@keys_argument
+@dry_run_option
+@json_option
+@click.pass_context
+def done(context: click.Context, /, *, name: str, keys: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
+    """Take items that have been done off their list."""
+    return _change(context, name, keys, verb=items.done, word="done", dry_run=dry_run, as_json=as_json)
+
+
+@command("increment")
+@list_argument()
+@keys_argument
+@click.option("--error", metavar="TEXT", help="What went wrong; kept with the item.")
+@json_option
+@click.pass_context
+def increment(context: click.Context, /, *, name: str, keys: tuple[str, ...], error: str | None, as_json: bool) -> int:
+    """Note one failed attempt for each item."""
+
+    def verb(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+        return items.increment(tx, name, keys, error=error)
+
+    return _change(context, name, keys, verb=verb, word="incremented", as_json=as_json)
+
+
+@command("retry")
+@list_argument()
+@keys_argument
+@_all_failed
+@dry_run_option
+@json_option
+@click.pass_context
+def retry(context: click.Context, /, *, name: str, keys: tuple[str, ...], **options: Any) -> int:
+    """Make failed and delayed items ready at once, with a clean count of attempts."""
+    if _wants_all_failed(keys, options):
+        return _change_failed(context, name, verb=items.retry, word="retried", **options)
+    dry_run, as_json = options["dry_run"], options["as_json"]
+    return _change(context, name, keys, verb=items.retry, word="retried", dry_run=dry_run, as_json=as_json)
+
+
+@command("abandon")
+@list_argument()
+@keys_argument
+@_all_failed
+@dry_run_option
+@yes_option
+@json_option
+@click.pass_context
+def abandon(context: click.Context, /, *, name: str, keys: tuple[str, ...], yes: bool, **options: Any) -> int:
+    """Give up on items: off the list, undone."""
+    if _wants_all_failed(keys, options):
+        if not yes and not options["dry_run"]:
+            ask(f"Give up on all failed items of {name!r}?")
+        return _change_failed(context, name, verb=items.abandon, word="abandoned", **options)
+    dry_run, as_json = options["dry_run"], options["as_json"]
+    return _change(context, name, keys, verb=items.abandon, word="abandoned", dry_run=dry_run, as_json=as_json)
+
+
+def _wants_all_failed(keys: tuple[str, ...], options: dict[str, Any]) -> bool:
+    everything = bool(options["failed"] or options["state"])
+    if everything and keys:
+        raise Invalid("keys were given, and all failed items asked for", "give one of them")
+    return everything
+
+
+def _change(
+    context: click.Context,
+    name: str,
+    keys: tuple[str, ...],
+    *,
+    verb: Verb,
+    word: str,
+    as_json: bool,
+    dry_run: bool = False,
+) -> int:
+    if nothing_to_read(keys):
+        click.echo(context.get_help(), err=True)
+        return 2
+    invocation: Invocation = context.obj
+    with invocation.open() as engine:
+        named = list(dict.fromkeys(keys_from(keys)))
+        act = _waiting if dry_run and verb is items.retry else _there if dry_run else verb
+        changed = engine.run(_in_chunks, name, named, act)
+        if not changed:
+            engine[name].info()  # nothing there is no error, no list is
+    _report(invocation, name, {word: changed, "missing": len(named) - changed}, dry_run=dry_run, as_json=as_json)
+    return 0
+
+
+def _in_chunks(tx: Transaction, name: str, keys: Sequence[str], verb: Verb) -> int:
+    rest = iter(keys)
+    return sum(verb(tx, name, chunk) for chunk in iter(lambda: list(islice(rest, CHUNK)), []))
+
+
+def _there(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+    return len(_found(tx, name, keys))
+
+
+def _waiting(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+    return sum(1 for _, _, _, delayed, failed in _found(tx, name, keys) if delayed or failed)
+
+
+def _found(tx: Transaction, name: str, keys: Sequence[str]) -> list[Any]:
+    row = lists.find(tx, name)
+    return tx.rows("items/find", list=row.id, keys=msgspec.json.encode(keys).decode()) if row else []
+
+
+def _change_failed(
+    context: click.Context, name: str, *, verb: Verb, word: str, dry_run: bool, as_json: bool, **_: Any
+) -> int:
+    invocation: Invocation = context.obj
+    with invocation.open() as engine:
+        changed = engine[name].counts().failed if dry_run else _each_failed(engine, name, verb)
+    _report(invocation, name, {word: changed}, dry_run=dry_run, as_json=as_json)
+    return 0
+
+
+def _each_failed(engine: Engine, name: str, verb: Verb) -> int:
+    changed = 0
+    after: str | None = ""
+    while after is not None:
+        count, after = engine.run(_failed_chunk, name, after, verb)
+        changed += count
+    return changed
+
+
+def _failed_chunk(tx: Transaction, name: str, after: str, verb: Verb) -> tuple[int, str | None]:
+    # Found and changed under one lock: an item that somebody retries meanwhile is not given up.
+    row = lists.find(tx, name)
+    if row is None:
+        raise lists.missing(tx, name)
+    keys = [found[0] for found in tx.rows("items/find_failed", list=row.id, after=after, limit=FAILED_CHUNK)]
+    return (verb(tx, name, keys), keys[-1]) if keys else (0, None)
+
+
+def _report(invocation: Invocation, name: str, counted: dict[str, int], *, dry_run: bool, as_json: bool) -> None:
+    (word, count), *others = counted.items()
+    sentence = f"{'would be ' if dry_run else ''}{word}: {output.many(count)} of {name}"
+    if others and others[0][1]:
+        sentence += f"; {others[0][1]:,} {'was' if others[0][1] == 1 else 'were'} not there to be"
+    output.numbers(invocation, {**counted, **({"dry_run": 1} if dry_run else {})}, sentence=sentence, as_json=as_json)

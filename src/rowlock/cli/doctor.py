@@ -1,0 +1,49 @@
+"""`rowlock doctor`: is this database fit for the promises?"""
+
+import time
+
+import click
+import msgspec
+
+from rowlock import insight
+from rowlock.cli import output
+from rowlock.cli.exits import AT_RISK, OUT_OF_REACH
+from rowlock.cli.invocation import Invocation, command, on_terminal
+from rowlock.insight import FINE, INFORMATION, RISK, UNREACHABLE, Finding
+
+ICONS = {FINE: "✓", INFORMATION: "·", RISK: "!", UNREACHABLE: "✕"}
+COLORS = {FINE: "green", INFORMATION: "dim", RISK: "yellow", UNREACHABLE: "red"}
+
+
+@command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.pass_obj
+def doctor(invocation: Invocation, *, as_json: bool) -> int:
+    """Look at connection, schema, durability, permissions, room and clock; each problem with its fix.
+
+    Ends with 0 if all is fine, 1 if a promise is at risk, 5 if the database is out of reach.
+    """
+    with invocation.open() as engine:
+        findings = list(insight.examine(engine.database, time.time))
+    if as_json:
+        output.document({"database": engine.database.address.shown, "findings": findings})
+    elif on_terminal():
+        for finding in findings:
+            _tell(finding, plain=invocation.no_color)
+    else:
+        output.lines(msgspec.structs.astuple(finding) for finding in findings)
+    return _status(findings)
+
+
+def _tell(finding: Finding, *, plain: bool) -> None:
+    icon = output.painted(ICONS[finding.state], COLORS[finding.state], plain=plain)
+    output.write(f"{icon} {finding.name:<30} {output.visible(finding.what)}\n")
+    if finding.fix:
+        output.write(f"{'':<33}→ {output.visible(finding.fix)}\n")
+
+
+def _status(findings: list[Finding]) -> int:
+    states = {finding.state for finding in findings}
+    if UNREACHABLE in states:
+        return OUT_OF_REACH
+    return AT_RISK if RISK in states else 0

@@ -1,0 +1,93 @@
+"""How a command ends: every exit code, and what is said on stderr, in one place."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from rowlock.cli.invocation import Invocation
+from rowlock.cli.output import visible
+from rowlock.errors import RowlockError
+
+AT_RISK = 1
+WRONG_USAGE = 2
+OUT_OF_REACH = 5
+BUG = 70
+OUTPUT_LOST = 74
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+COMPLETION = "_ROWLOCK_COMPLETE"
+
+
+def run(program: click.Group, arguments: Sequence[str]) -> int:
+    """Run a command; its exit code. An error is one sentence and a hint, never a traceback unless asked for."""
+    invocation = Invocation()
+    try:
+        _write_utf8()
+        if COMPLETION in os.environ:
+            program.main(list(arguments), "rowlock", COMPLETION)
+        return _invoke(program, arguments, invocation)
+    except RowlockError as error:
+        return _told(error.what, error.hint, error.exit_status)
+    except click.ClickException as error:
+        return _told(_sentence(error), _usage(error), error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        return _told("interrupted", "", INTERRUPTED)
+    except BrokenPipeError:
+        return _hushed()
+    except OSError as error:
+        _hushed()
+        return _told(f"reading or writing failed: {error.strerror or 'no reason given'}", "", OUTPUT_LOST)
+    except Exception as error:
+        return _bug(error, invocation)
+
+
+def _invoke(program: click.Group, arguments: Sequence[str], invocation: Invocation) -> int:
+    try:
+        with program.make_context("rowlock", list(arguments), obj=invocation) as context:
+            status = program.invoke(context)
+    except click.exceptions.Exit as done:
+        status = done.exit_code
+    sys.stdout.flush()
+    return status if isinstance(status, int) else 0
+
+
+def _write_utf8() -> None:
+    # Keys are UTF-8 everywhere; only a terminal may know less, and shows what it lacks escaped.
+    for stream in (sys.stdout, sys.stderr):
+        encoding = stream.encoding if stream.isatty() else "utf-8"
+        stream.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _told(what: str, hint: str, status: int) -> int:
+    print(f"rowlock: {visible(what)}", file=sys.stderr)  # noqa: T201
+    for line in hint.splitlines():
+        print(f"  {visible(line)}", file=sys.stderr)  # noqa: T201
+    return status
+
+
+def _sentence(error: click.ClickException) -> str:
+    message = error.format_message().rstrip(".")
+    return f"{message[:1].lower()}{message[1:]}"
+
+
+def _usage(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    return f"see: {context.command_path} --help" if context else ""
+
+
+def _hushed() -> int:
+    # Nobody reads any more; the interpreter must not complain of it when it flushes at the end.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return PIPE_CLOSED
+
+
+def _bug(error: Exception, invocation: Invocation) -> int:
+    if invocation.verbose:
+        import traceback  # only a bug needs it
+
+        traceback.print_exception(error)
+    hint = "this is a bug in rowlock; please report it" + ("" if invocation.verbose else ", with what -v prints")
+    return _told(f"something unexpected went wrong ({type(error).__name__})", hint, BUG)

@@ -1,0 +1,109 @@
+"""What holds for one run of a command: its database, how much to say, and the options that every command takes."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rowlock import config
+from rowlock.db import Address, parse
+from rowlock.engine import Engine
+from rowlock.errors import NotFound
+
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
+class Invocation:
+    """One run of the program: what the options that every command takes have said."""
+
+    def __init__(self) -> None:
+        self.database: str | None = None
+        self.quiet = False
+        self.verbose = False
+        self.no_color = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+
+    def configured(self) -> config.Value:
+        """The database's address, and who said so."""
+        return config.load({"database": self.database})["database"]
+
+    def open(self, *, make: bool = False) -> Engine:
+        """The engine on the database; only with `make` may it be a file that does not exist yet."""
+        value = self.configured()
+        address = parse(value.value)
+        if self.verbose:
+            self.say(f"database {address.shown} ({value.origin})")
+        if not make and is_absent(address):
+            raise NotFound(f"there is nothing yet: {address.shown} does not exist", "begin with: rowlock add LIST KEY")
+        return Engine(value.value)
+
+    def say(self, words: str) -> None:
+        """Words for a person, on stderr; nothing when asked to be quiet."""
+        if not self.quiet:
+            click.echo(words, err=True)
+
+
+def is_absent(address: Address) -> bool:
+    """Whether the database is a file that has not been made."""
+    return address.dialect == "sqlite" and not Path(address.target).exists()
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    # The same option may stand before and after the command's name: the one that says something counts.
+    if value and parameter.name:
+        setattr(context.ensure_object(Invocation), parameter.name, value)
+
+
+def _shared(*names: str, **settings: Any) -> click.Option:
+    return click.Option(names, callback=_keep, expose_value=False, **settings)
+
+
+SHARED_OPTIONS = (
+    _shared("-d", "--database", metavar="URL", help="A file's path, sqlite:///… or postgresql://…"),
+    _shared("-q", "--quiet", is_flag=True, help="Say nothing but errors and what was asked for."),
+    _shared("-v", "--verbose", is_flag=True, help="Say more: the database used, and tracebacks of bugs."),
+    _shared("--no-color", is_flag=True, help="No colours; NO_COLOR does the same."),
+)
+
+
+class Command(click.Command):
+    """A command that also takes, after its name, the options that every command takes."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.params.extend(SHARED_OPTIONS)
+
+
+def command(name: str) -> Callable[[Callable[..., Any]], Command]:
+    """Make a function the command of that name."""
+    return click.command(name, cls=Command, context_settings=HELP)
+
+
+class ListName(click.ParamType):  # type: ignore[type-arg]  # generic only in newer clicks
+    """The name of a list; the shell completes it from the database."""
+
+    name = "list"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """Names of lists that begin so; none if the database does not answer."""
+        from click.shell_completion import CompletionItem  # only a shell that completes needs it
+
+        del param
+        try:
+            with ctx.ensure_object(Invocation).open() as engine:
+                names = [info.name for info in engine.lists()]
+        except Exception:  # completion has nobody to tell
+            return []
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def list_argument(*, required: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The LIST that a command works on."""
+    return click.argument("name", metavar="LIST" if required else "[LIST]", type=ListName(), required=required)
+
+
+def on_terminal() -> bool:
+    """Whether a person reads the output."""
+    return sys.stdout.isatty()

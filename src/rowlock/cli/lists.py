@@ -1,0 +1,118 @@
+"""`rowlock pause`, `resume`, `settings`, `rename` and `drop`: lists as a whole."""
+
+from typing import Any
+
+import click
+import msgspec
+
+from rowlock.cli import output
+from rowlock.cli.asking import ask
+from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal
+from rowlock.errors import InvalidSetting
+from rowlock.model import Settings
+from rowlock.names import closest
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+
+
+@command("pause")
+@list_argument()
+@click.pass_obj
+def pause(invocation: Invocation, *, name: str) -> None:
+    """Stop handing out a list's items; what is claimed may still be settled."""
+    with invocation.open() as engine:
+        changed = engine[name].pause()
+    invocation.say(f"{name} is paused" if changed else f"{name} was paused already")
+
+
+@command("resume")
+@list_argument()
+@click.pass_obj
+def resume(invocation: Invocation, *, name: str) -> None:
+    """Hand out a list's items again."""
+    with invocation.open() as engine:
+        changed = engine[name].resume()
+    invocation.say(f"{name} is open" if changed else f"{name} was open already")
+
+
+@command("rename")
+@list_argument()
+@click.argument("to", metavar="NEW")
+@click.pass_obj
+def rename(invocation: Invocation, *, name: str, to: str) -> None:
+    """Give a list another name; items, counts and history stay with it."""
+    with invocation.open() as engine:
+        engine[name].rename(to)
+    invocation.say(f"{name} is now {to}")
+
+
+@command("drop")
+@list_argument()
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Say what would be forgotten, and do nothing.")
+@json_option
+@click.pass_obj
+def drop(invocation: Invocation, *, name: str, yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Forget a list with all its items and history; asks first."""
+    with invocation.open() as engine:
+        count = engine[name].counts().total
+        if not yes and not dry_run:
+            ask(f"Forget {name!r} with {output.many(count)} and its history?")
+        if not dry_run:
+            count = engine[name].drop()
+    sentence = f"{'would drop' if dry_run else 'dropped'} {name} with {output.many(count)}"
+    output.numbers(invocation, {"dropped": 0 if dry_run else count, "items": count}, sentence=sentence, as_json=as_json)
+
+
+@command("settings")
+@list_argument()
+@click.argument("changes", metavar="[NAME=VALUE]...", nargs=-1)
+@json_option
+@click.pass_obj
+def settings(invocation: Invocation, *, name: str, changes: tuple[str, ...], as_json: bool) -> None:
+    """Show a list's settings, or set some; NAME= alone goes back to the default.
+
+    The names are attempts, backoff, exclusive, keep_for, keep_results and manual.
+    """
+    wanted: dict[str, Any] = dict(map(_assignment, changes))
+    with invocation.open(make=bool(wanted)) as engine:
+        found = engine[name].settings(**wanted)
+    values = msgspec.structs.asdict(found)
+    if as_json:
+        output.document(values)
+    elif on_terminal():
+        output.table(("SETTING", "VALUE"), [[each, _spoken(value)] for each, value in values.items()])
+    else:
+        output.lines((each, _spoken(value)) for each, value in values.items())
+
+
+def _assignment(text: str) -> tuple[str, object]:
+    name, separator, value = text.partition("=")
+    known = {field.name: field for field in msgspec.structs.fields(Settings)}
+    if not separator:
+        raise InvalidSetting(f"{text!r} is not NAME=VALUE", "write it like attempts=5")
+    if name not in known:
+        near = closest(name, known)
+        hint = f"did you mean {near!r}?" if near else f"the settings are {', '.join(sorted(known))}"
+        raise InvalidSetting(f"there is no setting {name!r}", hint)
+    if not value:
+        return name, known[name].default
+    return name, _typed(name, value, known[name].type)
+
+
+def _typed(name: str, value: str, kind: object) -> object:
+    try:
+        return msgspec.convert({"true": True, "false": False}.get(value, value), kind, strict=False)
+    except msgspec.ValidationError:
+        what = "true or false" if kind is bool else "a whole number"
+        raise InvalidSetting(
+            f"{name}={value} cannot be: it is {what}", f"write it like {name}={_example(kind)}"
+        ) from None
+
+
+def _example(kind: object) -> str:
+    return "true" if kind is bool else "5"
+
+
+def _spoken(value: object) -> str:
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,210 @@
+"""`rowlock status`, `ls` and `show`: look, and change nothing."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import click
+import msgspec
+
+from rowlock.cli import output
+from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal
+from rowlock.engine import Engine, List
+from rowlock.model import Failure, Item, ListInfo, State
+
+PAGE = 1_000
+HEADINGS = ("LIST", "STATE", "GATE", "READY", "DELAYED", "GATED", "CLAIMED", "FAILED", "DONE", "PROGRESS")
+LIST_ICONS = {"open": "●", "paused": "‖", "complete": "✓"}
+COLORS = {State.FAILED: "red", State.CLAIMED: "green", State.DELAYED: "yellow", State.GATED: "dim"}
+
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+
+
+@command("status")
+@list_argument(required=False)
+@json_option
+@click.pass_obj
+def status(invocation: Invocation, *, name: str | None, as_json: bool) -> None:
+    """Show each list, or one: its state, its counts, its progress."""
+    with invocation.open() as engine:
+        infos = [engine[name].info()] if name else list(_lists(engine))
+    if as_json:
+        output.document(_list_document(infos[0]) if name else {"lists": [_list_document(info) for info in infos]})
+    elif not on_terminal():
+        output.lines((*_numbers(info), f"{_share(info):.0%}") for info in infos)
+    elif infos:
+        output.table(HEADINGS, [_row(info) for info in infos], numeric=range(2, 9))
+    else:
+        invocation.say("there are no lists yet; begin with: rowlock add LIST KEY")
+
+
+def _lists(engine: Engine) -> Iterator[ListInfo]:
+    after = ""
+    while page := engine.lists(after=after, limit=PAGE):
+        yield from page
+        after = page[-1].name
+
+
+def _list_document(info: ListInfo) -> dict[str, Any]:
+    settings = msgspec.structs.asdict(info.settings)
+    return {**msgspec.structs.asdict(info), "settings": settings}
+
+
+def _numbers(info: ListInfo) -> tuple[Any, ...]:
+    counts = info.counts
+    waiting = (counts.ready, counts.delayed, counts.gated, counts.claimed, counts.failed)
+    return info.name, info.state, info.gate, *waiting, info.progress.done
+
+
+def _share(info: ListInfo) -> float:
+    known = info.progress.done + info.counts.total
+    return info.progress.done / known if known else 0.0
+
+
+def _row(info: ListInfo) -> list[str]:
+    name, state, gate, *numbers = _numbers(info)
+    spoken = [f"{number:,}" for number in numbers]
+    return [name, f"{LIST_ICONS.get(state, '')} {state}", str(gate), *spoken, output.bar(_share(info))]
+
+
+@command("ls")
+@list_argument(required=False)
+@click.option("--state", type=click.Choice(list(State)), help="Only items in this state.")
+@click.option("--after", default="", metavar="KEY", help="Only keys that sort strictly after this one.")
+@click.option("-n", "--limit", type=click.IntRange(min=0), help="At most so many items; all if left out.")
+@click.option("-k", "--keys", "keys_only", is_flag=True, help="Keys alone, one to a line.")
+@click.option("-0", "--null", is_flag=True, help="Keys alone, each ended with NUL, as for xargs -0.")
+@json_option
+@click.option("--ndjson", is_flag=True, help="One JSON object to a line.")
+@click.pass_context
+def ls(context: click.Context, /, *, name: str | None, state: str | None, after: str, **options: Any) -> None:
+    """List a list's items in the order of their keys, or without LIST all lists.
+
+    In a pipe each line is key, attempts and state, separated by tabs.
+    """
+    if name is None:
+        context.invoke(status, name=None, as_json=options["as_json"])
+        return
+    invocation: Invocation = context.obj
+    with invocation.open() as engine:
+        pages = _pages(engine[name], state, after=after, limit=options["limit"])
+        _writer(invocation, options)(pages)
+
+
+def _pages(found: List, state: str | None, *, after: str, limit: int | None) -> Iterator[list[Item]]:
+    if limit is not None and limit < PAGE:
+        pages: Iterator[list[Item]] = iter([found.page(after=after, limit=limit, state=state)])
+    else:
+        items = islice(found.items(state=state, after=after, page=PAGE), limit)
+        pages = iter(lambda: list(islice(items, PAGE)), [])
+    first = next(pages, [])
+    if not first:
+        found.info()  # an empty list is no error, one that is not there is
+    yield first
+    yield from pages
+
+
+def _writer(invocation: Invocation, options: dict[str, Any]) -> Callable[[Iterable[list[Item]]], None]:
+    if options["null"]:
+        return _each(lambda item: f"{item.key}\0")
+    if options["ndjson"]:
+        return _each(lambda item: msgspec.json.encode(_item_document(item)).decode() + "\n")
+    if options["as_json"]:
+        return _one_document
+    if options["keys_only"]:
+        return _each(lambda item: f"{_shown(item.key)}\n")
+    if not on_terminal():
+        return _each(lambda item: f"{item.key}\t{item.attempts}\t{item.state}\n")
+    return _table(plain=invocation.no_color)
+
+
+def _shown(key: str) -> str:
+    return output.visible(key) if on_terminal() else key
+
+
+def _each(text: Callable[[Item], str]) -> Callable[[Iterable[list[Item]]], None]:
+    def write(pages: Iterable[list[Item]]) -> None:
+        for page in pages:
+            output.write("".join(map(text, page)))
+            sys.stdout.flush()  # a reader who has gone is noticed before the next page is fetched
+
+    return write
+
+
+def _one_document(pages: Iterable[list[Item]]) -> None:
+    output.write('{"items":[')
+    between = ""
+    for page in pages:
+        for item in page:
+            output.write(between + msgspec.json.encode(_item_document(item)).decode())
+            between = ",\n"
+    output.write("]}\n")
+
+
+def _table(*, plain: bool) -> Callable[[Iterable[list[Item]]], None]:
+    def text(item: Item) -> str:
+        # The key stands last, so that any length fits and nothing must be known of the next page.
+        state = output.painted(f"{item.state.icon} {item.state:<8}", COLORS.get(item.state, ""), plain=plain)
+        return f"{state}  {item.attempts:>8}  {output.visible(item.key)}\n"
+
+    def write(pages: Iterable[list[Item]]) -> None:
+        output.write(f"{'STATE':<10}  ATTEMPTS  KEY\n")
+        _each(text)(pages)
+
+    return write
+
+
+def _item_document(item: Item) -> dict[str, Any]:
+    return {
+        "key": item.key,
+        "state": item.state,
+        "attempts": item.attempts,
+        "gate": item.gate,
+        "priority": item.priority,
+        "position": item.position,
+        "due": item.due,
+        "failed_at": item.failed_at,
+        "version": item.version,
+        "data": None if item.raw_data is None else msgspec.Raw(item.raw_data.encode()),
+    }
+
+
+@command("show")
+@list_argument()
+@click.argument("key")
+@json_option
+@click.pass_obj
+def show(invocation: Invocation, *, name: str, key: str, as_json: bool) -> None:
+    """Show one item: its state, its data, and how it has failed so far."""
+    with invocation.open() as engine:
+        item, failures = engine[name].show(key), engine[name].failures(key)
+    if as_json:
+        output.document({"list": item.list, **_item_document(item), "failures": failures})
+    elif on_terminal():
+        _show_to_person(item, failures)
+    else:
+        output.lines([*_facts(item), *[("failure", *_failure(each)) for each in failures]])
+
+
+def _facts(item: Item) -> list[tuple[str, Any]]:
+    known = [("key", item.key), ("list", item.list), ("state", item.state), ("attempts", item.attempts)]
+    more = [("gate", item.gate), ("priority", item.priority), ("due", item.due), ("failed_at", item.failed_at)]
+    return [*known, *[(name, value) for name, value in more if value is not None], ("data", item.raw_data)]
+
+
+def _failure(failure: Failure) -> tuple[Any, ...]:
+    message = " ".join(failure.message.split())
+    return failure.attempt, failure.at.isoformat(timespec="seconds"), failure.kind, failure.holder, message
+
+
+def _show_to_person(item: Item, failures: list[Failure]) -> None:
+    facts = dict(_facts(item)) | {"state": f"{item.state.icon} {item.state}"}
+    for name, value in facts.items():
+        if value is not None:
+            output.write(f"{name.replace('_', ' '):<10} {output.visible(str(value))}\n")
+    if failures:
+        output.write("\n")
+        output.table(
+            ("ATTEMPT", "AT", "KIND", "HOLDER", "ERROR"), [list(map(str, _failure(each))) for each in failures]
+        )

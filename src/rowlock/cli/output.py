@@ -1,0 +1,95 @@
+"""What is printed: tables on a terminal, tab-separated lines in a pipe, JSON where asked for."""
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from rowlock.cli.invocation import Invocation
+
+# Characters that would move the cursor, colour the screen or turn the direction of reading.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+_BAR = 12
+_COLORS = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
+
+
+def visible(text: str) -> str:
+    """Text that a terminal shows as it is: control characters escaped."""
+    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def write(text: str) -> None:
+    """Data on stdout."""
+    sys.stdout.write(text)
+
+
+def lines(rows: Iterable[Sequence[Any]]) -> None:
+    """Tab-separated lines, raw, for other programs."""
+    write("".join("\t".join(map(_field, row)) + "\n" for row in rows))
+
+
+def _field(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def document(value: Any) -> None:
+    """One JSON document: indented for a person, a line for a program."""
+    text = msgspec.json.encode(value)
+    write((msgspec.json.format(text, indent=2) if sys.stdout.isatty() else text).decode() + "\n")
+
+
+def numbers(invocation: "Invocation", counted: Mapping[str, int], *, sentence: str, as_json: bool) -> None:
+    """What a command did: a sentence on a terminal, name and number in a pipe."""
+    if as_json:
+        document(counted)
+    elif invocation.quiet:
+        return
+    elif sys.stdout.isatty():
+        write(f"{visible(sentence)}\n")
+    else:
+        lines(counted.items())
+
+
+def many(count: int, noun: str = "item") -> str:
+    """A number with its noun: `1 item`, `2,000 items`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def painted(text: str, color: str, *, plain: bool) -> str:
+    """Text in a colour, unless colours are not wanted."""
+    return text if plain or not color else f"\x1b[{_COLORS[color]}m{text}\x1b[0m"
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numeric: Iterable[int] = ()) -> None:
+    """Columns as wide as they must be; the numeric ones stand to the right."""
+    whole = [list(headings), *[[visible(cell) for cell in row] for row in rows]]
+    widths = [max(width(row[column]) for row in whole) for column in range(len(headings))]
+    right = set(numeric)
+    for row in whole:
+        cells = [_padded(cell, widths[at], right=at in right) for at, cell in enumerate(row)]
+        write("  ".join(cells).rstrip() + "\n")
+
+
+def _padded(cell: str, size: int, *, right: bool) -> str:
+    blank = " " * (size - width(cell))
+    return blank + cell if right else cell + blank
+
+
+def width(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width  # only names beyond ASCII need it
+
+    return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)
+
+
+def bar(share: float) -> str:
+    """A share as a bar and a percentage."""
+    eighths = int(share * _BAR * 8)
+    full, part = divmod(eighths, 8)
+    drawn = "█" * full + (" ▏▎▍▌▋▊▉"[part] if part else "")
+    return f"{drawn:<{_BAR}} {int(share * 100):>3}%"

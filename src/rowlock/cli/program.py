@@ -1,0 +1,73 @@
+"""The program: its commands by name, each imported when it runs."""
+
+from importlib import import_module
+
+import click
+
+import rowlock
+from rowlock.cli.invocation import HELP, SHARED_OPTIONS
+from rowlock.names import closest
+
+FAMILIES = {
+    "Add": {"add": "add"},
+    "Look": {"status": "look", "ls": "look", "show": "look"},
+    "Items": {"done": "change", "increment": "change", "retry": "change", "abandon": "change"},
+    "Lists": {"pause": "lists", "resume": "lists", "settings": "lists", "rename": "lists", "drop": "lists"},
+    "Database": {"migrate": "migrate", "doctor": "doctor", "config": "configuration", "completion": "completion"},
+}
+COMMANDS = {name: module for family in FAMILIES.values() for name, module in family.items()}
+
+INTRODUCTION = """\
+rowlock {version} — durable work on the database you already have
+
+  Add       ls *.jpg | rowlock add thumbs      one item per line, into ./rowlock.db
+  Look      rowlock status                     every list; rowlock ls thumbs for its items
+  Finish    rowlock done thumbs a.jpg          off the list
+  Check     rowlock doctor                     is this database fit for promises?
+
+  All commands  rowlock --help     One of them  rowlock COMMAND --help
+"""
+
+
+class Program(click.Group):
+    """The commands by name; a command's module is imported only when it runs."""
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        """The names of all commands, in the order that people need them."""
+        return list(COMMANDS)
+
+    def get_command(self, _: click.Context, name: str) -> click.Command | None:
+        """The command of that name, if there is one."""
+        if name not in COMMANDS:
+            return None
+        found: click.Command = getattr(import_module(f"rowlock.cli.{COMMANDS[name]}"), name)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name; an unknown one is refused with the nearest name."""
+        if args[0] not in COMMANDS and not ctx.resilient_parsing:
+            near = closest(args[0], COMMANDS)
+            hint = f"; did you mean {near!r}?" if near else ""
+            ctx.fail(f"there is no command {args[0]!r}{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by family, each with its sentence."""
+        for family, commands in FAMILIES.items():
+            found = [(name, self.get_command(ctx, name)) for name in commands]
+            with formatter.section(family):
+                formatter.write_dl([(name, command.get_short_help_str(70)) for name, command in found if command])
+
+
+@click.group(cls=Program, invoke_without_command=True, context_settings=HELP)
+@click.version_option(rowlock.__version__, message="rowlock %(version)s")
+@click.pass_context
+def program(context: click.Context) -> None:
+    """Durable work on the database you already have: lists of items, each to be done once."""
+    if context.invoked_subcommand is None:
+        click.echo(INTRODUCTION.format(version=rowlock.__version__), nl=False)
+
+
+program.params.extend(SHARED_OPTIONS)

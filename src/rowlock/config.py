@@ -1,0 +1,114 @@
+"""Configuration: where each value comes from. A flag goes before the environment, then files, then defaults."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rowlock.db.urls import masked
+from rowlock.errors import Invalid
+from rowlock.names import closest
+
+DEFAULTS = {"database": "rowlock.db"}
+ENVIRONMENT = {"database": "ROWLOCK_DATABASE_URL"}
+
+
+class Value(msgspec.Struct, frozen=True):
+    """One configured value, and who said so."""
+
+    name: str
+    value: str
+    origin: str
+
+    @property
+    def shown(self) -> str:
+        """The value without its secrets."""
+        if "://" not in self.value:
+            return self.value
+        try:
+            return masked(self.value)
+        except ValueError:
+            return "***"
+
+
+def load(
+    flags: Mapping[str, str | None], *, environment: Mapping[str, str] = os.environ, folder: Path | None = None
+) -> dict[str, Value]:
+    """Every value with its origin; a file that cannot be understood is refused, whatever goes before it."""
+    found = {name: Value(name, value, "default") for name, value in DEFAULTS.items()}
+    for layer in (_home(environment), _project(folder or Path()), _variables(environment), _given(flags)):
+        found |= {value.name: value for value in layer}
+    return found
+
+
+def _given(flags: Mapping[str, str | None]) -> Iterator[Value]:
+    for name, value in flags.items():
+        if value is not None:
+            yield Value(name, value, f"flag --{name}")
+
+
+def _variables(environment: Mapping[str, str]) -> Iterator[Value]:
+    for name, variable in ENVIRONMENT.items():
+        if environment.get(variable):
+            yield Value(name, environment[variable], f"environment {variable}")
+        elif environment.get(f"{variable}_FILE"):
+            yield Value(name, _secret(f"{variable}_FILE", environment), f"environment {variable}_FILE")
+
+
+def _secret(variable: str, environment: Mapping[str, str]) -> str:
+    path = environment[variable]
+    try:
+        return Path(path).read_text().strip()
+    except (OSError, ValueError):
+        raise Invalid(f"the file {path!r} that {variable} names cannot be read", "check its name and mode") from None
+
+
+def _home(environment: Mapping[str, str]) -> Iterator[Value]:
+    home = environment.get("XDG_CONFIG_HOME") or "~/.config"
+    try:
+        path = Path(home).expanduser() / "rowlock" / "config.toml"
+    except RuntimeError:  # a user without a home has no file there
+        return
+    yield from _values(path, _toml(path))
+
+
+def _project(folder: Path) -> Iterator[Value]:
+    package, own = folder / "pyproject.toml", folder / "rowlock.toml"
+    # Most pyproject.toml do not speak of us, and reading one costs more than looking.
+    if b"tool.rowlock" in _bytes(package):
+        yield from _values(package, _toml(package).get("tool", {}).get("rowlock", {}))
+    yield from _values(own, _toml(own))
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError:
+        raise Invalid(f"the configuration file {path} cannot be read", "check its mode, or remove it") from None
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    text = _bytes(path)
+    if not text.strip():
+        return {}
+    import tomllib  # only who has a file pays for reading it
+
+    try:
+        return tomllib.loads(text.decode())
+    except ValueError as error:
+        raise Invalid(f"{path} is not TOML: {error}", "mend it, or remove it") from None
+
+
+def _values(path: Path, table: dict[str, Any]) -> Iterator[Value]:
+    for name, value in table.items():
+        if name not in DEFAULTS:
+            near = closest(name, DEFAULTS)
+            hint = f"did you mean {near!r}?" if near else f"the names are {', '.join(sorted(DEFAULTS))}"
+            raise Invalid(f"{path} sets {name!r}, which is nothing we know", hint)
+        if not isinstance(value, str):
+            raise Invalid(f"{name} in {path} is not text", 'write it in quotes: database = "work.db"')
+        yield Value(name, value, f"file {path}")

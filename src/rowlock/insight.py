@@ -1,0 +1,178 @@
+"""Insight: whether a database is fit for the promises; each finding with its fix."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from rowlock import schema
+from rowlock.db import Database, Transaction
+from rowlock.errors import RowlockError, Unavailable
+
+FINE, INFORMATION, RISK, UNREACHABLE = "fine", "information", "risk", "unreachable"
+ROOM = 256 * 1024 * 1024
+FAR = 1_000
+NETWORK_FILE_SYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was looked at: how it stands, in words, and what to do if it is not well."""
+
+    name: str
+    state: str
+    what: str
+    fix: str = ""
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """A setting of the database that a promise hangs on."""
+
+    setting: str
+    good: tuple[str, ...]
+    danger: str
+    fix: str
+
+
+RULES = (
+    Rule("fsync", ("on",), "a power cut can destroy the database", "set fsync = on in postgresql.conf"),
+    Rule(
+        "full_page_writes",
+        ("on",),
+        "a power cut can leave half-written pages",
+        "set full_page_writes = on in postgresql.conf, unless the file system writes pages whole",
+    ),
+    Rule(
+        "synchronous_commit",
+        ("on", "local", "remote_write", "remote_apply"),
+        "a crash of the server can forget what it has just confirmed",
+        "alter database NAME set synchronous_commit = on",
+    ),
+    Rule("in_hot_standby", ("off",), "it is a standby and takes no writes", "name the primary server"),
+    Rule(
+        "default_transaction_read_only",
+        ("off",),
+        "transactions cannot write",
+        "alter role NAME set default_transaction_read_only = off",
+    ),
+    Rule("journal_mode", ("wal",), "readers and writers stop each other", "keep the file on a local file system"),
+    Rule("synchronous", ("2", "3"), "a power cut can forget what was confirmed", "leave synchronous at full"),
+    Rule("foreign_keys", ("1",), "claims would outlive their sessions", "use a SQLite built with foreign keys"),
+)
+
+
+def now(tx: Transaction) -> int:
+    """The database's clock, in milliseconds since 1970."""
+    at: int = tx.value("insight/now")
+    return at
+
+
+def settings(tx: Transaction) -> dict[str, str]:
+    """The database's settings that promises hang on."""
+    return dict(tx.rows("insight/settings"))
+
+
+def closed_tables(tx: Transaction) -> list[str]:
+    """Our tables that this user may not read and write."""
+    return [row[0] for row in tx.rows("insight/closed_tables")]
+
+
+def examine(database: Database, clock: Callable[[], float]) -> Iterator[Finding]:
+    """Everything worth looking at, one finding at a time; ends early if the database does not answer.
+
+    `clock` is this machine's time in seconds since 1970, only to be compared.
+    """
+    try:
+        known = database.read(settings)
+    except RowlockError as error:
+        yield Finding("connection", UNREACHABLE, error.what, error.hint)
+        return
+    yield Finding("connection", FINE, f"{database.address.shown} answers")
+    yield Finding("version", INFORMATION, known.get("server_version", "unknown"))
+    yield _schema(database)
+    yield from map(_durable, (rule for rule in RULES if rule.setting in known), _values(known))
+    yield from _standbys(known)
+    yield _permissions(database)
+    yield from _file(database)
+    yield _clock(database, clock)
+
+
+def _values(known: dict[str, str]) -> Iterator[str]:
+    return (known[rule.setting] for rule in RULES if rule.setting in known)
+
+
+def _durable(rule: Rule, value: str) -> Finding:
+    if value in rule.good:
+        return Finding(rule.setting, FINE, value)
+    return Finding(rule.setting, RISK, f"{value}: {rule.danger}", rule.fix)
+
+
+def _schema(database: Database) -> Finding:
+    try:
+        missing = schema.pending(database)
+    except Unavailable:
+        raise
+    except RowlockError as error:
+        return Finding("schema", RISK, error.what, error.hint)
+    if missing:
+        return Finding("schema", RISK, f"{len(missing)} migrations are missing", "run: rowlock migrate")
+    return Finding("schema", FINE, f"at {len(schema.known(database))}, what this program needs")
+
+
+def _standbys(known: dict[str, str]) -> Iterator[Finding]:
+    names = known.get("synchronous_standby_names")
+    if names is None:
+        return
+    if not names:
+        yield Finding("standbys", INFORMATION, "none is waited for: what is confirmed is on this server's disk alone")
+    elif known.get("synchronous_commit") == "local":
+        danger = "a failover can forget what was confirmed: synchronous_commit is local"
+        yield Finding("standbys", RISK, danger, "alter database NAME set synchronous_commit = on")
+    else:
+        yield Finding("standbys", FINE, names)
+
+
+def _permissions(database: Database) -> Finding:
+    closed = database.read(closed_tables)
+    if closed:
+        fix = f"grant select, insert, update, delete on {', '.join(closed)} to this user"
+        return Finding("permissions", RISK, f"this user may not read and write {', '.join(closed)}", fix)
+    path = Path(database.address.target)
+    if database.address.dialect == "sqlite" and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        danger = f"{database.address.shown} or its folder cannot be written by this user"
+        return Finding("permissions", RISK, danger, "check the owner and mode of both")
+    return Finding("permissions", FINE, "this user may read and write")
+
+
+def _file(database: Database) -> Iterator[Finding]:
+    if database.address.dialect != "sqlite":
+        return
+    folder = Path(database.address.target).resolve().parent
+    room = os.statvfs(folder)
+    free = room.f_bavail * room.f_frsize
+    spoken = f"{free / 2**20:,.0f} MB are free in {folder}"
+    yield Finding("room", FINE, spoken) if free >= ROOM else Finding("room", RISK, spoken, "free some space")
+    kind = _file_system(folder)
+    if kind in NETWORK_FILE_SYSTEMS:
+        danger = f"{kind} is shared over a network, where a write-ahead log can be damaged"
+        yield Finding("file system", RISK, danger, "keep the file on a local disk, or use PostgreSQL")
+
+
+def _file_system(folder: Path) -> str:
+    try:
+        mounts = [line.split()[1:3] for line in Path("/proc/mounts").read_text().splitlines()]
+    except OSError:
+        return ""
+    holding = [(len(point), kind) for point, kind in mounts if folder.is_relative_to(point)]
+    return max(holding)[1] if holding else ""
+
+
+def _clock(database: Database, clock: Callable[[], float]) -> Finding:
+    before = clock()
+    theirs = database.read(now)
+    apart = round(theirs - (before + clock()) * 500)
+    if abs(apart) < FAR:
+        return Finding("clock", INFORMATION, "this machine agrees with the database")
+    side = "ahead of" if apart > 0 else "behind"
+    what = f"the database is {abs(apart) / 1000:,.1f} s {side} this machine; only its own clock counts"
+    return Finding("clock", INFORMATION, what)
