@@ -6,6 +6,7 @@ RowlockError
 │   ├── InvalidDuration
 │   ├── InvalidKey
 │   ├── InvalidName
+│   ├── InvalidOutcome
 │   ├── InvalidSetting
 │   ├── InvalidTransaction
 │   └── InvalidUrl
@@ -21,6 +22,8 @@ RowlockError
 │   ├── SchemaMissing
 │   └── SchemaTooNew
 ├── Stale                   it was right once; somebody was faster
+│   ├── StaleClaim
+│   ├── StaleSession
 │   └── StaleVersion
 └── Unavailable             the database cannot serve this now
     ├── DatabaseBusy
@@ -87,6 +90,12 @@ class InvalidName(Invalid):
     """A list's name that cannot be one."""
 
     code = "invalid-name"
+
+
+class InvalidOutcome(Invalid):
+    """A handler answered with something that ends no turn."""
+
+    code = "invalid-outcome"
 
 
 class InvalidSetting(Invalid):
@@ -183,6 +192,18 @@ class Stale(RowlockError):
     code = "stale"
     exit_status = 4
     http_status = 409
+
+
+class StaleClaim(Stale):
+    """The claim is no more: settled, closed, or gone with its session."""
+
+    code = "stale-claim"
+
+
+class StaleSession(Stale):
+    """The session has ended or expired, and its claims with it."""
+
+    code = "stale-session"
 
 
 class StaleVersion(Stale):

@@ -134,7 +134,7 @@ def failures(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[F
     if row is None:
         return []
     return [
-        Failure(attempt, moment(at), holder, kind, message)  # type: ignore[arg-type]
+        Failure(attempt, moment(at), holder, kind, message)
         for attempt, at, holder, kind, message in tx.rows("errors/of_item", list=row.id, key=key, limit=limit)
     ]
 
@@ -149,16 +149,19 @@ def increment(tx: Transaction, name: str, keys: Sequence[str], *, error: str | N
         tallies.record(tx, row.id, gate, retried=count)
     if error:
         for key, _, attempts in touched:
-            record_error(tx, row.id, key, attempt=attempts, kind="increment", message=error)
+            _record_error(tx, row, key, attempts, error)
     return len(touched)
 
 
-def record_error(
-    tx: Transaction, list_id: int, key: str, *, attempt: int, kind: str, message: str, holder: str = ""
-) -> None:
-    """Keep what was said of a failed attempt, cut to a bearable length."""
-    text = message.replace("\0", "\N{REPLACEMENT CHARACTER}")[:MESSAGE_CHARACTERS]
-    tx.run("errors/record", list=list_id, key=key, attempt=attempt, kind=kind, message=text, holder=holder)
+def _record_error(tx: Transaction, row: lists.Row, key: str, attempt: int, message: str) -> None:
+    said = {"attempt": attempt, "kind": "increment", "message": bounded(message), "holder": ""}
+    tx.run("errors/record", list=row.id, key=key, keep=row.settings.keep, **said)
+
+
+def bounded(message: str) -> str:
+    """What was said, as it can be stored everywhere: without NUL and lone surrogates, its end kept if it is long."""
+    text = message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+    return text if len(text) <= MESSAGE_CHARACTERS else f"…{text[1 - MESSAGE_CHARACTERS :]}"
 
 
 def done(tx: Transaction, name: str, keys: Sequence[str]) -> int:
@@ -168,9 +171,9 @@ def done(tx: Transaction, name: str, keys: Sequence[str]) -> int:
         return 0
     gone = tx.rows("items/delete", list=row.id, keys=_json(keys))
     tallies.record_removed(tx, row.id, gone, event="done")
-    if row.settings.keep_results:
-        for key, _, attempts, *_ in gone:
-            tx.run("results/keep", list=row.id, key=key, data=None, attempts=attempts)
+    if row.settings.keep_results and gone:
+        kept = [{"key": key, "attempts": attempts, "data": None} for key, _, attempts, *_ in gone]
+        tx.run("results/keep_many", list=row.id, keep=row.settings.keep, rows=_json(kept))
     return len(gone)
 
 

@@ -16,9 +16,9 @@ DATA_BYTES = 256 * 1024
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def moment(at: int | None) -> datetime | None:
+def moment(at: int) -> datetime:
     """Milliseconds of the database's clock as an aware datetime."""
-    return None if at is None else _EPOCH + timedelta(milliseconds=at)
+    return _EPOCH + timedelta(milliseconds=at)
 
 
 class State(StrEnum):
@@ -76,12 +76,12 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     @property
     def due(self) -> datetime | None:
         """When a delayed item becomes ready."""
-        return moment(self.due_at)
+        return None if self.due_at is None else moment(self.due_at)
 
     @property
     def failed_at(self) -> datetime | None:
         """When a failed item gave up."""
-        return moment(self.failed_since)
+        return None if self.failed_since is None else moment(self.failed_since)
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -142,6 +142,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
                 f"attempts={self.attempts} is not at least 1", "leave it out for no limit of the list's own"
             )
         milliseconds(self.keep_for)
+
+    @property
+    def keep(self) -> int:
+        """How long results and errors are kept, in milliseconds."""
+        return milliseconds(self.keep_for)
 
     def changed(self, **changes: Any) -> "Settings":
         """These settings with some of them different; an unknown name or wrong value is refused."""

@@ -40,6 +40,7 @@ class Database:
         self.dialect = dialect
         self.world = world
         self.patience = patience
+        self._open = open_connection
         self._borrow = borrow
         self._clock = clock
         self._statements = Statements(dialect, movable_clock=clock is not None)
@@ -72,6 +73,19 @@ class Database:
 
     def _speaking(self, connection: Speech) -> Transaction:
         return Transaction(connection, self._statements, self._clock)
+
+    def twin(self, *, connections: int) -> "Database":
+        """The same database by connections of its own."""
+        return Database(
+            self.address,
+            self.dialect,
+            self._open,
+            self._borrow,
+            world=self.world,
+            clock=self._clock,
+            connections=connections,
+            patience=self.patience,
+        )
 
     def close(self) -> None:
         """Close all connections."""

@@ -38,9 +38,12 @@ DIALECT = Dialect(
         "given_now": ":now::bigint",
         "keys": "json_array_elements_text(:keys::json) as given(key)",
         "ids": "select value::bigint from json_array_elements_text(:ids::json)",
+        # The text of a JSON array of numbers is that of an array of ours but for its brackets.
+        "among_positions": "= any (cast(translate(:positions, '[]', '{}') as bigint[]))",
         # Adders hold the list's row against being dropped or idled; claimers still get by (see docs/design).
         "share": "for key share",
         "lock": "for no key update",
+        "lock_claim": "for update of c",
         "skip": "for update skip locked",
     },
     placeholder="%({})s".format,

@@ -45,8 +45,10 @@ DIALECT = Dialect(
         "given_now": ":now",
         "keys": "(select value as key from json_each(:keys)) as given",
         "ids": "select value from json_each(:ids)",
+        "among_positions": "in (select value from json_each(:positions))",
         "share": "",
         "lock": "",
+        "lock_claim": "",
         "skip": "",
     },
     placeholder=":{}".format,
@@ -78,9 +80,13 @@ class SqliteSpeech:
         self._shown = shown
 
     def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """Run one of our statements; all rows that it gives."""
+        """Run one of our statements; all rows that it gives. A variant may be several: the last one gives them."""
+        *first, last = sql.split(";\n")
         try:
-            return self._cursor().execute(sql, parameters).fetchall()
+            cursor = self._cursor()
+            for statement in first:
+                cursor.execute(statement, parameters)
+            return cursor.execute(last, parameters).fetchall()
         except sqlite3.Error as error:
             raise self._failed(error) from None
 

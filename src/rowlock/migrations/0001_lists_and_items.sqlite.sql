@@ -55,9 +55,11 @@ create table rowlock_claims (
     high integer not null,
     taken integer not null,
     remaining integer not null,
+    attempts integer,
     taken_at integer not null
 );
-create index rowlock_claims_lane on rowlock_claims (list, gate, priority, high);
+-- Claims of a lane never overlap: two that began at one place would be the same items twice.
+create unique index rowlock_claims_lane on rowlock_claims (list, gate, priority, low);
 create index rowlock_claims_session on rowlock_claims (session);
 
 -- Intervals whose worker died: their items are handed out one by one until each has been settled.
@@ -105,9 +107,11 @@ create table rowlock_errors (
     at integer not null,
     holder text not null,
     kind text not null,
-    message text not null
+    message text not null,
+    keep_until integer not null
 );
 create index rowlock_errors_item on rowlock_errors (list, key, id);
+create index rowlock_errors_old on rowlock_errors (keep_until);
 
 create table rowlock_results (
     id integer primary key autoincrement,
@@ -115,6 +119,8 @@ create table rowlock_results (
     key text not null,
     data text,
     attempts integer not null,
-    settled_at integer not null
+    settled_at integer not null,
+    keep_until integer not null
 );
 create index rowlock_results_item on rowlock_results (list, key, id);
+create index rowlock_results_old on rowlock_results (keep_until);

@@ -1,2 +1,2 @@
-insert into rowlock_errors (list, key, attempt, at, holder, kind, message)
-values (:list, :key, :attempt, {now}, :holder, :kind, :message)
+insert into rowlock_errors (list, key, attempt, at, holder, kind, message, keep_until)
+values (:list, :key, :attempt, {now}, :holder, :kind, :message, {now} + cast(:keep as bigint))

@@ -1,0 +1,131 @@
+"""Claims: an interval of a lane in the hands of a session; one row, however many items. Verbs of a transaction."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from rowlock import tallies
+from rowlock.db import Transaction
+from rowlock.errors import Invalid, StaleSession
+from rowlock.model import Item, State
+
+LARGEST = 10_000
+PROMOTED_AT_ONCE = 1_000
+
+Floors = Mapping[int, int]
+"""How far a claimer has seen in each lane, by priority: a hint that saves walking, never a promise."""
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """A claim with the items it hands out."""
+
+    token: str
+    list: str
+    gate: int
+    priority: int
+    low: int
+    items: Sequence[Item]
+
+    @property
+    def high(self) -> int:
+        """The last position it covers."""
+        last: int = self.items[-1].position
+        return last
+
+
+class Asking(msgspec.Struct, frozen=True):
+    """What a claimer asks for."""
+
+    session: str
+    list: str
+    limit: int
+    token: str
+    attempts: int | None = None
+    """How often an item may fail: what to go by if this claimer dies of one."""
+    floors: dict[int, int] = {}
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.limit <= LARGEST:
+            raise Invalid(f"a claim of {self.limit} items cannot be had", f"ask for 1 to {LARGEST}")
+
+
+def take(tx: Transaction, asking: Asking) -> Taken | None:
+    """The next items after the frontier: the quick way, two statements; None says only that nothing stands there."""
+    tx.rows("claims/lock", name=asking.list)
+    return _taken(asking, tx.rows("claims/take", **_parameters(asking)))
+
+
+def take_thoroughly(tx: Transaction, asking: Asking) -> Taken | None:
+    """Promote what is due, look for holes first, then after the frontier; None says that nothing is ready.
+
+    A list where nothing is free is put to sleep until something is due or somebody wakes it.
+    """
+    found = tx.row("claims/lock", name=asking.list)
+    if found is None:
+        return None
+    promote(tx, found[0])
+    parameters = _parameters(asking)
+    rows = tx.rows("claims/take_hole", **parameters) or tx.rows("claims/take", **parameters)
+    if not rows:
+        if tx.row("sessions/alive", session=asking.session) is None:
+            raise lost(asking.session)
+        _put_to_sleep(tx, asking.list)
+    return _taken(asking, rows)
+
+
+def _parameters(asking: Asking) -> dict[str, Any]:
+    return {
+        "name": asking.list,
+        "session": asking.session,
+        "token": asking.token,
+        "limit": asking.limit,
+        "attempts": asking.attempts,
+        "floors": msgspec.json.encode(asking.floors).decode(),
+    }
+
+
+def _taken(asking: Asking, rows: list[tuple[Any, ...]]) -> Taken | None:
+    if not rows:
+        return None
+    name = asking.list
+    items = [
+        Item(name, key, position, gate, priority, attempts, None, None, version, data, State.CLAIMED)
+        for _, gate, priority, _, position, key, attempts, version, data in rows
+    ]
+    _, gate, priority, low, *_ = rows[0]
+    return Taken(asking.token, name, gate, priority, low, items)
+
+
+def lost(session: str) -> StaleSession:
+    """The error for a session that is no more."""
+    return StaleSession(f"the session {session} has ended or expired", "open a new one; its items are free again")
+
+
+def promote(tx: Transaction, list_id: int) -> int:
+    """Put delayed items whose time has come in line; how many."""
+    due = tx.rows("items/due", list=list_id, limit=PROMOTED_AT_ONCE)
+    if not due:
+        return 0
+    tx.run("items/promote", list=list_id, keys=msgspec.json.encode([key for key, _ in due]).decode())
+    for gate in {gate for _, gate in due}:
+        tallies.record(tx, list_id, gate, delayed_change=-sum(1 for _, at in due if at == gate))
+    return len(due)
+
+
+def _put_to_sleep(tx: Transaction, name: str) -> None:
+    still = tx.row("lists/hold_still", name=name)
+    if still is not None:
+        tx.run("lists/sleep", list=still[0])
+
+
+def close(tx: Transaction, session: str, token: str) -> bool:
+    """End a claim; what of it was not settled is free at once."""
+    tx.run("lists/wake_of_session", session=session)
+    return tx.run("claims/close", session=session, token=token) == 1
+
+
+def hand_back(tx: Transaction, session: str, token: str, *, above: int, count: int) -> bool:
+    """Give back the far end of a claim: the `count` items beyond the position `above`."""
+    tx.run("lists/wake_of_session", session=session)
+    return tx.run("claims/hand_back", session=session, token=token, high=above, count=count) == 1

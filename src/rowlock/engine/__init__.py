@@ -1,0 +1,9 @@
+"""What a user holds: an Engine, its lists, transactions, sessions and claims."""
+
+from rowlock.engine.claim import Claim
+from rowlock.engine.engine import Engine
+from rowlock.engine.list import List
+from rowlock.engine.session import Session
+from rowlock.engine.transaction import Transaction
+
+__all__ = ["Claim", "Engine", "List", "Session", "Transaction"]

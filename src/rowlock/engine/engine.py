@@ -1,0 +1,135 @@
+"""An engine: work tracking on one database."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from rowlock import db, lists, schema, sessions, upkeep
+from rowlock.db.database import PATIENCE, Verb
+from rowlock.db.transaction import Clock
+from rowlock.durations import Duration
+from rowlock.engine.list import List
+from rowlock.engine.session import Session
+from rowlock.engine.transaction import Transaction
+from rowlock.history import History, Sink, to_file
+from rowlock.model import ListInfo
+from rowlock.names import check_name
+from rowlock.sessions import SessionInfo
+from rowlock.world import REAL, World
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DEFAULT_URL = "rowlock.db"
+
+
+class Engine:
+    """Work tracking on one database: `engine["downloads"]` is a list.
+
+    A SQLite file is made and migrated when it is first used; a server's database is migrated by `rowlock migrate`.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        patience: float = PATIENCE,
+        history: str | Path | Sink | None = None,
+        world: World = REAL,
+        clock: Clock | None = None,
+        **options: Any,
+    ) -> None:
+        address = db.parse(url or os.environ.get("ROWLOCK_DATABASE_URL") or DEFAULT_URL)
+        self.database = db.connect(address, patience=patience, world=world, clock=clock, **options)
+        self.world = world
+        sink = history or os.environ.get("ROWLOCK_HISTORY") or None
+        self._history = History(to_file(sink) if isinstance(sink, str | Path) else sink, world.monotonic)
+        self._schema_known = False
+        self._schema_lock = threading.Lock()
+
+    def __getitem__(self, name: str) -> List:
+        check_name(name)
+        return List(self, name)
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Engine({self.database.address.shown!r})"
+
+    def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
+        """Lists in the order of their names, strictly after one, with counts and progress."""
+        return self.read(lists.page, after=after, limit=limit)
+
+    def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
+        """Who is at work, the oldest first."""
+        return self.read(sessions.page, limit=limit)
+
+    def session(self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None) -> Session:
+        """A session to claim under: it beats by itself, and its claims end with it. Use it in a with block."""
+        return Session(self, holder=holder, expiry=expiry, details=details)
+
+    def upkeep(self) -> upkeep.Report:
+        """One bounded pass of housekeeping: bury dead sessions, promote what is due, fold, prune."""
+        self.make_ready()
+        return upkeep.once(self.database)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """A transaction for your rows and ours: all of it commits at the end of the block, or nothing."""
+        self.make_ready()
+        with self.database.transaction() as tx:
+            yield Transaction(tx)
+
+    def join(self, using: Any) -> Transaction:
+        """The verbs inside a transaction of yours (sqlite3, psycopg, SQLAlchemy, Django); you commit it, or not."""
+        if isinstance(using, Transaction):
+            return using
+        self.make_ready()
+        return Transaction(self.database.join(using))
+
+    def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb that writes, in a transaction of its own; again after a conflict or a lost connection."""
+        self.make_ready()
+        with self._history.operation(_name(verb), {"args": args, **kwargs}) as answer:
+            result = self.database.run(verb, *args, **kwargs)
+            answer(result)
+        return result
+
+    def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb that only reads."""
+        self.make_ready()
+        with self._history.operation(_name(verb), {"args": args, **kwargs}) as answer:
+            result = self.database.read(verb, *args, **kwargs)
+            answer(result)
+        return result
+
+    def make_ready(self) -> None:
+        """See to the schema once: an embedded file is migrated, a server's must have been."""
+        if self._schema_known:
+            return
+        with self._schema_lock:
+            if self.database.address.dialect == "sqlite":
+                if schema.pending(self.database):
+                    schema.migrate(self.database)
+            else:
+                schema.require(self.database)
+            self._schema_known = True
+
+    def migrate(self) -> list[str]:
+        """Bring the schema to what this program needs; the names of the steps taken."""
+        return [step.name for step in schema.migrate(self.database)]
+
+    def close(self) -> None:
+        """Close all connections; a closed engine is not used again."""
+        self.database.close()
+
+
+def _name(verb: Any) -> str:
+    return f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}"

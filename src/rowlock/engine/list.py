@@ -1,0 +1,128 @@
+"""A list in a user's hands: each method asks the database, nothing is remembered."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rowlock import entries, items, lists
+from rowlock.engine.runner import Runner
+from rowlock.entries import Entries, Shared
+from rowlock.model import (
+    DEFAULT_PRIORITY,
+    Added,
+    Counts,
+    Failure,
+    Item,
+    ListInfo,
+    Moment,
+    Progress,
+    Settings,
+)
+
+Keys = str | Iterable[str]
+
+
+class List:
+    """A list by its name; it need not exist yet. Nothing is remembered here: each call asks the database."""
+
+    def __init__(self, runner: Runner, name: str) -> None:
+        self._runner = runner
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"List({self.name!r})"
+
+    def add(
+        self,
+        what: Entries,
+        *,
+        data: Any = None,
+        due: Moment | None = None,
+        gate: int | None = None,
+        priority: int = DEFAULT_PRIORITY,
+        strict: bool = False,
+        using: Any = None,
+    ) -> Added:
+        """Add a key, any iterable of keys and mappings, or an open file of lines; if one is wrong, nothing is added.
+
+        What is there already stays as it is; `strict` refuses it. `using` is an open transaction of yours to do it in.
+        """
+        shared = Shared(data, due, gate, priority)
+        ready = entries.read_through(entries.batches(what, shared))
+        runner = self._runner if using is None else self._runner.join(using)
+        return runner.run(items.add, self.name, ready, strict=strict)
+
+    def page(self, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
+        """Items in the byte order of their keys, strictly after one."""
+        return self._runner.read(items.page, self.name, after=after, limit=limit, state=state)
+
+    def __iter__(self) -> Iterator[Item]:
+        return self.items()
+
+    def items(self, *, state: str | None = None, after: str = "", page: int = 1000) -> Iterator[Item]:
+        """All items in the byte order of their keys, read page by page while you go."""
+        while batch := self.page(after=after, limit=page, state=state):
+            yield from batch
+            after = batch[-1].key
+
+    def show(self, key: str) -> Item:
+        """One item as it stands; NoSuchItem if it is not there."""
+        return self._runner.read(items.show, self.name, key)
+
+    def failures(self, key: str, *, limit: int = 20) -> list[Failure]:
+        """How an item has failed, the newest first."""
+        return self._runner.read(items.failures, self.name, key, limit=limit)
+
+    def increment(self, keys: Keys, *, error: str | None = None) -> int:
+        """Note one failed attempt for each key that is there; how many were."""
+        return self._runner.run(items.increment, self.name, _listed(keys), error=error)
+
+    def done(self, keys: Keys) -> int:
+        """Take off the list what has been done; how many were there."""
+        return self._runner.run(items.done, self.name, _listed(keys))
+
+    def abandon(self, keys: Keys) -> int:
+        """Give up on items: off the list, undone; how many were there."""
+        return self._runner.run(items.abandon, self.name, _listed(keys))
+
+    def retry(self, keys: Keys) -> int:
+        """Make failed and delayed items ready at once; how many were."""
+        return self._runner.run(items.retry, self.name, _listed(keys))
+
+    def info(self) -> ListInfo:
+        """The list as a whole; NoSuchList if it is not there."""
+        return self._runner.read(lists.show, self.name)
+
+    def counts(self) -> Counts:
+        """How many items stand in each state; exact, whatever their number."""
+        return self.info().counts
+
+    def progress(self) -> Progress:
+        """What has happened to the list's items since it was made."""
+        return self.info().progress
+
+    def settings(self, *, version: int | None = None, **changes: Any) -> Settings:
+        """The list's settings; those given are set first, making the list if need be."""
+        if not changes:
+            return self.info().settings
+        return self._runner.run(lists.change_settings, self.name, changes, version=version)
+
+    def pause(self) -> bool:
+        """Stop handing out items; whether that changed anything. What is claimed may still be settled."""
+        return self._runner.run(lists.pause, self.name)
+
+    def resume(self) -> bool:
+        """Hand out items again; whether that changed anything."""
+        return self._runner.run(lists.resume, self.name)
+
+    def rename(self, to: str) -> None:
+        """Give the list another name; NameTaken if there is one of that name."""
+        self._runner.run(lists.rename, self.name, to)
+        self.name = to
+
+    def drop(self) -> int:
+        """Forget the list with all its items and history; how many items it had."""
+        return self._runner.run(lists.drop, self.name)
+
+
+def _listed(keys: Keys) -> list[str]:
+    return [keys] if isinstance(keys, str) else list(keys)

@@ -1,0 +1,125 @@
+"""A session in a user's hands: a live worker that claims; it beats by itself until it is closed."""
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from rowlock import attempts, claims, lists, sessions
+from rowlock.claims import Asking, Taken
+from rowlock.durations import Duration, milliseconds
+from rowlock.engine.claim import Claim
+from rowlock.engine.list import List
+from rowlock.errors import OutcomeUnknown, Unavailable
+
+if TYPE_CHECKING:
+    from rowlock.engine.engine import Engine
+
+LOOK_FOR_HOLES = 1.0
+
+
+def this_process() -> str:
+    """Who we are, as people know it: machine and process."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+class Session:
+    """A live worker. `lost` is set when its row is gone: stop working, nothing more can be settled."""
+
+    def __init__(self, engine: "Engine", *, holder: str | None, expiry: Duration, details: Any) -> None:
+        self._engine = engine
+        self._expiry = milliseconds(expiry)
+        self._details = details
+        self._floors: dict[str, dict[int, int]] = {}
+        self._looked: dict[str, float] = {}
+        self._closing = threading.Event()
+        self._heart: threading.Thread | None = None
+        self.id = engine.world.token()
+        self.holder = holder or this_process()
+        self.lost = threading.Event()
+
+    def __enter__(self) -> "Session":
+        return self.open()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self) -> "Session":
+        """Enter the session and start its heart."""
+        self._engine.run(sessions.open_session, self.id, holder=self.holder, expiry=self._expiry, details=self._details)
+        self._heart = threading.Thread(target=self._beat, name=f"rowlock heart {self.id[:8]}", daemon=True)
+        self._heart.start()
+        return self
+
+    def close(self) -> None:
+        """End gently: what is claimed is free at once."""
+        self._closing.set()
+        if self._heart is not None:
+            self._heart.join()
+        if not self.lost.is_set():
+            self._engine.run(sessions.close, self.id)
+
+    def _beat(self) -> None:
+        # A heart of its own connection: a busy pool must not look like death.
+        database = self._engine.database.twin(connections=1)
+        try:
+            while not self._closing.wait(self._expiry / 3_000):
+                try:
+                    alive = database.run(sessions.beat, self.id, expiry=self._expiry)
+                except Unavailable:
+                    continue  # only the row's deletion is death; a database that is away cannot tell
+                if not alive:
+                    self.lost.set()
+                    return
+        finally:
+            database.close()
+
+    def claim(self, what: List | str, *, limit: int = 100) -> Iterator[Claim]:
+        """Claim after claim until nothing is ready; each is settled when the next is asked for."""
+        while (claim := self.take(what, limit=limit)) is not None:
+            try:
+                yield claim
+            finally:
+                claim.settle()
+
+    def take(self, what: List | str, *, limit: int = 100) -> Claim | None:
+        """One claim of up to `limit` items of the list, or None if nothing is ready."""
+        name = what if isinstance(what, str) else what.name
+        rules = self._rules(name)
+        taken = self.take_items(name, limit=limit, attempts_allowed=rules.attempts)
+        if taken is None:
+            return None
+        return Claim(self._engine, self.id, taken, rules=rules, holder=self.holder, world=self._engine.world)
+
+    def _rules(self, name: str) -> attempts.Policy:
+        row = self._engine.read(lists.find, name)
+        settings = row.settings if row else None
+        allowed = settings.attempts if settings and settings.attempts else attempts.DEFAULT_ATTEMPTS
+        return attempts.policy(allowed, settings.backoff if settings else None)
+
+    def take_items(self, name: str, *, limit: int, attempts_allowed: int | None = None) -> Taken | None:
+        """The next items of the list: after the frontier, or anywhere if that gives none or a second has passed."""
+        asking = Asking(self.id, name, limit, self._engine.world.token(), attempts_allowed, self._floors.get(name, {}))
+        taken = None
+        if self._engine.world.monotonic() - self._looked.get(name, 0.0) < LOOK_FOR_HOLES:
+            taken = self._tried(claims.take, asking)
+        if taken is None:
+            self._looked[name] = self._engine.world.monotonic()
+            taken = self._tried(claims.take_thoroughly, asking)
+        if taken is not None:
+            self._remember(taken)
+        return taken
+
+    def _remember(self, taken: Taken) -> None:
+        floors = self._floors.setdefault(taken.list, {})
+        floors[taken.priority] = max(floors.get(taken.priority, 0), taken.high)
+
+    def _tried(self, verb: Any, asking: Asking) -> Taken | None:
+        try:
+            taken: Taken | None = self._engine.run(verb, asking)
+        except OutcomeUnknown:
+            # It may have landed: a claim whose items nobody was told of must not stay.
+            self._engine.run(claims.close, self.id, asking.token)
+            return None
+        return taken

@@ -1,0 +1,43 @@
+"""A transaction in a user's hands: their rows and ours commit together."""
+
+from collections.abc import Iterable
+from typing import Any, ParamSpec, TypeVar
+
+from rowlock import db
+from rowlock.db.database import Verb
+from rowlock.engine.list import List
+from rowlock.names import check_name
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Transaction:
+    """An open transaction: your own SQL, and lists whose changes commit with it."""
+
+    def __init__(self, tx: db.Transaction) -> None:
+        self._tx = tx
+
+    def __getitem__(self, name: str) -> "List":
+        check_name(name)
+        return List(self, name)
+
+    def execute(self, sql: str, parameters: Any = ()) -> Any:
+        """Run SQL of your own, with your driver's placeholders."""
+        return self._tx.execute(sql, parameters)
+
+    def executemany(self, sql: str, rows: Iterable[Any]) -> Any:
+        """Run SQL of your own once per row."""
+        return self._tx.executemany(sql, rows)
+
+    def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb here; it lands when this transaction commits."""
+        return verb(self._tx, *args, **kwargs)
+
+    read = run
+
+    def join(self, using: Any) -> "Transaction":
+        """Another open transaction instead of this one: refused, one is enough."""
+        if isinstance(using, Transaction) and using is self:
+            return self
+        raise TypeError("a list of an open transaction takes no using=")

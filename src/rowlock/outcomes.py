@@ -1,0 +1,71 @@
+"""How an item's turn ends: done, retry, move or fail. A handler's answer is read into one of these in one place."""
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from rowlock.durations import Duration
+from rowlock.errors import InvalidOutcome
+
+UNCHANGED = msgspec.UNSET
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """It succeeded: gone from the list; `result` is kept where the list keeps results."""
+
+    result: Any = None
+
+
+class Retry(msgspec.Struct, frozen=True, tag="retry"):
+    """It failed and shall be tried again, `after` a while; when the attempts are used up it is failed."""
+
+    error: str = ""
+    after: Duration | None = None
+    counted: bool = True
+    """Whether this was a failed attempt; if not, it was only too early."""
+    kind: str = "retry"
+
+
+class Move(msgspec.Struct, frozen=True, tag="move"):
+    """On to another gate, or back in line at this one, with new data; what is left out stays as it is."""
+
+    gate: int | None = None
+    data: Any = UNCHANGED
+    after: Duration | None = None
+
+
+class Fail(msgspec.Struct, frozen=True, tag="fail"):
+    """It gave up: kept until somebody retries or abandons it."""
+
+    error: str = ""
+    kind: str = "fail"
+
+
+Outcome = Done | Retry | Move | Fail
+
+
+class Verdict(StrEnum):
+    """What became of a settlement, item by item."""
+
+    DONE = "done"
+    RETRIED = "retried"
+    MOVED = "moved"
+    FAILED = "failed"
+    GONE = "gone"
+    """Somebody abandoned or changed the item meanwhile: nothing was written for it."""
+
+
+def read(answer: Any) -> Outcome:
+    """What a handler returned, as an outcome; None is Done, anything else is no answer."""
+    if answer is None:
+        return Done()
+    if isinstance(answer, Outcome):
+        return answer
+    what = f"the handler returned {type(answer).__name__}, which is no outcome"
+    raise InvalidOutcome(what, "return None, Done(…), Retry(…), Move(…) or Fail(…)")
+
+
+def of_exception(error: BaseException) -> Retry:
+    """What a handler raised, as an outcome: one failed attempt, with what was said."""
+    return Retry(error=str(error) or type(error).__name__, kind=type(error).__name__)

@@ -1,0 +1,80 @@
+"""Sessions: live workers. Claims hang on a session's row; death is that row's deletion. Verbs of a transaction."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from rowlock import settlements
+from rowlock.attempts import DEFAULT_ATTEMPTS, policy, resolve
+from rowlock.db import Transaction
+from rowlock.model import moment
+from rowlock.outcomes import Retry
+
+EXPIRY = 15_000
+DIED = Retry(error="the worker died while it had this item alone in hand", kind="worker died")
+
+
+class SessionInfo(msgspec.Struct, frozen=True):
+    """A live worker, as others see it."""
+
+    id: str
+    holder: str
+    opened_at: datetime
+    expires_at: datetime
+    details: Any
+    claims: int
+    items: int
+
+
+def open_session(tx: Transaction, session: str, *, holder: str, expiry: int = EXPIRY, details: Any = None) -> None:
+    """Enter a worker, alive for `expiry` milliseconds from the database's now."""
+    text = None if details is None else msgspec.json.encode(details).decode()
+    tx.run("sessions/open", session=session, holder=holder, expiry=expiry, details=text)
+
+
+def beat(tx: Transaction, session: str, *, expiry: int = EXPIRY) -> bool:
+    """Stay alive; False means the session is lost, and with it all claims."""
+    return tx.run("sessions/beat", session=session, expiry=expiry) == 1
+
+
+def close(tx: Transaction, session: str) -> bool:
+    """End gently: what was claimed is free at once."""
+    tx.run("lists/wake_of_session", session=session)
+    return tx.run("sessions/close", session=session) == 1
+
+
+def page(tx: Transaction, *, limit: int = 1000) -> list[SessionInfo]:
+    """Who is at work, the oldest first."""
+    return [_info(row) for row in tx.rows("sessions/page", limit=limit)]
+
+
+def _info(row: tuple[Any, ...]) -> SessionInfo:
+    session, holder, opened, expires, details, claims, items = row
+    decoded = None if details is None else msgspec.json.decode(details)
+    return SessionInfo(session, holder, moment(opened), moment(expires), decoded, claims, items)
+
+
+def expire(tx: Transaction, *, limit: int = 10) -> int:
+    """Bury sessions past their deadline; how many. Their items are free; who died of one is looked into."""
+    dead = tx.rows("sessions/expired", limit=limit)
+    for session, holder in dead:
+        for claim in tx.rows("claims/of_session", session=session):
+            _look_into(tx, session, holder, claim)
+        close(tx, session)
+    return len(dead)
+
+
+def _look_into(tx: Transaction, session: str, holder: str, claim: tuple[Any, ...]) -> None:
+    token, list_id, gate, priority, low, high, taken, attempts, _ = claim
+    lane = {"list": list_id, "gate": gate, "priority": priority, "low": low, "high": high}
+    left = tx.rows("claims/alone", **lane)
+    if taken > 1:
+        # Any of them may have done it: none is charged, each will be handed out alone.
+        if left:
+            tx.run("claims/add_suspect", holder=holder, **lane)
+    elif left:
+        position, _, failed = left[0]
+        rules = policy(attempts or DEFAULT_ATTEMPTS)
+        outcome = resolve(DIED, failed, rules, lambda: 0.0)
+        settlements.settle(tx, session, token, [(position, outcome)], holder=holder, close=False)

@@ -1,0 +1,234 @@
+"""Settlements: the end of an item's turn, once, under its claim. Verbs of a transaction."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from rowlock import items, tallies
+from rowlock.db import Transaction
+from rowlock.durations import milliseconds
+from rowlock.errors import GatePassed, InvalidData, StaleClaim
+from rowlock.model import DATA_BYTES, Settings
+from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict
+
+Settling = Sequence[tuple[int, Outcome]]
+"""Positions that were handed out under a claim, each with its outcome."""
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A claim that is locked and alive."""
+
+    list: int
+    gate: int
+    priority: int
+    remaining: int
+    attempts: int | None
+    name: str
+    list_gate: int
+    settings: Settings
+
+    @property
+    def lane(self) -> dict[str, int]:
+        """Where its items stand."""
+        return {"list": self.list, "gate": self.gate, "priority": self.priority}
+
+
+def settle_done(tx: Transaction, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:
+    """All that is left of a claim is done, and nothing is kept of it: one statement, which ends the claim."""
+    text = _json(positions)
+    receipt = _receipt(text)
+    rows = tx.rows("claims/settle", session=session, token=token, positions=text, count=len(positions), receipt=receipt)
+    if not rows:
+        return _answered(tx, token, receipt, [(position, Done()) for position in positions])
+    if rows[0][0] is None:
+        return [Verdict.DONE] * len(positions)
+    gone = set(msgspec.json.decode(rows[0][0]))
+    return [Verdict.GONE if position in gone else Verdict.DONE for position in positions]
+
+
+def settle(
+    tx: Transaction, session: str, token: str, settling: Settling, *, holder: str = "", close: bool = True
+) -> list[Verdict]:
+    """Write each outcome where its item still stands as handed out; the verdict on each, in order.
+
+    StaleClaim, and nothing written, if the claim is no more. The same settlement asked for again is answered as before.
+    With `close` the claim ends, and what of it was not settled is free.
+    """
+    receipt = _receipt(_json([(position, outcome) for position, outcome in settling]))
+    held = hold(tx, session, token)
+    if held is None:
+        return _answered(tx, token, receipt, settling)
+    _refuse_passed_gates(held, settling)
+    landed = _write(tx, held, settling, holder)
+    gone = [position for position, _ in settling if position not in landed]
+    if gone and tx.row("tallies/answered", token=token, receipt=receipt):
+        return _answered(tx, token, receipt, settling)
+    _record(tx, held, token, receipt, [each for each in settling if each[0] in landed], gone)
+    if close:
+        tx.run("claims/close", session=session, token=token)
+    else:
+        tx.run("claims/reduce", session=session, token=token, settled=len(settling))
+    return [_verdict(outcome) if position in landed else Verdict.GONE for position, outcome in settling]
+
+
+def hold(tx: Transaction, session: str, token: str) -> Held | None:
+    """The claim, locked against its session's death until this transaction ends; None if it is no more."""
+    row = tx.row("claims/hold", session=session, token=token)
+    if row is None:
+        return None
+    *plain, settings = row
+    return Held(*plain, msgspec.json.decode(settings, type=Settings))  # type: ignore[call-arg]
+
+
+def _answered(tx: Transaction, token: str, receipt: str, settling: Settling) -> list[Verdict]:
+    row = tx.row("tallies/answered", token=token, receipt=receipt)
+    if row is None:
+        what = f"the claim {token} is no more: it was settled, closed, or its session ended"
+        raise StaleClaim(what, "nothing was written; its items are free, or done by another", token=token)
+    gone = set(msgspec.json.decode(row[0])) if row[0] else set()
+    return [Verdict.GONE if position in gone else _verdict(outcome) for position, outcome in settling]
+
+
+def _verdict(outcome: Outcome) -> Verdict:
+    match outcome:
+        case Done():
+            return Verdict.DONE
+        case Retry():
+            return Verdict.RETRIED
+        case Move():
+            return Verdict.MOVED
+        case Fail():
+            return Verdict.FAILED
+
+
+def _refuse_passed_gates(held: Held, settling: Settling) -> None:
+    for _, outcome in settling:
+        if isinstance(outcome, Move) and outcome.gate is not None and outcome.gate < held.list_gate:
+            what = f"gate {outcome.gate} of the list {held.name!r} is passed: it is at gate {held.list_gate}"
+            raise GatePassed(what, "move to this gate or a later one")
+
+
+def _write(tx: Transaction, held: Held, settling: Settling, holder: str) -> set[int]:
+    done = {position: outcome for position, outcome in settling if isinstance(outcome, Done)}
+    others = {position: outcome for position, outcome in settling if not isinstance(outcome, Done)}
+    landed: set[int] = set()
+    if done:
+        rows = tx.rows("items/settle_done", positions=_json(list(done)), **held.lane)
+        _keep_results(tx, held, rows, done)
+        landed.update(row[0] for row in rows)
+    if others:
+        found = tx.rows("items/in_claim", positions=_json(list(others)), **held.lane)
+        _write_others(tx, held, {row[0]: others[row[0]] for row in found})
+        _record_errors(tx, held, found, others, holder)
+        landed.update(row[0] for row in found)
+    return landed
+
+
+def _keep_results(tx: Transaction, held: Held, rows: Sequence[Any], done: dict[int, Done]) -> None:
+    if held.settings.keep_results and rows:
+        kept = [
+            {"key": key, "attempts": attempts, "data": _data(done[position].result, key)}
+            for position, key, attempts in rows
+        ]
+        tx.run("results/keep_many", list=held.list, keep=held.settings.keep, rows=_json(kept))
+
+
+def _write_others(tx: Transaction, held: Held, found: Mapping[int, Outcome]) -> None:
+    retries = [
+        {"position": position, "delay": _delay(outcome.after), "counted": int(outcome.counted)}
+        for position, outcome in found.items()
+        if isinstance(outcome, Retry)
+    ]
+    moves = [_moved(held, position, outcome) for position, outcome in found.items() if isinstance(outcome, Move)]
+    fails = [position for position, outcome in found.items() if isinstance(outcome, Fail)]
+    if retries:
+        tx.run("items/settle_retry", rows=_json(retries), **held.lane)
+    if moves:
+        tx.run("items/settle_move", rows=_json(moves), **held.lane)
+    if fails:
+        tx.run("items/settle_fail", positions=_json(fails), **held.lane)
+    if retries or moves:
+        tx.run("lists/wake", list=held.list)
+
+
+def _moved(held: Held, position: int, outcome: Move) -> dict[str, Any]:
+    keeps = outcome.data is UNCHANGED
+    return {
+        "position": position,
+        "to_gate": held.gate if outcome.gate is None else outcome.gate,
+        "keeps_data": keeps,
+        "data": None if keeps else _data(outcome.data, f"position {position}"),
+        "delay": _delay(outcome.after),
+    }
+
+
+def _data(value: Any, whose: str) -> str | None:
+    if value is None:
+        return None
+    try:
+        text = _json(value)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidData(f"the data for {whose!r} cannot be written as JSON", "give plain values") from None
+    if len(text.encode()) > DATA_BYTES:
+        raise InvalidData(f"the data for {whose!r} is larger than {DATA_BYTES} bytes", "keep it elsewhere")
+    return text
+
+
+def _delay(after: Any) -> int:
+    return 0 if after is None else milliseconds(after)
+
+
+def _record_errors(
+    tx: Transaction, held: Held, found: Sequence[Any], others: Mapping[int, Outcome], holder: str
+) -> None:
+    said = [
+        {
+            "key": key,
+            "attempt": attempts + 1,
+            "kind": outcome.kind,
+            "message": items.bounded(outcome.error or outcome.kind),
+        }
+        for position, key, attempts in found
+        if isinstance(outcome := others[position], Retry | Fail) and (outcome.error or isinstance(outcome, Fail))
+    ]
+    if said:
+        tx.run("errors/record_many", list=held.list, holder=holder, keep=held.settings.keep, rows=_json(said))
+
+
+def _record(tx: Transaction, held: Held, token: str, receipt: str, landed: Settling, gone: list[int]) -> None:
+    verdicts = Counter(_verdict(outcome) for _, outcome in landed)
+    waiting = sum(1 for _, outcome in landed if isinstance(outcome, Retry | Move) and _delay(outcome.after))
+    moved_away = [
+        outcome for _, outcome in landed if isinstance(outcome, Move) and outcome.gate not in (None, held.gate)
+    ]
+    moved_and_waiting = sum(1 for outcome in moved_away if _delay(outcome.after))
+    tx.run(
+        "tallies/record_settled",
+        list=held.list,
+        gate=held.gate,
+        token=token,
+        receipt=receipt,
+        gone=_json(gone) if gone else None,
+        done=verdicts[Verdict.DONE],
+        retried=verdicts[Verdict.RETRIED],
+        moved=verdicts[Verdict.MOVED],
+        failed=verdicts[Verdict.FAILED],
+        items_change=-verdicts[Verdict.DONE] - len(moved_away),
+        delayed_change=waiting - moved_and_waiting,
+        failed_change=verdicts[Verdict.FAILED],
+        seconds=0.0,
+    )
+    for gate, count in Counter(outcome.gate for outcome in moved_away).items():
+        delayed = sum(1 for outcome in moved_away if outcome.gate == gate and _delay(outcome.after))
+        tallies.record(tx, held.list, gate or 0, items_change=count, delayed_change=delayed)
+
+
+def _receipt(text: str) -> str:
+    return blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,23 @@
+-- All of a claim's items done, nothing to keep: the guard, the deletion by exact position, the tally and the end of the
+-- claim in one statement. A row tells that it landed, and which positions had gone before.
+with held as (
+    delete from rowlock_claims c where c.token = :token and c.session = :session
+    returning c.list, c.gate, c.priority, c.taken_at
+),
+landed as (
+    delete from rowlock_items i using held h
+    where i.list = h.list and i.gate = h.gate and i.priority = h.priority
+        and i.due is null and i.failed_at is null and i.position {among_positions}
+    returning i.position
+),
+counted as (select count(*) as number from landed)
+insert into rowlock_tallies (list, gate, at, token, receipt, gone, done, items_change, seconds)
+select h.list, h.gate, {now}, :token, :receipt,
+    case when counted.number < :count then (
+        select cast(json_agg(asked.position) as text)
+        from unnest(cast(translate(:positions, '[]', '{}') as bigint[])) as asked (position)
+        where asked.position not in (select landed.position from landed)
+    ) end,
+    counted.number, -counted.number, ({now} - h.taken_at) / 1000.0
+from held h cross join counted
+returning gone

@@ -1,0 +1,52 @@
+-- One interval after the frontier of the most urgent lane that has ready items: one row, however many items.
+-- The frontier is the high end of the last live claim; the floors say how far the caller has seen, so that nothing
+-- settled before is walked over again. Suspect intervals are handed out one item at a time.
+with lane as (
+    select l.id as list, l.gate, cast(p.priority as smallint) as priority,
+        coalesce(cast(cast(:floors as json) ->> cast(p.priority as text) as bigint), 0) as floor
+    from rowlock_lists l cross join generate_series(0, 9) as p (priority)
+    where l.name = :name and l.state = 'open'
+        and exists (select 1 from rowlock_sessions s where s.id = :session)
+),
+start as (
+    select lane.list, lane.gate, lane.priority, front.low, first.position
+    from lane
+    cross join lateral (
+        select greatest(lane.floor, (
+            select c.high from rowlock_claims c
+            where c.list = lane.list and c.gate = lane.gate and c.priority = lane.priority and c.low >= lane.floor
+            order by c.low desc limit 1
+        )) as low
+    ) as front
+    cross join lateral (
+        select i.position from rowlock_items i
+        where i.list = lane.list and i.gate = lane.gate and i.priority = lane.priority and i.due is null and i.failed_at is null and i.position > front.low
+        order by i.position limit 1
+    ) as first
+    order by lane.priority limit 1
+),
+bound as (
+    select s.list, s.gate, s.priority, s.low, coalesce(
+        (select s.position from rowlock_suspects x
+            where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low < s.position and x.high >= s.position limit 1),
+        (select min(x.low) from rowlock_suspects x where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low >= s.position),
+        9223372036854775807
+    ) as high
+    from start s
+),
+next as materialized (
+    select i.position, i.key, i.attempts, i.version, i.data
+    from bound b join rowlock_items i on i.list = b.list and i.gate = b.gate and i.priority = b.priority
+    where i.due is null and i.failed_at is null and i.position > b.low and i.position <= b.high
+    order by i.position limit :limit
+),
+took as (
+    insert into rowlock_claims
+        (token, session, list, gate, priority, low, high, taken, remaining, attempts, taken_at)
+    select :token, :session, b.list, b.gate, b.priority, b.low, max(n.position), count(*), count(*),
+        cast(:attempts as integer), {now}
+    from bound b cross join next n group by b.list, b.gate, b.priority, b.low
+    returning list, gate, priority, low
+)
+select t.list, t.gate, t.priority, t.low, n.position, n.key, n.attempts, n.version, n.data
+from took t cross join next n order by n.position

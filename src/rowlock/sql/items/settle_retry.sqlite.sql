@@ -1,0 +1,12 @@
+-- The same, with new places in line that continue the table's own sequence.
+update rowlock_items
+set attempts = attempts + line.counted, version = version + 1, due = {now} + nullif(line.delay, 0),
+    position = case when line.delay = 0 then line.last + line.place else position end
+from (
+    select r.value ->> 'position' as was, r.value ->> 'delay' as delay, r.value ->> 'counted' as counted,
+        row_number() over (order by r.key) as place,
+        (select seq from sqlite_sequence where name = 'rowlock_items') as last
+    from json_each(:rows) as r
+) as line
+where rowlock_items.position = line.was and rowlock_items.list = :list and rowlock_items.gate = :gate
+    and rowlock_items.priority = :priority and rowlock_items.due is null and rowlock_items.failed_at is null

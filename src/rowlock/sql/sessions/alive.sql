@@ -1,0 +1,1 @@
+select 1 from rowlock_sessions where id = :session

@@ -1,0 +1,2 @@
+-- Its claims go with it, so its items are free at once.
+delete from rowlock_sessions where id = :session

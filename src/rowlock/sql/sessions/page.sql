@@ -1,0 +1,5 @@
+-- Who is at work, the oldest first, and how much each has in hand.
+select s.id, s.holder, s.opened_at, s.expires_at, s.details,
+    (select count(*) from rowlock_claims c where c.session = s.id),
+    (select cast(coalesce(sum(c.remaining), 0) as bigint) from rowlock_claims c where c.session = s.id)
+from rowlock_sessions s order by s.opened_at, s.id limit :limit

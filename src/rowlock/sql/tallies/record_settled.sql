@@ -1,0 +1,6 @@
+-- A settled batch, with the receipt by which the same question is known again and what had gone before it came.
+insert into rowlock_tallies
+    (list, gate, at, token, receipt, gone, done, retried, moved, failed, items_change, delayed_change, failed_change, seconds)
+values
+    (:list, :gate, {now}, :token, :receipt, :gone, :done, :retried, :moved, :failed,
+     :items_change, :delayed_change, :failed_change, :seconds)

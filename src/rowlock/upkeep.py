@@ -1,0 +1,35 @@
+"""Upkeep: one bounded pass of housekeeping. Every worker runs it now and then; no item of any list depends on it."""
+
+import msgspec
+
+from rowlock import claims, sessions, tallies
+from rowlock.db import Database, Transaction
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a pass did."""
+
+    expired: int
+    promoted: int
+    folded: int
+    pruned: int
+
+
+def once(database: Database) -> Report:
+    """Bury dead sessions, put due items in line, add up old tallies, forget old history; a little of each."""
+    expired = database.run(sessions.expire)
+    promoted = database.run(promote_due)
+    folded = database.run(tallies.fold)
+    pruned = database.run(prune)
+    return Report(expired, promoted, folded, pruned)
+
+
+def promote_due(tx: Transaction, *, limit: int = 10) -> int:
+    """Put due items in line on lists that are awake, also where nobody claims just now; how many."""
+    return sum(claims.promote(tx, list_id) for list_id, _ in tx.rows("lists/awake", limit=limit))
+
+
+def prune(tx: Transaction, *, limit: int = 1000) -> int:
+    """Forget results and errors past their time, and suspicions that came to nothing; how many rows."""
+    tx.run("claims/clear_suspects")
+    return tx.run("errors/prune", limit=limit) + tx.run("results/prune", limit=limit)
