@@ -6,9 +6,9 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.servers import NoServer, Server, quick_place
 
 from rowlock import Engine
-from tests.servers import NoServer, Server, quick_place
 
 DATABASES = ("sqlite", "postgres", "cockroach")
 TEMPLATE = "rowlock_template"

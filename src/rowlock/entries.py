@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from math import isfinite
 from typing import IO, Any
 
 import msgspec
@@ -85,9 +86,17 @@ def _not_blank(entries: Iterable[Any]) -> Iterator[Any]:
 
 def lines(file: IO[str] | IO[bytes]) -> Iterator[str]:
     """The lines of an open file without their ends; a blank one comes as "" so that numbers stay true."""
-    for number, line in enumerate(file, 1):
+    for number, line in enumerate(_readable(file), 1):
         text = _decoded(line, number) if isinstance(line, bytes) else str(line)
         yield text.rstrip("\r\n") if text.strip() else ""
+
+
+def _readable(file: IO[str] | IO[bytes]) -> Iterator[str | bytes]:
+    try:
+        yield from file
+    except UnicodeDecodeError:
+        # A text file is decoded in blocks, so its line is not known.
+        raise InvalidKey("the file is not UTF-8 text", "convert it first, with iconv for example") from None
 
 
 def _decoded(line: bytes, number: int) -> str:
@@ -113,13 +122,24 @@ def _checked(keys: list[str], chunk: Sequence[str], first_line: int) -> list[str
 
 def _batch_of_keys(keys: list[str], same: dict[str, Any]) -> Batch:
     common = {name: same[name] for name in ("gate", "priority", "delay", "data")}
-    return Batch(len(keys), msgspec.json.encode(keys).decode(), common, same["gate"])
+    return Batch(len(keys), encoded(keys), common, same["gate"])
 
 
 def _batch_of_rows(chunk: Iterable[Any], shared: Shared, first_line: int) -> Batch:
     rows = [_row(_new(entry, shared, line), line) for line, entry in enumerate(chunk, first_line) if entry != ""]
     gates = [row["gate"] for row in rows if row["gate"] is not None]
-    return Batch(len(rows), msgspec.json.encode(rows).decode(), None, min(gates, default=None))
+    return Batch(len(rows), encoded(rows), None, min(gates, default=None))
+
+
+def encoded(values: Any) -> str:
+    """Values as JSON, as statements take them; a subclass of str counts as text."""
+    return msgspec.json.encode(values, enc_hook=_plain).decode()
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def _new(entry: Any, shared: Shared, line: int) -> NewItem:
@@ -165,7 +185,9 @@ def _encoded(new: NewItem, line: int | None) -> str | None:
         return None
     where = f" (line {line})" if line is not None else ""
     try:
-        text = msgspec.json.encode(new.data).decode()
+        text = encoded(new.data)
+        if "null" in text and not _finite(msgspec.to_builtins(new.data, enc_hook=_plain)):
+            raise ValueError("JSON has no such number")
     except (TypeError, ValueError, RecursionError, OverflowError, UnicodeEncodeError):
         raise InvalidData(
             f"the data of {new.key!r} cannot be written as JSON{where}",
@@ -177,6 +199,15 @@ def _encoded(new: NewItem, line: int | None) -> str | None:
             "keep it elsewhere and store where",
         )
     return text
+
+
+def _finite(data: Any) -> bool:
+    # What is no number would silently become null.
+    if isinstance(data, dict):
+        return all(map(_finite, data.values()))
+    if isinstance(data, list | tuple):
+        return all(map(_finite, data))
+    return not isinstance(data, float) or isfinite(data)
 
 
 def read_through(stream: Iterator[Batch]) -> Iterable[Batch]:
@@ -197,6 +228,9 @@ class _Spool:
         self._file = SpooledTemporaryFile(max_size=SPOOL_BYTES)  # noqa: SIM115
         for batch in (*first, *rest):
             self._file.write(msgspec.json.encode(batch) + b"\n")
+
+    def __del__(self) -> None:
+        self._file.close()
 
     def __iter__(self) -> Iterator[Batch]:
         self._file.seek(0)

@@ -5,17 +5,14 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-import msgspec
-
 from rowlock import lists, tallies
 from rowlock.db import Transaction
-from rowlock.entries import Batch
+from rowlock.entries import Batch, encoded
 from rowlock.errors import AlreadyThere, GatePassed, Invalid, ListSealed, NoSuchItem
 from rowlock.model import Added, Failure, Item, State, moment
-from rowlock.names import check_keys
+from rowlock.names import check_key, check_keys, check_limit, check_start
 
 MESSAGE_CHARACTERS = 4_000
-PAGE_LIMIT = 100_000
 
 
 def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
@@ -76,7 +73,7 @@ def _add_rows(tx: Transaction, list_id: int, gate: int, batch: Batch) -> int:
 
 
 def _refuse_taken(tx: Transaction, list_id: int, name: str, batch: Batch) -> None:
-    taken = tx.value("items/taken", list=list_id, keys=_json(batch.keys()))
+    taken = tx.value("items/taken", list=list_id, keys=encoded(batch.keys()))
     if taken is not None:
         hint = "nothing was added; leave strict out to add the rest"
         raise AlreadyThere(f"{taken!r} is on the list {name!r} already", hint, key=taken)
@@ -91,8 +88,8 @@ def _twice(name: str, batch: Batch) -> AlreadyThere:
 
 def page(tx: Transaction, name: str, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
     """Items in the byte order of their keys, strictly after one; none for a list that is not there."""
-    if not 0 <= limit <= PAGE_LIMIT:
-        raise Invalid(f"a page of {limit} items cannot be had", f"ask for 0 to {PAGE_LIMIT}")
+    check_limit(limit, "items")
+    check_start(after)
     if limit == 0:
         return []
     if state is None:
@@ -118,6 +115,7 @@ def _item(columns: tuple[Any, ...]) -> Item:
 
 def show(tx: Transaction, name: str, key: str) -> Item:
     """One item as it stands."""
+    check_key(key)
     row = tx.row("items/show", list=name, key=key)
     if row is None:
         if lists.find(tx, name) is None:
@@ -130,6 +128,8 @@ def show(tx: Transaction, name: str, key: str) -> Item:
 
 def failures(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Failure]:
     """How an item has failed, the newest first; also after it is gone, while errors are kept."""
+    check_key(key)
+    check_limit(limit, "failures")
     row = lists.find(tx, name)
     if row is None:
         return []
@@ -144,7 +144,7 @@ def increment(tx: Transaction, name: str, keys: Sequence[str], *, error: str | N
     row = _named(tx, name, keys)
     if row is None:
         return 0
-    touched = tx.rows("items/increment", list=row.id, keys=_json(keys))
+    touched = tx.rows("items/increment", list=row.id, keys=encoded(keys))
     for gate, count in Counter(gate for _, gate, _ in touched).items():
         tallies.record(tx, row.id, gate, retried=count)
     if error:
@@ -169,11 +169,11 @@ def done(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     row = _named(tx, name, keys)
     if row is None:
         return 0
-    gone = tx.rows("items/delete", list=row.id, keys=_json(keys))
+    gone = tx.rows("items/delete", list=row.id, keys=encoded(keys))
     tallies.record_removed(tx, row.id, gone, event="done")
     if row.settings.keep_results and gone:
         kept = [{"key": key, "attempts": attempts, "data": None} for key, _, attempts, *_ in gone]
-        tx.run("results/keep_many", list=row.id, keep=row.settings.keep, rows=_json(kept))
+        tx.run("results/keep_many", list=row.id, keep=row.settings.keep, rows=encoded(kept))
     return len(gone)
 
 
@@ -182,7 +182,7 @@ def abandon(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     row = _named(tx, name, keys)
     if row is None:
         return 0
-    gone = tx.rows("items/delete", list=row.id, keys=_json(keys))
+    gone = tx.rows("items/delete", list=row.id, keys=encoded(keys))
     tallies.record_removed(tx, row.id, gone, event="abandoned")
     return len(gone)
 
@@ -192,11 +192,11 @@ def retry(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     row = _named(tx, name, keys)
     if row is None:
         return 0
-    found = tx.rows("items/find", list=row.id, keys=_json(keys))
+    found = tx.rows("items/find", list=row.id, keys=encoded(keys))
     waiting = [(gate, bool(delayed), bool(failed)) for _, gate, _, delayed, failed in found if delayed or failed]
     if not waiting:
         return 0
-    tx.run("items/retry", list=row.id, keys=_json(keys))
+    tx.run("items/retry", list=row.id, keys=encoded(keys))
     for gate, group in groupby(sorted(waiting), key=lambda each: each[0]):
         of_gate = list(group)
         tallies.record(
@@ -218,7 +218,3 @@ def failed_keys(tx: Transaction, name: str, *, after: str = "", limit: int = 100
 def _named(tx: Transaction, name: str, keys: Sequence[str]) -> lists.Row | None:
     check_keys(keys)
     return lists.find(tx, name) if keys else None
-
-
-def _json(values: Sequence[Any]) -> str:
-    return msgspec.json.encode(values).decode()

@@ -8,7 +8,7 @@ from rowlock import tallies
 from rowlock.db import Transaction
 from rowlock.errors import NameTaken, NoSuchList, StaleVersion
 from rowlock.model import ListInfo, Settings
-from rowlock.names import check_name, closest
+from rowlock.names import check_limit, check_name, check_start, closest
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -66,6 +66,8 @@ def show(tx: Transaction, name: str) -> ListInfo:
 
 def page(tx: Transaction, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
     """Lists in the order of their names, strictly after one, with counts and progress."""
+    check_limit(limit, "lists")
+    check_start(after)
     return [_info(tx, _row(columns)) for columns in tx.rows("lists/page", after=after, limit=limit)]
 
 

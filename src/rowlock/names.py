@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from rowlock.errors import InvalidKey, InvalidName
+from rowlock.errors import Invalid, InvalidKey, InvalidName
 
 KEY_BYTES = 512
 NAME_BYTES = 200
+PAGE_LIMIT = 100_000
 
 # NUL cannot be stored everywhere; a line break cannot travel in a line, and lines are how keys travel.
 _NOT_IN_A_KEY = {"\0": "a NUL character", "\n": "a line break", "\r": "a carriage return"}
@@ -35,6 +36,18 @@ def check_key(key: str, line: int | None = None) -> None:
         where = f" in line {line}" if line is not None else ""
         hint = f"a key is 1 to {KEY_BYTES} bytes of UTF-8 text without line breaks"
         raise InvalidKey(f"the key {_shown(key)}{where} {wrong}", hint, key=_shown(key), line=line)
+
+
+def check_limit(limit: int, what: str) -> None:
+    """Refuse a page whose size cannot be had."""
+    if not 0 <= limit <= PAGE_LIMIT:
+        raise Invalid(f"a page of {limit} {what} cannot be had", f"ask for 0 to {PAGE_LIMIT}")
+
+
+def check_start(after: str) -> None:
+    """Refuse a place to start after that no database can be asked about; it need not be there."""
+    if "\0" in after or any("\ud800" <= character <= "\udfff" for character in after):
+        raise InvalidKey(f"nothing can come after {_shown(after)}", "start after a key or a name, or leave it out")
 
 
 def _wrong_with_key(key: object) -> str:

@@ -3,8 +3,8 @@ update rowlock_items
 set gate = line.to_gate, data = case when line.keeps_data then rowlock_items.data else line.data end, attempts = 0,
     due = {now} + nullif(line.delay, 0), position = line.last + line.place, version = version + 1
 from (
-    select r.value ->> 'position' as was, r.value ->> 'to_gate' as to_gate, r.value ->> 'keeps_data' as keeps_data,
-        r.value ->> 'data' as data, r.value ->> 'delay' as delay,
+    select json_extract(r.value, '$.position') as was, json_extract(r.value, '$.to_gate') as to_gate, json_extract(r.value, '$.keeps_data') as keeps_data,
+        json_extract(r.value, '$.data') as data, json_extract(r.value, '$.delay') as delay,
         row_number() over (order by r.key) as place,
         (select seq from sqlite_sequence where name = 'rowlock_items') as last
     from json_each(:rows) as r

@@ -3,7 +3,7 @@ update rowlock_items
 set attempts = attempts + line.counted, version = version + 1, due = {now} + nullif(line.delay, 0),
     position = case when line.delay = 0 then line.last + line.place else position end
 from (
-    select r.value ->> 'position' as was, r.value ->> 'delay' as delay, r.value ->> 'counted' as counted,
+    select json_extract(r.value, '$.position') as was, json_extract(r.value, '$.delay') as delay, json_extract(r.value, '$.counted') as counted,
         row_number() over (order by r.key) as place,
         (select seq from sqlite_sequence where name = 'rowlock_items') as last
     from json_each(:rows) as r

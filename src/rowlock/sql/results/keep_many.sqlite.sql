@@ -1,4 +1,4 @@
 -- JSON rows are taken apart differently here.
 insert into rowlock_results (list, key, data, attempts, settled_at, keep_until)
-select :list, r.value ->> 'key', r.value ->> 'data', r.value ->> 'attempts', {now}, {now} + :keep
+select :list, json_extract(r.value, '$.key'), json_extract(r.value, '$.data'), json_extract(r.value, '$.attempts'), {now}, {now} + :keep
 from json_each(:rows) as r
