@@ -38,10 +38,20 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDe
 
 
 def strings(path: Path) -> Iterator[tuple[int, str]]:
-    """Every piece of text that a module holds, with its line; docstrings too."""
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+    """Every piece of text that a module holds, with its line; docstrings too, quoted types not."""
+    module = tree(path)
+    types = {id(each) for annotation in _annotations(module) for each in ast.walk(annotation)}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in types:
             yield node.lineno, node.value
+
+
+def _annotations(module: ast.Module) -> Iterator[ast.expr]:
+    for node in ast.walk(module):
+        for name in ("annotation", "returns"):
+            found = getattr(node, name, None)
+            if found is not None:
+                yield found
 
 
 def documented(page: str) -> str:

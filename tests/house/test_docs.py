@@ -1,0 +1,116 @@
+"""What can be used can be read about: every error, setting, variable, command and method has its place in docs/."""
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from tests.house.places import DOCS, MODULES, PAGES, ROOT, documented, functions, shown, strings
+
+import rowlock
+from rowlock import errors
+from rowlock.cli.program import COMMANDS
+
+PUBLIC = [getattr(rowlock, name) for name in rowlock.__all__]
+CLASSES = [each for each in PUBLIC if inspect.isclass(each) and not issubclass(each, Exception)]
+
+_HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
+_LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+_VARIABLE = re.compile(r"\bROWLOCK_[A-Z_]*[A-Z]\b")
+
+
+def kinds(kind: type[errors.RowlockError] = errors.RowlockError) -> Iterator[type[errors.RowlockError]]:
+    """The error and all that are more exact."""
+    yield kind
+    for more in kind.__subclasses__():
+        yield from kinds(more)
+
+
+def members(each: type) -> list[str]:
+    """What a user can ask of a value: its own fields, properties and methods."""
+    fields = getattr(each, "__struct_fields__", ())
+    own = [name for name, value in vars(each).items() if callable(value) or isinstance(value, property)]
+    return [f"{each.__name__}.{name}" for name in dict.fromkeys((*fields, *own)) if not name.startswith("_")]
+
+
+def has_paragraph(page: str, name: str) -> bool:
+    """Whether a heading of the page names it and text stands under that heading."""
+    text = documented(page)
+    for heading in _HEADING.finditer(text):
+        if re.search(rf"`{re.escape(name)}(?![\w-])", heading[0]):
+            under = _HEADING.split(text[heading.end() :], maxsplit=1)[0]
+            return bool(under.strip())
+    return False
+
+
+MEMBERS = [member for each in CLASSES for member in members(each)]
+VARIABLES = sorted({name for path in MODULES for _, text in strings(path) for name in _VARIABLE.findall(text)})
+
+
+@pytest.mark.parametrize("code", sorted({kind.code for kind in kinds()} - {"error"}))
+def test_every_error_has_its_paragraph(code: str) -> None:
+    assert has_paragraph("reference/errors.md", code)
+
+
+@pytest.mark.parametrize("setting", rowlock.Settings.__struct_fields__)
+def test_every_setting_has_its_paragraph(setting: str) -> None:
+    assert has_paragraph("reference/settings.md", setting)
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_every_variable_has_its_paragraph(variable: str) -> None:
+    assert has_paragraph("reference/configuration.md", variable)
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_has_its_paragraph(command: str) -> None:
+    assert re.search(rf"^#+ .*\b{command}\b", documented("reference/cli.md"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_every_public_member_is_in_the_reference(member: str) -> None:
+    assert re.search(rf"`{re.escape(member)}\b", documented("reference/python.md"))
+
+
+@pytest.mark.parametrize("name", rowlock.__all__)
+def test_every_public_name_is_in_the_reference(name: str) -> None:
+    assert f"`{name}" in documented("reference/python.md")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=shown)
+def test_links_lead_somewhere(page: "pytest.Item") -> None:
+    links = [link for link in _LINK.findall(page.read_text()) if not link.startswith("http")]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_page_is_in_the_contents() -> None:
+    contents = (ROOT / "zensical.toml").read_text()
+    assert [shown(page) for page in sorted(DOCS.rglob("*.md")) if f'"{page.relative_to(DOCS)}"' not in contents] == []
+
+
+def test_invariants_name_tests_that_exist() -> None:
+    named = _TEST.findall(documented("design/invariants.md"))
+    assert named
+    assert [f"{path}::{name}" for path, name in named if not defines(path, name)] == []
+
+
+def defines(path: str, name: str) -> bool:
+    file = ROOT / path
+    return file.exists() and any(each.rpartition(".")[2] == name for each, _ in functions(file))
+
+
+def test_each_public_error_family_is_exported() -> None:
+    assert {kind.__name__ for kind in errors.RowlockError.__subclasses__()} <= set(rowlock.__all__)
+
+
+def test_the_error_tree_is_drawn_whole() -> None:
+    drawn = importlib.import_module("rowlock.errors").__doc__ or ""
+    assert [kind.__name__ for kind in kinds() if kind.__name__ not in drawn] == []
+
+
+def test_a_missing_paragraph_is_seen() -> None:
+    assert not has_paragraph("reference/errors.md", "no-such-code")
+    assert members(msgspec.defstruct("Seen", ["field"])) == ["Seen.field"]

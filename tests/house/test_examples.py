@@ -1,0 +1,58 @@
+"""Every example of README and docs does what its page says."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.house.examples import BIN, SERVER, Example, commands, examples, like, run
+from tests.house.places import PAGES, shown
+
+from rowlock import Engine
+
+WITH_EXAMPLES = [page for page in PAGES if examples(page)]
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=shown)
+def test_the_examples_of_a_page_work(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ROWLOCK_DATABASE_URL", raising=False)
+    (tmp_path / ".venv").symlink_to(BIN.parent)
+    server = request.getfixturevalue("unmigrated_url") if SERVER in page.read_text() else ""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    try:
+        for example in examples(page):
+            follow(page, example, names, server)
+    finally:
+        close(names)
+
+
+def follow(page: Path, example: Example, names: dict[str, Any], server: str) -> None:
+    text = example.text.replace(SERVER, server)
+    if example.language == "python":
+        # Blank lines in front, so that a traceback tells the line of the page.
+        exec(compile("\n" * example.line + text, shown(page), "exec"), names)
+        return
+    for command, expected in commands(text) if example.language == "console" else [(text, "…")]:
+        printed = run(command, Path.cwd())
+        assert like(expected).fullmatch(printed.replace(server or SERVER, SERVER)), f"$ {command}\n{printed}"
+
+
+def close(names: dict[str, Any]) -> None:
+    for value in names.values():
+        if isinstance(value, Engine):
+            value.close()
+
+
+def test_a_wrong_transcript_is_seen(tmp_path: Path) -> None:
+    [(command, expected)] = commands("$ echo three\nfour\n")
+    assert not like(expected).fullmatch(run(command, tmp_path))
+
+
+def test_a_transcript_is_read_command_by_command() -> None:
+    assert commands("$ one\n$ two \\\n> three\nlike\n\nthis\n") == [("one", ""), ("two \\\nthree", "like\n\nthis")]
+
+
+def test_there_are_examples() -> None:
+    assert {shown(page) for page in WITH_EXAMPLES} >= {"README.md", "docs/quickstart.md"}
