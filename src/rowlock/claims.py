@@ -1,6 +1,6 @@
 """Claims: an interval of a lane in the hands of a session; one row, however many items. Verbs of a transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -52,12 +52,18 @@ class Asking(msgspec.Struct, frozen=True):
 
 def take(tx: Transaction, asking: Asking) -> Taken | None:
     """The next items after the frontier: the quick way, two statements; None says only that nothing stands there."""
-    tx.rows("claims/lock", name=asking.list)
-    return _taken(asking, tx.rows("claims/take", **_parameters(asking)))
+    return ask_take(tx, asking)()
+
+
+def ask_take(tx: Transaction, asking: Asking) -> Callable[[], Taken | None]:
+    """The same for a trip: the answer is read when the transaction has ended."""
+    tx.ask("claims/lock", name=asking.list)
+    rows = tx.ask("claims/take", **_parameters(asking))
+    return lambda: _taken(asking, rows())
 
 
 def take_thoroughly(tx: Transaction, asking: Asking) -> Taken | None:
-    """Promote what is due, look for holes first, then after the frontier; None says that nothing is ready.
+    """Promote what is due, then the first items that nobody holds, wherever they stand; None: nothing is ready.
 
     A list where nothing is free is put to sleep until something is due or somebody wakes it.
     """
@@ -65,12 +71,11 @@ def take_thoroughly(tx: Transaction, asking: Asking) -> Taken | None:
     if found is None:
         return None
     promote(tx, found[0])
-    parameters = _parameters(asking)
-    rows = tx.rows("claims/take_hole", **parameters) or tx.rows("claims/take", **parameters)
+    rows = tx.rows("claims/take_hole", **_parameters(asking))
     if not rows:
         if tx.row("sessions/alive", session=asking.session) is None:
             raise lost(asking.session)
-        _put_to_sleep(tx, asking.list)
+        rows = _look_again_and_sleep(tx, asking)
     return _taken(asking, rows)
 
 
@@ -113,10 +118,16 @@ def promote(tx: Transaction, list_id: int) -> int:
     return len(due)
 
 
-def _put_to_sleep(tx: Transaction, name: str) -> None:
-    still = tx.row("lists/hold_still", name=name)
-    if still is not None:
+def _look_again_and_sleep(tx: Transaction, asking: Asking) -> list[tuple[Any, ...]]:
+    # While somebody is adding the list cannot be got, and stays awake; once it is got nobody can begin to add, so
+    # that what is not found now is not there.
+    still = tx.row("lists/hold_still", name=asking.list)
+    if still is None:
+        return []
+    rows = tx.rows("claims/take_hole", **_parameters(asking))
+    if not rows:
         tx.run("lists/sleep", list=still[0])
+    return rows
 
 
 def close(tx: Transaction, session: str, token: str) -> bool:

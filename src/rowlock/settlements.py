@@ -1,7 +1,7 @@
 """Settlements: the end of an item's turn, once, under its claim. Verbs of a transaction."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -38,11 +38,25 @@ class Held(msgspec.Struct, frozen=True):
 
 def settle_done(tx: Transaction, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:
     """All that is left of a claim is done, and nothing is kept of it: one statement, which ends the claim."""
+    verdicts = ask_settle_done(tx, session, token, positions)()
+    if verdicts is None:
+        return _answered(tx, token, _receipt(_json(positions)), [(position, Done()) for position in positions])
+    return verdicts
+
+
+def ask_settle_done(
+    tx: Transaction, session: str, token: str, positions: Sequence[int]
+) -> Callable[[], list[Verdict] | None]:
+    """The same for a trip: the verdicts are read when the transaction has ended; None if the claim was no more."""
     text = _json(positions)
-    receipt = _receipt(text)
-    rows = tx.rows("claims/settle", session=session, token=token, positions=text, count=len(positions), receipt=receipt)
+    parameters = {"positions": text, "count": len(positions), "receipt": _receipt(text)}
+    rows = tx.ask("claims/settle", session=session, token=token, **parameters)
+    return lambda: _done_or_gone(rows(), positions)
+
+
+def _done_or_gone(rows: list[tuple[Any, ...]], positions: Sequence[int]) -> list[Verdict] | None:
     if not rows:
-        return _answered(tx, token, receipt, [(position, Done()) for position in positions])
+        return None
     if rows[0][0] is None:
         return [Verdict.DONE] * len(positions)
     gone = set(msgspec.json.decode(rows[0][0]))

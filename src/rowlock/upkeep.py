@@ -26,7 +26,8 @@ def once(database: Database) -> Report:
 
 def promote_due(tx: Transaction, *, limit: int = 10) -> int:
     """Put due items in line on lists that are awake, also where nobody claims just now; how many."""
-    return sum(claims.promote(tx, list_id) for list_id, _ in tx.rows("lists/awake", limit=limit))
+    awake = tx.rows("lists/awake", wake_at=0, after=0, limit=limit)
+    return sum(claims.promote(tx, list_id) for list_id, *_ in awake)
 
 
 def prune(tx: Transaction, *, limit: int = 1000) -> int:

@@ -47,7 +47,7 @@ def add(context: click.Context, /, *, name: str, keys: tuple[str, ...], **option
     with invocation.open(make=True) as engine, Progress(wanted=not invocation.quiet) as progress:
         files = _files(keys, options, progress)
         if options["stream"] and files:
-            added = streaming.add(engine[name], files, shared, strict=options["strict"])
+            added = streaming.add(engine[name], files, shared=shared, strict=options["strict"])
         else:
             added = _add(engine, name, files or keys, shared, progress, strict=options["strict"])
     _report(invocation, name, added, as_json=options["as_json"])
@@ -61,7 +61,7 @@ def _files(keys: tuple[str, ...], options: dict[str, Any], progress: Progress) -
     stdin = not keys or keys == (STDIN,)
     if not stdin and options["files"]:
         raise Invalid("keys were given both as arguments and by -f", "give them one way")
-    return Files(options["files"], form, progress.read) if stdin else None
+    return Files(options["files"], form, report=progress.read) if stdin else None
 
 
 def _add(

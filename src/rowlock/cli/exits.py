@@ -39,7 +39,7 @@ def run(program: click.Group, arguments: Sequence[str]) -> int:
         return _hushed()
     except OSError as error:
         _hushed()
-        return _told(f"reading or writing failed: {error.strerror or 'no reason given'}", "", OUTPUT_LOST)
+        return _told(f"reading or writing failed: {(error.strerror or 'no reason given').lower()}", "", OUTPUT_LOST)
     except Exception as error:
         return _bug(error, invocation)
 

@@ -11,7 +11,7 @@ import click
 from rowlock import config
 from rowlock.db import Address, parse
 from rowlock.engine import Engine
-from rowlock.errors import NotFound
+from rowlock.errors import NotFound, RowlockError
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -81,27 +81,19 @@ def command(name: str) -> Callable[[Callable[..., Any]], Command]:
     return click.command(name, cls=Command, context_settings=HELP)
 
 
-class ListName(click.ParamType):  # type: ignore[type-arg]  # generic only in newer clicks
-    """The name of a list; the shell completes it from the database."""
-
-    name = "list"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """Names of lists that begin so; none if the database does not answer."""
-        from click.shell_completion import CompletionItem  # only a shell that completes needs it
-
-        del param
-        try:
-            with ctx.ensure_object(Invocation).open() as engine:
-                names = [info.name for info in engine.lists()]
-        except Exception:  # completion has nobody to tell
-            return []
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+def _names_of_lists(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Names of lists that begin so; none if the database does not answer."""
+    try:
+        with context.ensure_object(Invocation).open() as engine:
+            return [info.name for info in engine.lists() if info.name.startswith(incomplete)]
+    except RowlockError:  # completion has nobody to tell
+        return []
 
 
 def list_argument(*, required: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The LIST that a command works on."""
-    return click.argument("name", metavar="LIST" if required else "[LIST]", type=ListName(), required=required)
+    """The LIST that a command works on; the shell completes it from the database."""
+    metavar = "LIST" if required else "[LIST]"
+    return click.argument("name", metavar=metavar, required=required, shell_complete=_names_of_lists)
 
 
 def on_terminal() -> bool:

@@ -61,7 +61,8 @@ def drop(invocation: Invocation, *, name: str, yes: bool, dry_run: bool, as_json
         if not dry_run:
             count = engine[name].drop()
     sentence = f"{'would drop' if dry_run else 'dropped'} {name} with {output.many(count)}"
-    output.numbers(invocation, {"dropped": 0 if dry_run else count, "items": count}, sentence=sentence, as_json=as_json)
+    counted = {"dropped": count, **({"dry_run": 1} if dry_run else {})}
+    output.numbers(invocation, counted, sentence=sentence, as_json=as_json)
 
 
 @command("settings")

@@ -70,7 +70,7 @@ def _row(info: ListInfo) -> list[str]:
 
 @command("ls")
 @list_argument(required=False)
-@click.option("--state", type=click.Choice(list(State)), help="Only items in this state.")
+@click.option("--state", type=click.Choice([state.value for state in State]), help="Only items in this state.")
 @click.option("--after", default="", metavar="KEY", help="Only keys that sort strictly after this one.")
 @click.option("-n", "--limit", type=click.IntRange(min=0), help="At most so many items; all if left out.")
 @click.option("-k", "--keys", "keys_only", is_flag=True, help="Keys alone, one to a line.")

@@ -14,7 +14,7 @@ EVERY = 0.2
 class Drawing(Protocol):
     """A picture of progress, as grand as the terminal has it."""
 
-    def draw(self, phase: str, count: int, total: int | None) -> None:
+    def draw(self, phase: str, count: int, *, total: int | None) -> None:
         """Show how far a phase has come."""
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class Progress:
             return
         self._next = time.monotonic() + EVERY
         self._drawing = self._drawing or _drawing()
-        self._drawing.draw(phase, count, total)
+        self._drawing.draw(phase, count, total=total)
 
 
 class _Watched:
@@ -85,7 +85,7 @@ def _drawing() -> Drawing:
 
 
 class _PlainLines:
-    def draw(self, phase: str, count: int, total: int | None) -> None:
+    def draw(self, phase: str, count: int, *, total: int | None) -> None:
         of = f" of {total:,}" if total else ""
         print(f"{phase} {count:,}{of}", file=sys.stderr)  # noqa: T201
 
@@ -99,7 +99,7 @@ class _Bars:
         self._tasks: dict[str, Any] = {}
         bars.start()
 
-    def draw(self, phase: str, count: int, total: int | None) -> None:
+    def draw(self, phase: str, count: int, *, total: int | None) -> None:
         if phase not in self._tasks:
             self._tasks[phase] = self._bars.add_task(phase, total=total)
         self._bars.update(self._tasks[phase], completed=count)

@@ -48,10 +48,14 @@ def nothing_to_read(keys: Iterable[str], files: Iterable[str] = ()) -> bool:
     return not any(True for _ in keys) and not any(True for _ in files) and sys.stdin.isatty()
 
 
+def _ignore(_: int) -> None:
+    pass
+
+
 class Files:
     """Several files read in turn, as if they were one; bounded memory, however long they are."""
 
-    def __init__(self, names: Iterable[str], form: Format, report: Report) -> None:
+    def __init__(self, names: Iterable[str], form: Format, *, report: Report = _ignore) -> None:
         self._names = list(names) or [STDIN]
         self._form = form
         self._report = report
@@ -100,7 +104,7 @@ class Files:
 
     def _split(self, name: str) -> Iterator[bytes]:
         with _opened(name) as file:
-            yield from split(file, b"\0" if self._form.null else b"\n", self._report)
+            yield from _split(file, b"\0" if self._form.null else b"\n", self._report)
 
 
 class _Lines:
@@ -125,7 +129,7 @@ def _opened(name: str) -> io.FileIO:
         raise Invalid(f"{name!r} cannot be read: {(error.strerror or 'no reason given').lower()}") from None
 
 
-def split(file: io.FileIO, separator: bytes, report: Report) -> Iterator[bytes]:
+def _split(file: io.FileIO, separator: bytes, report: Report) -> Iterator[bytes]:
     """The pieces of a file between separators; one that is longer than any item could be is refused."""
     rest, count = b"", 0
     while chunk := file.read(CHUNK):
@@ -209,4 +213,4 @@ def keys_from(arguments: Iterable[str]) -> list[str]:
         for number, key in enumerate(given, 1):
             check_key(key, number)
         return given
-    return [entry for _, entry in Files([STDIN], Format(), lambda _: None).numbered()]
+    return [entry for _, entry in Files([STDIN], Format()).numbered()]

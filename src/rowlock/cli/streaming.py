@@ -23,7 +23,7 @@ class _End:
         self.error = error
 
 
-def add(to: List, files: Files, shared: Shared, *, strict: bool) -> Added:
+def add(to: List, files: Files, *, shared: Shared, strict: bool) -> Added:
     """Add what arrives, batch by batch; a wrong line ends it, and what came before stays added."""
     added = existing = 0
     try:

@@ -1,12 +1,16 @@
 """One conversation with a database: the small interface that a driver fills and a simulator may stand in for."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from rowlock.errors import RowlockError
 
 Parameters = Mapping[str, Any] | Sequence[Any]
 Row = tuple[Any, ...]
+
+
+Later = Callable[[], list[Row]]
+"""The rows of a statement that was asked for, read when the trip has come home."""
 
 
 class Cursor(Protocol):
@@ -28,6 +32,9 @@ class Speech(Protocol):
 
     def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Run one of our statements; all rows that it gives."""
+
+    def ask(self, sql: str, parameters: Parameters = ()) -> Later:
+        """Run one of our statements; its rows may be read only after its transaction has ended."""
 
     def change(self, sql: str, parameters: Parameters = ()) -> int:
         """Run one of our statements; how many rows it touched."""
@@ -57,6 +64,16 @@ class Connection(Speech, Protocol):
 
     def rollback(self) -> None:
         """Forget the transaction; never fails."""
+
+    def trip(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Do several pieces of work, each a whole transaction or all in one, at the price of one round trip.
+
+        Each gives a function that reads its answer; a piece must be harmless to do again, for on an error nobody
+        knows how far the trip went.
+        """
+
+    def hint(self, seconds: float) -> bool:
+        """Wait up to that long for a sign that somebody has added work; whether one came. Only a hint."""
 
     def close(self) -> None:
         """End the conversation; never fails."""

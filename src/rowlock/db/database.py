@@ -1,7 +1,8 @@
 """A database that runs verbs: in a transaction, again after a conflict, on a new connection after a loss."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -58,6 +59,15 @@ class Database:
         """Run a verb that only reads; each statement sees what is committed when it starts."""
         return self._again(lambda: self._look(lambda tx: verb(tx, *args, **kwargs)))
 
+    def trip(self, *works: Callable[[Transaction], Callable[[], Any]]) -> list[Any]:
+        """Do several pieces of work for one round trip; each must be harmless to do again. Their answers, in order."""
+        return self._again(lambda: self._travel(works))
+
+    def hint(self, seconds: float) -> bool:
+        """Wait up to that long for a sign that somebody has added work; whether one came."""
+        with self._pool.connection() as connection:
+            return connection.hint(seconds)
+
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """A transaction in the caller's hands: committed at the end of the block; not run again."""
@@ -94,6 +104,12 @@ class Database:
     def _once(self, work: Callable[[Transaction], T]) -> T:
         with self._pool.connection() as connection, self._begun(connection) as tx:
             return work(tx)
+
+    def _travel(self, works: Sequence[Callable[[Transaction], Callable[[], Any]]]) -> list[Any]:
+        with self._pool.connection() as connection:
+            self._reached = True
+            tx = self._speaking(connection)
+            return [answer() for answer in connection.trip([partial(work, tx) for work in works])]
 
     def _look(self, work: Callable[[Transaction], T]) -> T:
         with self._pool.connection() as connection:

@@ -1,9 +1,9 @@
 """PostgreSQL by psycopg 3: prepared statements, one transaction to a connection at a time."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from rowlock.db.connections import Cursor, Lost, Parameters, Row, RunAgain
+from rowlock.db.connections import Cursor, Later, Lost, Parameters, Row, RunAgain
 from rowlock.db.database import Database
 from rowlock.db.statements import Dialect
 from rowlock.db.urls import Address
@@ -96,6 +96,13 @@ class PostgresSpeech:
         except psycopg.Error as error:
             raise self._failed(error) from None
 
+    def ask(self, sql: str, parameters: Parameters = ()) -> Later:
+        """Send one of our statements; in a trip its rows arrive with everything else's."""
+        try:
+            return self._cursor().execute(sql, parameters or None).fetchall
+        except psycopg.Error as error:
+            raise self._failed(error) from None
+
     def change(self, sql: str, parameters: Parameters = ()) -> int:
         """Run one of our statements; how many rows it touched."""
         try:
@@ -142,6 +149,7 @@ class PostgresConnection(PostgresSpeech):
     """A connection of our own, in autocommit outside of our transactions."""
 
     def __init__(self, address: Address) -> None:
+        self._listening = False
         self._begin = f"begin isolation level {address.isolation}"
         try:
             driver = psycopg.connect(
@@ -182,6 +190,34 @@ class PostgresConnection(PostgresSpeech):
                 self._driver.execute("rollback")
         except psycopg.Error:
             self._driver.close()
+
+    def trip(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Send every piece as a transaction of its own, all of them before the first answer is awaited.
+
+        They are apart so that a claim's lock does not wait for the flush of the settlement before it.
+        """
+        answers = []
+        try:
+            with self._driver.pipeline() as pipeline:
+                for work in works:
+                    self._driver.execute(self._begin)
+                    answers.append(work())
+                    self._driver.execute("commit")
+                    pipeline.sync()
+        except psycopg.Error as error:
+            self.rollback()
+            raise self._failed(error) from None
+        return answers
+
+    def hint(self, seconds: float) -> bool:
+        """Listen for the notification that wakes a sleeping list."""
+        try:
+            if not self._listening:
+                self._driver.execute("listen rowlock")
+                self._listening = True
+            return any(True for _ in self._driver.notifies(timeout=seconds, stop_after=1))
+        except psycopg.Error as error:
+            raise self._failed(error) from None
 
     def close(self) -> None:
         """Hang up."""

@@ -2,11 +2,11 @@
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rowlock.db.connections import Cursor, Parameters, Row, RunAgain
+from rowlock.db.connections import Cursor, Later, Parameters, Row, RunAgain
 from rowlock.db.database import Database
 from rowlock.db.statements import Dialect
 from rowlock.db.transaction import Clock
@@ -37,6 +37,7 @@ PRAGMAS = (
 )
 PAUSES = (0.0005, 0.02)
 WAIT_FOR_WRITERS = 60.0
+WATCH_SECONDS = 0.004
 
 DIALECT = Dialect(
     names=("sqlite",),
@@ -90,6 +91,11 @@ class SqliteSpeech:
         except sqlite3.Error as error:
             raise self._failed(error) from None
 
+    def ask(self, sql: str, parameters: Parameters = ()) -> Later:
+        """Run one of our statements; nothing is gained by waiting here."""
+        rows = self.query(sql, parameters)
+        return lambda: rows
+
     def change(self, sql: str, parameters: Parameters = ()) -> int:
         """Run one of our statements; how many rows it touched."""
         try:
@@ -131,6 +137,7 @@ class SqliteConnection(SqliteSpeech):
         self._turn = turn
         self._writing = False
         self.usable = True
+        self._version = 0
         self._shown = address.shown
         super().__init__(self._open(address.target), address.shown)
 
@@ -195,6 +202,30 @@ class SqliteConnection(SqliteSpeech):
         except sqlite3.Error:
             self.usable = False
         self._end_turn()
+
+    def trip(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Do all pieces in one transaction: one flush for all of them."""
+        self.begin(write=True)
+        try:
+            answers = [work() for work in works]
+        except BaseException:
+            self.rollback()
+            raise
+        self.commit()
+        return answers
+
+    def hint(self, seconds: float) -> bool:
+        """Watch the file's version, which every commit of any process changes; a look costs microseconds."""
+        until = self._world.monotonic() + seconds
+        seen = self._version
+        while True:
+            self._version = self.query("pragma data_version")[0][0]
+            if self._version != seen:
+                return True
+            left = until - self._world.monotonic()
+            if left <= 0:
+                return False
+            self._world.sleep(min(WATCH_SECONDS, left))
 
     def close(self) -> None:
         """Close the file."""

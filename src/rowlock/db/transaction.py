@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rowlock.db.connections import Cursor, Parameters, Row, Speech
+from rowlock.db.connections import Cursor, Later, Parameters, Row, Speech
 from rowlock.db.statements import Statements
 
 Clock = Callable[[], int]
@@ -30,6 +30,10 @@ class Transaction:
         """The first column of the first row, or None."""
         row = self.row(name, **parameters)
         return None if row is None else row[0]
+
+    def ask(self, name: str, /, **parameters: Any) -> Later:
+        """Run the statement; its rows may be read only when the transaction has ended: for trips."""
+        return self._connection.ask(self._text(name, parameters), parameters)
 
     def run(self, name: str, /, **parameters: Any) -> int:
         """Run the statement; how many rows it touched."""

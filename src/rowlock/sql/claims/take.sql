@@ -20,7 +20,8 @@ start as (
     ) as front
     cross join lateral (
         select i.position from rowlock_items i
-        where i.list = lane.list and i.gate = lane.gate and i.priority = lane.priority and i.due is null and i.failed_at is null and i.position > front.low
+        where i.list = lane.list and i.gate = lane.gate and i.priority = lane.priority
+            and i.due is null and i.failed_at is null and i.position > front.low
         order by i.position limit 1
     ) as first
     order by lane.priority limit 1
@@ -35,18 +36,19 @@ bound as (
     from start s
 ),
 next as materialized (
-    select i.position, i.key, i.attempts, i.version, i.data
-    from bound b join rowlock_items i on i.list = b.list and i.gate = b.gate and i.priority = b.priority
-    where i.due is null and i.failed_at is null and i.position > b.low and i.position <= b.high
-    order by i.position limit :limit
+    select b.list, b.gate, b.priority, b.low, line.position, line.key, line.attempts, line.version, line.data
+    from bound b cross join lateral (
+        select i.position, i.key, i.attempts, i.version, i.data from rowlock_items i
+        where i.list = b.list and i.gate = b.gate and i.priority = b.priority and i.due is null and i.failed_at is null
+            and i.position > b.low and i.position <= b.high
+        order by i.position limit :limit
+    ) as line
 ),
 took as (
     insert into rowlock_claims
         (token, session, list, gate, priority, low, high, taken, remaining, attempts, taken_at)
-    select :token, :session, b.list, b.gate, b.priority, b.low, max(n.position), count(*), count(*),
+    select :token, :session, n.list, n.gate, n.priority, n.low, max(n.position), count(*), count(*),
         cast(:attempts as integer), {now}
-    from bound b cross join next n group by b.list, b.gate, b.priority, b.low
-    returning list, gate, priority, low
+    from next n group by n.list, n.gate, n.priority, n.low
 )
-select t.list, t.gate, t.priority, t.low, n.position, n.key, n.attempts, n.version, n.data
-from took t cross join next n order by n.position
+select list, gate, priority, low, position, key, attempts, version, data from next order by position

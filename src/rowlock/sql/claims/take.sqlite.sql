@@ -2,12 +2,13 @@
 insert into rowlock_claims
     (token, session, list, gate, priority, low, high, taken, remaining, attempts, taken_at)
 with lane as (
-    select l.id as list, l.gate, p.value as priority, coalesce(json_extract(:floors, '$."' || p.value || '"'), 0) as floor
+    select l.id as list, l.gate, p.value as priority,
+        coalesce(json_extract(:floors, '$."' || p.value || '"'), 0) as floor
     from rowlock_lists l, json_each('[0,1,2,3,4,5,6,7,8,9]') as p
     where l.name = :name and l.state = 'open'
         and exists (select 1 from rowlock_sessions s where s.id = :session)
 ),
-front as (
+front as materialized (
     select lane.list, lane.gate, lane.priority, max(lane.floor, coalesce((
         select c.high from rowlock_claims c
         where c.list = lane.list and c.gate = lane.gate and c.priority = lane.priority and c.low >= lane.floor
@@ -15,7 +16,7 @@ front as (
     ), 0)) as low
     from lane
 ),
-first as (
+first as materialized (
     select f.list, f.gate, f.priority, f.low, (
         select i.position from rowlock_items i
         where i.list = f.list and i.gate = f.gate and i.priority = f.priority and i.due is null and i.failed_at is null and i.position > f.low
@@ -23,8 +24,8 @@ first as (
     ) as position
     from front f
 ),
-start as (select * from first where position is not null order by priority limit 1),
-bound as (
+start as (select list, gate, priority, low, position from first where position is not null order by priority limit 1),
+bound as materialized (
     select s.list, s.gate, s.priority, s.low, coalesce(
         (select s.position from rowlock_suspects x
             where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low < s.position and x.high >= s.position limit 1),
@@ -34,9 +35,10 @@ bound as (
     from start s
 ),
 next as (
-    select i.position
-    from bound b join rowlock_items i on i.list = b.list and i.gate = b.gate and i.priority = b.priority
-    where i.due is null and i.failed_at is null and i.position > b.low and i.position <= b.high
+    select i.position from rowlock_items i
+    where i.list = (select list from bound) and i.gate = (select gate from bound)
+        and i.priority = (select priority from bound) and i.due is null and i.failed_at is null
+        and i.position > (select low from bound) and i.position <= (select high from bound)
     order by i.position limit :limit
 )
 select :token, :session, b.list, b.gate, b.priority, b.low, max(n.position), count(*), count(*), :attempts, {now}

@@ -1,27 +1,34 @@
--- Two statements, for SQLite cannot write inside a with.
+-- Two statements, for SQLite cannot write inside a with; probes are subselects, for it has no lateral joins.
 insert into rowlock_claims
     (token, session, list, gate, priority, low, high, taken, remaining, attempts, taken_at)
 with lane as (
-    select l.id as list, l.gate, p.value as priority, coalesce(json_extract(:floors, '$."' || p.value || '"'), 0) as floor
+    select l.id as list, l.gate, p.value as priority
     from rowlock_lists l, json_each('[0,1,2,3,4,5,6,7,8,9]') as p
     where l.name = :name and l.state = 'open'
         and exists (select 1 from rowlock_sessions s where s.id = :session)
 ),
-first as (
-    select lane.list, lane.gate, lane.priority, (
+gap as (
+    select lane.list, lane.gate, lane.priority, 0 as low from lane
+    union all
+    select c.list, c.gate, c.priority, c.high from lane join rowlock_claims c on c.list = lane.list and c.gate = lane.gate and c.priority = lane.priority
+),
+probe as materialized (
+    select g.list, g.gate, g.priority, (
+        select min(c.low) from rowlock_claims c where c.list = g.list and c.gate = g.gate and c.priority = g.priority and c.low >= g.low
+    ) as until, (
         select i.position from rowlock_items i
-        where i.list = lane.list and i.gate = lane.gate and i.priority = lane.priority and i.due is null and i.failed_at is null
-            and not exists (
-                select 1 from rowlock_claims c
-                where c.list = i.list and c.gate = i.gate and c.priority = i.priority and c.low < i.position and c.high >= i.position
-            )
+        where i.list = g.list and i.gate = g.gate and i.priority = g.priority and i.due is null and i.failed_at is null and i.position > g.low
         order by i.position limit 1
     ) as position
-    from lane
+    from gap g
 ),
-start as (select *, position - 1 as low from first where position is not null order by priority limit 1),
-bound as (
-    select s.list, s.gate, s.priority, s.low, min(coalesce((select min(c.low) from rowlock_claims c where c.list = s.list and c.gate = s.gate and c.priority = s.priority and c.low >= s.position), 9223372036854775807), coalesce(
+start as (
+    select list, gate, priority, position - 1 as low, position, until from probe
+    where position is not null and (until is null or position <= until)
+    order by priority, position limit 1
+),
+bound as materialized (
+    select s.list, s.gate, s.priority, s.low, min(coalesce(s.until, 9223372036854775807), coalesce(
         (select s.position from rowlock_suspects x
             where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low < s.position and x.high >= s.position limit 1),
         (select min(x.low) from rowlock_suspects x where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low >= s.position),
@@ -30,9 +37,10 @@ bound as (
     from start s
 ),
 next as (
-    select i.position
-    from bound b join rowlock_items i on i.list = b.list and i.gate = b.gate and i.priority = b.priority
-    where i.due is null and i.failed_at is null and i.position > b.low and i.position <= b.high
+    select i.position from rowlock_items i
+    where i.list = (select list from bound) and i.gate = (select gate from bound)
+        and i.priority = (select priority from bound) and i.due is null and i.failed_at is null
+        and i.position > (select low from bound) and i.position <= (select high from bound)
     order by i.position limit :limit
 )
 select :token, :session, b.list, b.gate, b.priority, b.low, max(n.position), count(*), count(*), :attempts, {now}

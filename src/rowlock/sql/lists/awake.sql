@@ -1,3 +1,4 @@
--- Lists that may have work now, the longest waiting first; sleeping ones are not even looked at.
-select id, name from rowlock_lists
-where wake_at <= {now} and state = 'open' order by wake_at limit :limit
+-- Lists that may have work now, those that have waited longest first, a page at a time; sleeping ones are not looked at.
+select id, name, wake_at from rowlock_lists
+where wake_at <= {now} and state = 'open' and (wake_at, id) > (cast(:wake_at as bigint), cast(:after as bigint))
+order by wake_at, id limit :limit

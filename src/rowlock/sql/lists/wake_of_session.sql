@@ -2,3 +2,4 @@
 update rowlock_lists set wake_at = {now}
 where id in (select c.list from rowlock_claims c where c.session = :session)
     and (wake_at is null or wake_at > {now})
+returning pg_notify('rowlock', '')
