@@ -1,7 +1,6 @@
 """A session in a user's hands: a live worker that claims; it beats by itself until it is closed."""
 
 import os
-import socket
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ LOOK_FOR_HOLES = 1.0
 
 def this_process() -> str:
     """Who we are, as people know it: machine and process."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+    return f"{os.uname().nodename}:{os.getpid()}"
 
 
 class Session:
