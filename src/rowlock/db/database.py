@@ -81,6 +81,10 @@ class Database:
         """The open transaction of a caller's own connection: never committed, rolled back or run again by us."""
         return self._speaking(self._borrow(driver_of(using)))
 
+    def owns(self, tx: Transaction) -> bool:
+        """Whether the transaction was begun here."""
+        return tx.statements is self._statements
+
     def _speaking(self, connection: Speech) -> Transaction:
         return Transaction(connection, self._statements, self._clock)
 

@@ -12,7 +12,7 @@ def driver_of(using: Any) -> Any:
     """The driver's connection in whose transaction the caller stands."""
     if hasattr(using, "get_bind") and hasattr(using, "connection"):
         return driver_of(using.connection())  # SQLAlchemy's Session, or a scoped one
-    if hasattr(using, "in_transaction") and hasattr(using, "exec_driver_sql"):
+    if hasattr(using, "exec_driver_sql"):
         return _of_sqlalchemy(using)
     if hasattr(using, "in_atomic_block") and hasattr(using, "ensure_connection"):
         return _of_django(using)

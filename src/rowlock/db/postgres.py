@@ -228,6 +228,8 @@ class BorrowedPostgres(PostgresSpeech):
     """A caller's connection, inside a transaction of theirs; never committed, rolled back or run again by us."""
 
     def __init__(self, driver: "psycopg.Connection[Any]") -> None:
+        if driver.closed:
+            raise InvalidTransaction("the given psycopg connection is closed", "give an open one")
         status = driver.info.transaction_status
         if status == TransactionStatus.INERROR:
             raise InvalidTransaction("the given transaction has failed already", "roll it back and begin anew")

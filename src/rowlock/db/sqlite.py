@@ -1,7 +1,6 @@
 """SQLite: one file, several processes, write-ahead log, flushed at every commit."""
 
 import sqlite3
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from rowlock.db.connections import Cursor, Later, Parameters, Row, RunAgain
 from rowlock.db.database import Database
 from rowlock.db.statements import Dialect
 from rowlock.db.transaction import Clock
+from rowlock.db.turns import Turn
 from rowlock.db.urls import Address
 from rowlock.errors import (
     DatabaseBusy,
@@ -60,7 +60,7 @@ def open_database(address: Address, *, world: World = REAL, clock: Clock | None 
     """The database in a file; the file is made when the first transaction runs."""
     if sqlite3.sqlite_version_info < OLDEST:
         raise Unavailable(f"this Python has SQLite {sqlite3.sqlite_version}", "rowlock needs SQLite 3.37 or newer")
-    turn = threading.Lock()
+    turn = Turn()
     wrap: Callable[[SqliteConnection], Any] = options.pop("wrap", lambda connection: connection)
     return Database(
         address,
@@ -132,7 +132,7 @@ class SqliteSpeech:
 class SqliteConnection(SqliteSpeech):
     """A connection of our own; writers of one process take turns by a lock, processes by trying again."""
 
-    def __init__(self, address: Address, world: World, turn: threading.Lock) -> None:
+    def __init__(self, address: Address, world: World, turn: Turn) -> None:
         self._world = world
         self._turn = turn
         self._writing = False
@@ -174,7 +174,7 @@ class SqliteConnection(SqliteSpeech):
         if not write:
             self._waiting(lambda: self._driver.execute("begin"))
             return
-        self._turn.acquire()
+        self._turn.take()
         self._writing = True
         try:
             self._waiting(lambda: self._driver.execute("begin immediate"))
@@ -235,7 +235,7 @@ class SqliteConnection(SqliteSpeech):
     def _end_turn(self) -> None:
         if self._writing:
             self._writing = False
-            self._turn.release()
+            self._turn.end()
 
     def _waiting(self, step: Callable[[], Any]) -> None:
         # SQLite's own waiting starves a process among eight; short jittered tries share the file evenly.
@@ -261,8 +261,14 @@ class BorrowedSqlite(SqliteSpeech):
     """A caller's connection, inside a transaction of theirs; never committed or rolled back by us."""
 
     def __init__(self, driver: sqlite3.Connection) -> None:
-        by_hand = driver.isolation_level is None or getattr(driver, "autocommit", None) is True
-        if by_hand and not driver.in_transaction:
+        try:
+            by_hand = driver.isolation_level is None or getattr(driver, "autocommit", None) is True
+            if not driver.in_transaction and not by_hand:
+                # The driver itself begins only at the first write; a savepoint before that would commit by its release.
+                driver.execute("begin")
+        except sqlite3.ProgrammingError:
+            raise InvalidTransaction("the given sqlite3 connection is closed", "give an open one") from None
+        if not driver.in_transaction:
             raise InvalidTransaction("the given sqlite3 connection has no open transaction", "execute begin first")
         super().__init__(driver, "the given connection")
 

@@ -1,10 +1,12 @@
 """A transaction runs statements by name; verbs are functions whose first argument is one."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rowlock.db.connections import Cursor, Later, Parameters, Row, Speech
 from rowlock.db.statements import Statements
+from rowlock.errors import Invalid, NotFound, Refused, Stale
 
 Clock = Callable[[], int]
 
@@ -14,7 +16,7 @@ class Transaction:
 
     def __init__(self, connection: Speech, statements: Statements, clock: Clock | None = None) -> None:
         self._connection = connection
-        self._statements = statements
+        self.statements = statements
         self._clock = clock
 
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
@@ -39,6 +41,18 @@ class Transaction:
         """Run the statement; how many rows it touched."""
         return self._connection.change(self._text(name, parameters), parameters)
 
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """What is done in the block is done wholly, or, if it is refused, not at all; the transaction goes on."""
+        self._connection.change("savepoint rowlock")
+        try:
+            yield
+        except (Invalid, NotFound, Refused, Stale):
+            self._connection.change("rollback to savepoint rowlock")
+            self._connection.change("release savepoint rowlock")
+            raise
+        self._connection.change("release savepoint rowlock")
+
     def script(self, sql: str) -> None:
         """Run several statements without parameters: a migration."""
         self._connection.script(sql)
@@ -52,7 +66,7 @@ class Transaction:
         return self._connection.executemany(sql, rows)
 
     def _text(self, name: str, parameters: dict[str, Any]) -> str:
-        statement = self._statements[name]
+        statement = self.statements[name]
         if self._clock is not None and statement.timed:
             parameters["now"] = self._clock()
         return statement.text

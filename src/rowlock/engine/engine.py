@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -14,6 +14,7 @@ from rowlock.durations import Duration
 from rowlock.engine.list import List
 from rowlock.engine.session import Session
 from rowlock.engine.transaction import Transaction
+from rowlock.errors import InvalidTransaction
 from rowlock.history import History, Sink, to_file
 from rowlock.model import ListInfo
 from rowlock.names import check_name
@@ -90,6 +91,8 @@ class Engine:
     def join(self, using: Any) -> Transaction:
         """The verbs inside a transaction of yours (sqlite3, psycopg, SQLAlchemy, Django); you commit it, or not."""
         if isinstance(using, Transaction):
+            if not using.belongs_to(self.database):
+                raise InvalidTransaction("the given transaction is one of another engine", "give one of this engine")
             return using
         self.make_ready()
         return Transaction(self.database.join(using))
@@ -107,6 +110,14 @@ class Engine:
         self.make_ready()
         with self._history.operation(_name(verb), {"args": args, **kwargs}) as answer:
             result = self.database.read(verb, *args, **kwargs)
+            answer(result)
+        return result
+
+    def trip(self, *works: Callable[[db.Transaction], Callable[[], Any]]) -> list[Any]:
+        """Do several pieces of work for the price of one round trip; each must be harmless to do again."""
+        self.make_ready()
+        with self._history.operation("trip", {"works": len(works)}) as answer:
+            result = self.database.trip(*works)
             answer(result)
         return result
 

@@ -31,10 +31,17 @@ class Transaction:
         return self._tx.executemany(sql, rows)
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb here; it lands when this transaction commits."""
+        """Run a verb here; it lands when this transaction commits. If it is refused, nothing of it stays."""
+        with self._tx.whole():
+            return verb(self._tx, *args, **kwargs)
+
+    def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb that only reads; it sees what this transaction wrote."""
         return verb(self._tx, *args, **kwargs)
 
-    read = run
+    def belongs_to(self, database: db.Database) -> bool:
+        """Whether it is a transaction of that database."""
+        return database.owns(self._tx)
 
     def join(self, using: Any) -> "Transaction":
         """Another open transaction instead of this one: refused, one is enough."""

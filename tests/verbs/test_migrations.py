@@ -1,0 +1,127 @@
+"""The schema: made once, whoever comes first; never by a program that does not know it."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import fresh
+from tests.servers import Server
+
+from rowlock import Engine, schema
+from rowlock.errors import SchemaBroken, SchemaMissing, SchemaTooNew
+
+STEPS = len(list(schema.MIGRATIONS.glob("*.sqlite.sql")))
+
+MIGRATE = """
+import sys
+from rowlock import Engine
+engine = Engine(sys.argv[1])
+sys.stdin.readline()
+engine.migrate()
+engine["work"].add(sys.argv[2])
+engine.close()
+"""
+DIE_HALF_WAY = """
+import os, sys
+from rowlock import Engine
+class Dying:
+    def __init__(self, connection):
+        self.connection = connection
+    def __getattr__(self, name):
+        return getattr(self.connection, name)
+    def script(self, sql):
+        self.connection.script(sql)
+        os.kill(os.getpid(), 9)
+Engine(sys.argv[1], wrap=Dying).migrate()
+"""
+
+
+@pytest.fixture
+def empty(request: pytest.FixtureRequest, dialect: str) -> Iterator[str]:
+    """The address of a database of each kind without any table."""
+    if dialect == "sqlite":
+        yield request.getfixturevalue("sqlite_url")
+    else:
+        server: Server = request.getfixturevalue("postgres")
+        yield from fresh(server, {"postgres": "postgresql", "cockroach": "cockroachdb"}[dialect], "template0")
+
+
+def started(program: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([sys.executable, "-c", program, *arguments], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_a_database_is_migrated_once(empty: str) -> None:
+    with Engine(empty) as engine:
+        assert (len(engine.migrate()), engine.migrate()) == (STEPS, [])
+
+
+def test_a_file_migrates_by_itself(sqlite_url: str) -> None:
+    with Engine(sqlite_url) as engine:
+        assert (engine.lists(), schema.pending(engine.database)) == ([], [])
+
+
+def test_a_server_is_not_migrated_behind_anybodys_back(unmigrated_url: str) -> None:
+    with Engine(unmigrated_url) as engine:
+        with pytest.raises(SchemaMissing, match=r"rowlock .*migrate"):
+            engine["work"].add("a")
+        assert len(schema.pending(engine.database)) == STEPS
+
+
+def test_an_engine_that_found_no_schema_works_after_a_migration(unmigrated_url: str) -> None:
+    with Engine(unmigrated_url) as engine:
+        with pytest.raises(SchemaMissing):
+            engine.lists()
+        engine.migrate()
+        assert engine.lists() == []
+
+
+def test_processes_that_migrate_at_once_do_not_disturb_each_other(empty: str) -> None:
+    processes = [started(MIGRATE, empty, str(number)) for number in range(4)]
+    ends = [process.communicate(b"go\n")[1] for process in processes]
+    with Engine(empty) as engine:
+        assert (ends, engine["work"].counts().ready) == ([b""] * 4, 4)
+
+
+def test_a_migration_that_was_killed_goes_on(empty: str) -> None:
+    dying = started(DIE_HALF_WAY, empty)
+    dying.communicate()
+    with Engine(empty) as engine:
+        assert (dying.returncode, len(engine.migrate())) == (-9, STEPS)
+
+
+def test_a_database_of_a_newer_program_is_refused(engine: Engine) -> None:
+    engine["work"].add("a")
+    with engine.transaction() as tx:
+        tx.execute("insert into rowlock_migrations values (9999, 'later', 'x', 0)")
+    with Engine(address(engine)) as older:
+        with pytest.raises(SchemaTooNew, match="9999"):
+            older["work"].add("b")
+        with pytest.raises(SchemaTooNew):
+            older.migrate()
+
+
+def test_a_migration_that_is_not_ours_is_refused(engine: Engine) -> None:
+    engine["work"].add("a")
+    with engine.transaction() as tx:
+        tx.execute("update rowlock_migrations set checksum = 'x' where number = 1")
+    with Engine(address(engine)) as other:
+        with pytest.raises(SchemaBroken, match="migration 1"):
+            other["work"].add("b")
+        with pytest.raises(SchemaBroken):
+            other.migrate()
+
+
+def address(engine: Engine) -> str:
+    return str(engine.database.address.shown)
+
+
+def test_every_database_carries_the_same_steps() -> None:
+    steps = {path.name.partition(".")[0] for path in schema.MIGRATIONS.glob("*.sqlite.sql")}
+    assert steps == {path.name.partition(".")[0] for path in schema.MIGRATIONS.glob("*.postgres.sql")}
+
+
+def test_steps_are_numbered_without_a_gap() -> None:
+    numbers = sorted(int(path.name[:4]) for path in Path(schema.MIGRATIONS).glob("*.sqlite.sql"))
+    assert numbers == list(range(1, STEPS + 1))
