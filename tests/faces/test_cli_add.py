@@ -1,0 +1,208 @@
+"""`rowlock add`: what goes in, from where, and what is refused before anything is written."""
+
+import pytest
+from tests.faces.shell import Shell
+
+CLEF = "\N{MUSICAL SYMBOL G CLEF}"
+
+
+def test_keys_from_arguments_are_added_and_counted(any_shell: Shell) -> None:
+    ran = any_shell("add", "fruit", "apple", "pear", "apple")
+    assert (ran.status, ran.out, ran.error) == (0, "added\t2\nexisting\t1\n", "")
+
+
+def test_keys_from_a_pipe_are_one_to_a_line(any_shell: Shell) -> None:
+    assert any_shell("add", "fruit", given="apple\npear\n").out == "added\t2\nexisting\t0\n"
+    assert any_shell("ls", "fruit").lines == ["apple\t0\tready", "pear\t0\tready"]
+
+
+def test_a_dash_is_standard_input(shell: Shell) -> None:
+    assert shell("add", "fruit", "-", given="apple\n").lines[0] == "added\t1"
+
+
+def test_several_files_are_read_in_turn(shell: Shell) -> None:
+    shell.write("one.txt", "a\nb\n")
+    shell.write("two.txt", "c")
+    assert shell("add", "fruit", "-f", "one.txt", "-f", "two.txt", "-f", "-", given="d\n").lines[0] == "added\t4"
+
+
+def test_windows_line_ends_and_byte_order_marks_are_no_part_of_a_key(quick: Shell) -> None:
+    quick.write("names.txt", b"\xef\xbb\xbfapple\r\npear\r\n")
+    quick("add", "fruit", "-f", "names.txt")
+    assert quick("ls", "fruit", "-k").out == "apple\npear\n"
+
+
+def test_blank_lines_are_passed_over(quick: Shell) -> None:
+    assert quick("add", "fruit", given="\napple\n   \n\npear\n\n").lines[0] == "added\t2"
+
+
+def test_nothing_on_standard_input_adds_nothing(shell: Shell) -> None:
+    assert shell("add", "fruit").out == "added\t0\nexisting\t0\n"
+
+
+@pytest.mark.parametrize(
+    "key", ["two words", "a/b\\c", 'it\'s "so"', CLEF, "日本語", "e\N{COMBINING ACUTE ACCENT}", "é" * 256]
+)
+def test_a_key_comes_out_as_it_went_in(quick: Shell, key: str) -> None:
+    quick("add", "fruit", given=f"{key}\n")
+    assert quick("ls", "fruit", "--keys").out == f"{key}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        (b"a\0b", r"the key 'a\x00b' in line 3 contains a NUL character"),
+        (b"x" * 513, "in line 3 is 513 bytes long"),
+        (b"\xff\xfe", "line 3 is not UTF-8 text"),
+    ],
+)
+def test_a_wrong_line_is_named_and_nothing_is_added(any_shell: Shell, line: bytes, wrong: str) -> None:
+    any_shell("add", "fruit", "seed")
+    ran = any_shell("add", "fruit", given=b"good\n\n" + line + b"\nbetter\n")
+    assert ran.status == 2
+    assert wrong in ran.error
+    assert any_shell("ls", "fruit", "-k").out == "seed\n"
+
+
+def test_a_wrong_line_after_ten_thousand_good_ones_adds_nothing(shell: Shell) -> None:
+    good = "".join(f"key-{number}\n" for number in range(25_000))
+    ran = shell("add", "fruit", given=good + "a\0b\n")
+    assert "in line 25001 contains a NUL" in ran.error
+    assert shell("status").out == ""
+
+
+def test_a_wrong_line_is_counted_in_its_own_file(shell: Shell) -> None:
+    shell.write("one.txt", "a\nb\n")
+    shell.write("two.txt", "c\nd\0\n")
+    ran = shell("add", "fruit", "-f", "one.txt", "-f", "two.txt")
+    assert r"the key 'd\x00' in line 2 of two.txt contains a NUL character" in ran.error
+
+
+def test_an_empty_argument_is_refused(shell: Shell) -> None:
+    ran = shell("add", "fruit", "apple", "")
+    assert (ran.status, ran.out) == (2, "")
+    assert "the key '' in line 2 is empty" in ran.error
+
+
+def test_an_argument_that_is_not_utf8_is_refused(shell: Shell) -> None:
+    ran = shell("add", "fruit", b"\xff")
+    assert ran.status == 2
+    assert "not valid Unicode" in ran.error
+
+
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(shell: Shell) -> None:
+    ran = shell("add", "fruit", given=b"x" * 3_000_000)
+    assert ran.status == 2
+    assert "line 1 is longer than" in ran.error
+
+
+def test_a_file_that_is_not_there_is_refused(quick: Shell) -> None:
+    ran = quick("add", "fruit", "-f", "nowhere.txt")
+    assert (ran.status, ran.error) == (2, "rowlock: 'nowhere.txt' cannot be read: no such file or directory\n")
+
+
+def test_keys_may_end_with_nul(shell: Shell) -> None:
+    shell("add", "fruit", "-0", given="apple\0pear\0")
+    assert shell("ls", "fruit", "-0").out == "apple\0pear\0"
+
+
+def test_a_line_break_in_a_key_that_ends_with_nul_is_refused(quick: Shell) -> None:
+    ran = quick("add", "fruit", "-0", given="apple\n\0pear\0")
+    assert ran.status == 2
+    assert "contains a line break" in ran.error
+
+
+def test_a_column_of_csv_is_taken_by_its_heading(quick: Shell) -> None:
+    quick("add", "fruit", "--csv", "name", given='id,name\r\n1,apple\r\n2,"pear, green"\r\n')
+    assert quick("ls", "fruit", "-k").lines == ["apple", "pear, green"]
+
+
+def test_a_column_of_csv_is_taken_by_its_number(quick: Shell) -> None:
+    quick("add", "fruit", "--csv", "2", given="1,apple\n2,pear\n")
+    assert quick("ls", "fruit", "-k").lines == ["apple", "pear"]
+
+
+@pytest.mark.parametrize(
+    ("column", "content", "wrong"),
+    [
+        ("nam", "id,name\n1,apple\n", "did you mean 'name'?"),
+        ("name", "id,name\n1,apple\n2\n", "line 3 has 1 columns"),
+        ("name", 'id,name\n1,"a\nb"\n', "in line 3 contains a line break"),
+        ("name", 'id,name\n1,"a"b"\n', "line 2 cannot be read as CSV"),
+        ("name", "id,name\n1,\n", "the key '' in line 2 is empty"),
+    ],
+)
+def test_wrong_csv_is_refused(quick: Shell, column: str, content: str, wrong: str) -> None:
+    ran = quick("add", "fruit", "--csv", column, given=content)
+    assert ran.status == 2
+    assert wrong in ran.error
+
+
+def test_json_lines_are_keys_or_items(any_shell: Shell) -> None:
+    any_shell("add", "fruit", "--ndjson", given='"apple"\n\n{"key": "pear", "data": {"g": 3}, "due": "1h"}\n')
+    assert any_shell("ls", "fruit").lines == ["apple\t0\tready", "pear\t0\tdelayed"]
+
+
+@pytest.mark.parametrize(
+    ("content", "wrong"),
+    [
+        ('"a"\n{"key"\n', "line 2 is not JSON"),
+        ('"a"\n7\n', "line 2 is neither a key nor an item"),
+        ('"a"\n{"kex": "b"}\n', "has no field 'kex' (line 2)"),
+        ('\n{"key": ""}\n', "the key '' in line 2 is empty"),
+        ('{"key": "a", "priority": 12}\n', "priority 12"),
+    ],
+)
+def test_wrong_json_lines_are_refused(quick: Shell, content: str, wrong: str) -> None:
+    ran = quick("add", "fruit", "--ndjson", given=content)
+    assert ran.status == 2
+    assert wrong in ran.error
+
+
+def test_items_carry_data_gate_priority_and_due(quick: Shell) -> None:
+    quick("add", "fruit", "a", "--data", '{"size": 3}', "--gate", "2", "--priority", "0", "--due", "2030-01-01T00:00Z")
+    item = quick("show", "fruit", "a", "--json").document
+    assert [item[name] for name in ("data", "gate", "priority", "due")] == [{"size": 3}, 2, 0, "2030-01-01T00:00:00Z"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "wrong"),
+    [
+        ("--data", "{", "--data is not JSON"),
+        ("--due", "soon", "'soon' is not a duration"),
+        ("--due", "2030-01-01", "has no time zone"),
+        ("--priority", "12", "priority 12"),
+        ("--gate", "-1", "gate -1"),
+        ("--gate", "two", "'two' is not a valid integer"),
+    ],
+)
+def test_a_wrong_option_is_refused(quick: Shell, option: str, value: str, wrong: str) -> None:
+    ran = quick("add", "fruit", "apple", option, value)
+    assert ran.status == 2
+    assert wrong in ran.error
+
+
+def test_strict_refuses_what_is_there_already(any_shell: Shell) -> None:
+    any_shell("add", "fruit", "apple")
+    ran = any_shell("add", "fruit", "pear", "apple", "--strict")
+    assert (ran.status, "'apple' is on the list 'fruit' already" in ran.error) == (4, True)
+    assert any_shell("ls", "fruit", "-k").out == "apple\n"
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a*", "x" * 201, "two\nlines"])
+def test_a_wrong_name_of_a_list_is_refused(quick: Shell, name: str) -> None:
+    ran = quick("add", name, "apple")
+    assert ran.status == 2
+    assert ran.error.startswith("rowlock: the list name ")
+
+
+def test_the_answer_can_be_json(quick: Shell) -> None:
+    assert quick("add", "fruit", "apple", "--json").document == {"added": 1, "existing": 0}
+
+
+def test_quiet_says_nothing(quick: Shell) -> None:
+    assert quick("add", "fruit", "apple", "-q").out == ""
+
+
+def test_formats_exclude_each_other(quick: Shell) -> None:
+    assert quick("add", "fruit", "--ndjson", "-0").status == 2

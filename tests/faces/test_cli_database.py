@@ -1,0 +1,141 @@
+"""`rowlock migrate`, `doctor`, `config` and `completion`: the database and the program itself."""
+
+import subprocess
+
+import pytest
+from tests.faces.shell import PROGRAM, Shell
+
+import rowlock
+
+
+def test_the_program_introduces_itself(quick: Shell) -> None:
+    ran = quick()
+    assert ran.status == 0
+    assert ran.out.startswith(f"rowlock {rowlock.__version__} — durable work")
+
+
+def test_the_version_is_told(quick: Shell) -> None:
+    assert quick("--version").out == f"rowlock {rowlock.__version__}\n"
+
+
+def test_help_names_every_command_with_a_sentence(quick: Shell) -> None:
+    help_text = quick("-h").out
+    assert "abandon    Give up on items" in help_text
+    assert "migrate     Make the tables" in help_text
+
+
+def test_a_server_is_migrated_once(shell: Shell, unmigrated_url: str) -> None:
+    assert shell("-d", unmigrated_url, "migrate", "--plan").lines[0] == "0001\tlists_and_items"
+    assert shell("-d", unmigrated_url, "migrate").lines[0] == "0001\tlists_and_items"
+    assert shell("-d", unmigrated_url, "migrate").out == ""
+
+
+def test_a_plan_does_not_make_a_file(quick: Shell) -> None:
+    assert quick("migrate", "--plan").lines[0] == "0001\tlists_and_items"
+    assert list(quick.folder.iterdir()) == []
+
+
+def test_the_doctor_finds_a_new_file_fit(shell: Shell) -> None:
+    shell("add", "fruit", "apple")
+    ran = shell("doctor")
+    assert ran.status == 0
+    assert {"journal_mode\tfine\twal\t", "synchronous\tfine\t2\t"} <= set(ran.lines)
+
+
+def test_the_doctor_sees_a_server_that_puts_promises_at_risk(shell: Shell, postgres_url: str) -> None:
+    ran = shell("doctor", "--json", "-d", postgres_url)
+    at_risk = {each["name"]: each["fix"] for each in ran.document["findings"] if each["state"] == "risk"}
+    assert ran.status == 1
+    assert {"fsync", "full_page_writes", "synchronous_commit"} <= set(at_risk)
+    assert all(at_risk.values())
+
+
+def test_the_doctor_sees_a_missing_schema(shell: Shell, unmigrated_url: str) -> None:
+    findings = shell("doctor", "--json", "-d", unmigrated_url).document["findings"]
+    schema = next(each for each in findings if each["name"] == "schema")
+    assert (schema["state"], schema["fix"]) == ("risk", "run: rowlock migrate")
+
+
+def test_the_doctor_says_when_nobody_answers(quick: Shell) -> None:
+    ran = quick("doctor", "-d", "postgresql://ann:hush@127.0.0.1:1/x")
+    assert ran.status == 5
+    assert ran.out.startswith("connection\tunreachable\tpostgresql://ann:***@127.0.0.1:1/x cannot be reached\t")
+
+
+def test_without_configuration_the_default_counts(quick: Shell) -> None:
+    assert quick("config", "show").out == "database\trowlock.db\tdefault\n"
+
+
+def test_each_place_of_configuration_goes_before_the_next(quick: Shell) -> None:
+    quick.write("home/.config/rowlock/config.toml", 'database = "home.db"')
+    assert quick("config", "show").out.startswith("database\thome.db\tfile ")
+    quick.write("pyproject.toml", '[tool.rowlock]\ndatabase = "package.db"')
+    assert quick("config", "show").out == "database\tpackage.db\tfile pyproject.toml\n"
+    quick.write("rowlock.toml", 'database = "project.db"')
+    assert quick("config", "show").out == "database\tproject.db\tfile rowlock.toml\n"
+    secret = quick.write("secret", "postgresql://ann:hush@host/x\n")
+    from_file = quick("config", "show", ROWLOCK_DATABASE_URL_FILE=str(secret))
+    assert from_file.out == "database\tpostgresql://ann:***@host/x\tenvironment ROWLOCK_DATABASE_URL_FILE\n"
+    from_variable = quick("config", "show", ROWLOCK_DATABASE_URL="variable.db")
+    assert from_variable.out == "database\tvariable.db\tenvironment ROWLOCK_DATABASE_URL\n"
+    from_flag = quick("-d", "flag.db", "config", "show", ROWLOCK_DATABASE_URL="variable.db")
+    assert from_flag.out == "database\tflag.db\tflag --database\n"
+
+
+def test_the_database_may_stand_before_or_after_the_command(quick: Shell) -> None:
+    quick("-d", "a.db", "add", "fruit", "apple")
+    assert quick("ls", "fruit", "-d", "a.db").lines == ["apple\t0\tready"]
+
+
+def test_verbose_says_which_database(quick: Shell) -> None:
+    assert quick("add", "fruit", "apple", "-v").error == "database rowlock.db (default)\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "wrong"),
+    [
+        ('databse = "x.db"', "did you mean 'database'?"),
+        ("database = 7", "database in rowlock.toml is not text"),
+        ("database = ", "rowlock.toml is not TOML"),
+    ],
+)
+def test_a_wrong_configuration_file_is_refused(quick: Shell, content: str, wrong: str) -> None:
+    quick.write("rowlock.toml", content)
+    ran = quick("status")
+    assert ran.status == 2
+    assert wrong in ran.error
+
+
+def test_a_secret_file_that_is_not_there_is_told(quick: Shell) -> None:
+    ran = quick("status", ROWLOCK_DATABASE_URL_FILE="/nowhere/secret")
+    assert (ran.status, "ROWLOCK_DATABASE_URL_FILE names cannot be read" in ran.error) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_a_shell_gets_its_completion_script(quick: Shell, name: str) -> None:
+    assert "_ROWLOCK_COMPLETE" in quick("completion", name).out
+
+
+def test_bash_takes_the_completion_script(shell: Shell) -> None:
+    script = shell.write("completion.bash", shell("completion", "bash").out)
+    assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
+
+
+def test_names_of_lists_are_completed(shell: Shell) -> None:
+    shell("add", "fruit", "apple")
+    shell("add", "flowers", "rose")
+    words = {"_ROWLOCK_COMPLETE": "bash_complete", "COMP_WORDS": "rowlock ls f", "COMP_CWORD": "2"}
+    assert shell(**words).lines == ["plain,flowers", "plain,fruit"]
+
+
+def test_completion_is_silent_when_there_is_no_database(shell: Shell) -> None:
+    ran = shell(_ROWLOCK_COMPLETE="bash_complete", COMP_WORDS="rowlock ls f", COMP_CWORD="2")
+    assert (ran.out.strip(), ran.error) == ("", "")
+
+
+def test_a_command_imports_neither_a_server_driver_nor_drawing(shell: Shell) -> None:
+    shell("add", "fruit", "apple")
+    timed = [PROGRAM[0], "-X", "importtime", *PROGRAM[1:], "ls", "fruit"]
+    ran = subprocess.run(timed, cwd=shell.folder, env=shell.environment, capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
+    assert imported & {"psycopg", "rich", "tomllib", "csv", "rowlock.cli.add", "rowlock.insight", "traceback"} == set()

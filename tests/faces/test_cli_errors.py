@@ -1,0 +1,127 @@
+"""What goes wrong is one sentence and a hint, with the right exit code; no traceback, no driver's words."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.faces.shell import Ran, Shell
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one megabyte."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", place], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("this machine does not let us mount a small file system")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def is_short(ran: Ran) -> bool:
+    lines = ran.error.splitlines()
+    return 1 <= len(lines) <= 2 and lines[0].startswith("rowlock: ") and all(line[:2] == "  " for line in lines[1:])
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "wrong"),
+    [
+        ("mysql://ann:hush@host/x", 2, "begins with 'mysql'"),
+        ("postgresql://ann:hush@host:port/x", 2, "is its port a number?"),
+        ("postgresql://ann:hush@127.0.0.1:1/x", 5, "postgresql://ann:***@127.0.0.1:1/x cannot be reached"),
+        ("postgresql://ann:hush@127.0.0.1:1/x?nonsense=1", 2, "has a part that PostgreSQL does not know"),
+        ("sqlite://", 2, "names no file"),
+        (":memory:", 2, "gone with its connection"),
+        ("nowhere/work.db", 5, "the folder of nowhere/work.db does not exist"),
+        (".", 5, ". is a directory"),
+        (" ", 2, "the database address is empty"),
+    ],
+)
+def test_a_database_that_cannot_be_had(quick: Shell, address: str, status: int, wrong: str) -> None:
+    ran = quick("-d", address, "add", "fruit", "apple")
+    assert (ran.status, ran.out, is_short(ran)) == (status, "", True)
+    assert wrong in ran.error
+    assert "hush" not in ran.error
+
+
+@pytest.mark.parametrize("command", [["add", "fruit", "apple"], ["ls", "fruit"], ["migrate"]])
+def test_a_file_that_is_no_database(quick: Shell, command: list[str]) -> None:
+    path = quick.write("rowlock.db", "this is a letter to my aunt, and no database\n" * 40)
+    ran = quick(*command)
+    assert (ran.status, ran.out, is_short(ran)) == (5, "", True)
+    assert "rowlock.db is damaged or not a SQLite database" in ran.error
+    assert path.read_text().startswith("this is a letter")
+
+
+def test_a_database_without_our_tables_is_told_to_migrate(shell: Shell, unmigrated_url: str) -> None:
+    ran = shell("-d", unmigrated_url, "add", "fruit", "apple")
+    assert (ran.status, is_short(ran)) == (4, True)
+    assert "migrate" in ran.error
+
+
+@needs_root
+def test_a_full_disk_writes_nothing_at_all(shell: Shell, small_disk: Path) -> None:
+    database = str(small_disk / "work.db")
+    shell("-d", database, "add", "fruit", "seed")
+    ran = shell("-d", database, "add", "fruit", given="".join(f"{'x' * 60}-{number}\n" for number in range(20_000)))
+    assert (ran.status, ran.out, is_short(ran)) == (5, "", True)
+    assert f"no room is left for {database}" in ran.error
+    assert shell("-d", database, "ls", "fruit", "-k").out == "seed\n"
+
+
+@needs_root
+def test_a_disk_that_cannot_be_written(shell: Shell, small_disk: Path) -> None:
+    database = str(small_disk / "work.db")
+    shell("-d", database, "add", "fruit", "seed")
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    ran = shell("-d", database, "add", "fruit", "apple")
+    assert (ran.status, ran.out, is_short(ran)) == (5, "", True)
+    assert "check its owner and mode" in ran.error
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write whatever a file's mode says")
+def test_a_file_that_this_user_may_not_write(shell: Shell) -> None:
+    shell("add", "fruit", "seed")
+    (shell.folder / "rowlock.db").chmod(0o444)
+    ran = shell("add", "fruit", "apple")
+    assert (ran.status, ran.out, is_short(ran)) == (5, "", True)
+
+
+def test_an_unknown_command_is_told_with_the_nearest(shell: Shell) -> None:
+    ran = shell("stauts")
+    assert (ran.status, is_short(ran)) == (2, True)
+    assert "there is no command 'stauts'; did you mean 'status'?" in ran.error
+
+
+@pytest.mark.parametrize(
+    "arguments", [["ls", "--nonsense"], ["show", "fruit"], ["ls", "-n", "some"], ["config", "shwo"]]
+)
+def test_wrong_usage_is_told_where_to_look(quick: Shell, arguments: list[str]) -> None:
+    ran = quick(*arguments)
+    assert (ran.status, ran.out, is_short(ran)) == (2, "", True)
+    assert "--help" in ran.error
+
+
+def test_a_bug_is_one_sentence(shell: Shell) -> None:
+    ran = broken(shell, "ls", "fruit")
+    assert (ran.status, is_short(ran)) == (70, True)
+    assert "something unexpected went wrong (ZeroDivisionError)" in ran.error
+
+
+def test_a_bug_shows_its_traceback_if_asked_for(shell: Shell) -> None:
+    ran = broken(shell, "ls", "fruit", "-v")
+    assert ran.status == 70
+    assert "Traceback" in ran.error
+
+
+def broken(shell: Shell, *arguments: str) -> Ran:
+    """A run of the program in whose engine there is a bug."""
+    program = "import sys, rowlock.cli.invocation as i; i.parse = lambda _: 1 / 0; import rowlock.cli as c; c.main()"
+    ran = subprocess.run([sys.executable, "-c", program, *arguments], cwd=shell.folder, capture_output=True, text=True)
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
