@@ -1,19 +1,27 @@
--- Walks the list until the page is full: states but failed are no columns.
-select * from (
-    select l.name, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data,
-        case
-            when i.failed_at is not null then 'failed'
-            when i.gate > l.gate then 'gated'
-            when i.due > {now} then 'delayed'
-            when exists (
-                select 1 from rowlock_claims c
-                where c.list = i.list and c.gate = i.gate and c.priority = i.priority
-                    and c.low < i.position and c.high >= i.position
-            ) then 'claimed'
-            else 'ready'
-        end as state
-    from rowlock_lists l join rowlock_items i on i.list = l.id
-    where l.name = :list and i.key > :after
-) as page
-where page.state = :state
-order by page.key limit :limit
+-- Walks the list until the page is full: states but failed are no columns. Ranged as in page; the second case keeps
+-- the planner from taking a state for rare, which would have it sort the whole list.
+select l.name, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data, i.state
+from rowlock_lists l cross join lateral (
+    select page.key, page.position, page.gate, page.priority, page.attempts, page.due, page.failed_at, page.version,
+        page.data, page.state
+    from (
+        select i.list, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data,
+            case
+                when i.failed_at is not null then 'failed'
+                when i.gate > l.gate then 'gated'
+                when i.due > {now} then 'delayed'
+                when exists (
+                    select 1 from rowlock_claims c
+                    where c.list = i.list and c.gate = i.gate and c.priority = i.priority
+                        and c.low < i.position and c.high >= i.position
+                ) then 'claimed'
+                else 'ready'
+            end as state
+        from rowlock_items i
+        where (i.list, i.key) > (l.id, :after) and i.list <= l.id
+    ) as page
+    where case when page.state = :state then true else false end
+    order by page.list, page.key limit :limit
+) as i
+where l.name = :list
+order by i.key
