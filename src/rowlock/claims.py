@@ -95,7 +95,7 @@ def _taken(asking: Asking, rows: list[tuple[Any, ...]]) -> Taken | None:
         return None
     name = asking.list
     items = [
-        Item(name, key, position, gate, priority, attempts, None, None, version, data, State.CLAIMED)
+        Item(name, key, position, gate, priority, attempts, None, None, version, data, State.CLAIMED, asking.token)
         for _, gate, priority, _, position, key, attempts, version, data in rows
     ]
     _, gate, priority, low, *_ = rows[0]

@@ -5,14 +5,12 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from rowlock import lists, tallies
+from rowlock import failures, lists, tallies
 from rowlock.db import Transaction
 from rowlock.entries import Batch, encoded
 from rowlock.errors import AlreadyThere, GatePassed, Invalid, ListSealed, NoSuchItem
-from rowlock.model import Added, Failure, Item, State, moment
+from rowlock.model import Added, Item, State
 from rowlock.names import check_key, check_keys, check_limit, check_start
-
-MESSAGE_CHARACTERS = 4_000
 
 
 def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
@@ -126,19 +124,6 @@ def show(tx: Transaction, name: str, key: str) -> Item:
     return _item(row)
 
 
-def failures(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Failure]:
-    """How an item has failed, the newest first; also after it is gone, while errors are kept."""
-    check_key(key)
-    check_limit(limit, "failures")
-    row = lists.find(tx, name)
-    if row is None:
-        return []
-    return [
-        Failure(attempt, moment(at), holder, kind, message)
-        for attempt, at, holder, kind, message in tx.rows("errors/of_item", list=row.id, key=key, limit=limit)
-    ]
-
-
 def increment(tx: Transaction, name: str, keys: Sequence[str], *, error: str | None = None) -> int:
     """Note one failed attempt for each key that is there; how many were."""
     row = _named(tx, name, keys)
@@ -154,14 +139,9 @@ def increment(tx: Transaction, name: str, keys: Sequence[str], *, error: str | N
 
 
 def _record_error(tx: Transaction, row: lists.Row, key: str, attempt: int, message: str) -> None:
-    said = {"attempt": attempt, "kind": "increment", "message": bounded(message), "holder": ""}
+    text = failures.bounded(message)
+    said = {"attempt": attempt, "kind": "increment", "message": text, "shape": failures.shape(text), "holder": ""}
     tx.run("errors/record", list=row.id, key=key, keep=row.settings.keep, **said)
-
-
-def bounded(message: str) -> str:
-    """What was said, as it can be stored everywhere: without NUL and lone surrogates, its end kept if it is long."""
-    text = message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
-    return text if len(text) <= MESSAGE_CHARACTERS else f"…{text[1 - MESSAGE_CHARACTERS :]}"
 
 
 def done(tx: Transaction, name: str, keys: Sequence[str]) -> int:

@@ -1,5 +1,6 @@
 """Lists: named sets of items, with a gate, a state and settings. Verbs are functions of a transaction."""
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -54,6 +55,43 @@ def ensure(tx: Transaction, name: str) -> None:
     """Make the list if it is not there yet."""
     check_name(name)
     tx.run("lists/create", name=name)
+
+
+class Awake(msgspec.Struct, frozen=True):
+    """A list that may have work, and where it stands among those."""
+
+    id: int
+    name: str
+    wake_at: int
+
+
+def awake(tx: Transaction, *, after: Awake | None = None, limit: int = 100) -> list[Awake]:
+    """Lists that may have work now, those that have waited longest first, a page at a time."""
+    at, last = (after.wake_at, after.id) if after else (0, 0)
+    return [Awake(*row) for row in tx.rows("lists/awake", wake_at=at, after=last, limit=limit)]
+
+
+def unfinished(tx: Transaction, *, fits: Callable[[str], bool]) -> int:
+    """How many items of fitting lists are ready, delayed or in anybody's hands; others wait for somebody else."""
+    return sum(_left(tx, row) for row in _all(tx) if row.state == "open" and fits(row.name))
+
+
+def _all(tx: Transaction) -> Iterator[Row]:
+    after = ""
+    while rows := tx.rows("lists/page", after=after, limit=1000):
+        yield from map(_row, rows)
+        after = rows[-1][1]
+
+
+def _left(tx: Transaction, row: Row) -> int:
+    counts, _ = tallies.read(tx, row.id, row.gate)
+    return counts.ready + counts.delayed + counts.claimed
+
+
+def next_wake(tx: Transaction) -> float | None:
+    """Seconds until the next sleeping list wakes by itself, if one does."""
+    left = tx.value("lists/next_wake")
+    return None if left is None else left / 1_000
 
 
 def show(tx: Transaction, name: str) -> ListInfo:

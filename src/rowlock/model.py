@@ -67,6 +67,8 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     version: int
     raw_data: str | None
     state: State
+    token: str | None = None
+    """The claim under which it was handed out."""
 
     @property
     def data(self) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import items, tallies
+from rowlock import failures, tallies
 from rowlock.db import Transaction
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, StaleClaim
@@ -202,14 +202,18 @@ def _record_errors(
         {
             "key": key,
             "attempt": attempts + 1,
-            "kind": outcome.kind,
-            "message": items.bounded(outcome.error or outcome.kind),
+            **_said(outcome),
         }
         for position, key, attempts in found
         if isinstance(outcome := others[position], Retry | Fail) and (outcome.error or isinstance(outcome, Fail))
     ]
     if said:
         tx.run("errors/record_many", list=held.list, holder=holder, keep=held.settings.keep, rows=_json(said))
+
+
+def _said(outcome: Retry | Fail) -> dict[str, str]:
+    text = failures.bounded(outcome.error or outcome.kind)
+    return {"kind": outcome.kind, "message": text, "shape": failures.shape(text)}
 
 
 def _record(tx: Transaction, held: Held, token: str, receipt: str, landed: Settling, gone: list[int]) -> None:

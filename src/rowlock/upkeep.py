@@ -2,7 +2,7 @@
 
 import msgspec
 
-from rowlock import claims, sessions, tallies
+from rowlock import claims, lists, sessions, tallies
 from rowlock.db import Database, Transaction
 
 
@@ -26,8 +26,7 @@ def once(database: Database) -> Report:
 
 def promote_due(tx: Transaction, *, limit: int = 10) -> int:
     """Put due items in line on lists that are awake, also where nobody claims just now; how many."""
-    awake = tx.rows("lists/awake", wake_at=0, after=0, limit=limit)
-    return sum(claims.promote(tx, list_id) for list_id, *_ in awake)
+    return sum(claims.promote(tx, each.id) for each in lists.awake(tx, limit=limit))
 
 
 def prune(tx: Transaction, *, limit: int = 1000) -> int:

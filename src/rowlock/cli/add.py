@@ -1,7 +1,6 @@
 """`rowlock add`: put items on a list, from arguments, files, a pipe."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
 import click
@@ -11,11 +10,11 @@ from rowlock import entries, items
 from rowlock.cli import output, streaming
 from rowlock.cli.invocation import Invocation, command, list_argument
 from rowlock.cli.progress import Progress
-from rowlock.cli.reading import STDIN, Files, Format, nothing_to_read
+from rowlock.cli.reading import STDIN, Files, Format, moment, nothing_to_read
 from rowlock.engine import Engine
 from rowlock.entries import Entry, Shared
 from rowlock.errors import Invalid, InvalidData
-from rowlock.model import DEFAULT_PRIORITY, Added, Moment
+from rowlock.model import DEFAULT_PRIORITY, Added
 
 
 @command("add")
@@ -43,7 +42,9 @@ def add(context: click.Context, /, *, name: str, keys: tuple[str, ...], **option
         click.echo(context.get_help(), err=True)
         return 2
     invocation: Invocation = context.obj
-    shared = Shared(_json(options["data"]), _moment(options["due"]), options["gate"], options["priority"])
+    shared = Shared(
+        _json(options["data"]), moment(options["due"]) if options["due"] else None, options["gate"], options["priority"]
+    )
     with invocation.open(make=True) as engine, Progress(wanted=not invocation.quiet) as progress:
         files = _files(keys, options, progress)
         if options["stream"] and files:
@@ -83,15 +84,6 @@ def _json(text: str | None) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError):
         raise InvalidData("--data is not JSON", """quote it for the shell: --data '{"size": 3}'""") from None
-
-
-def _moment(text: str | None) -> Moment | None:
-    if text is None or not text[:4].isdecimal() or "-" not in text:
-        return text
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return text
 
 
 def _report(invocation: Invocation, name: str, added: Added, *, as_json: bool) -> None:

@@ -66,7 +66,10 @@ def increment(context: click.Context, /, *, name: str, keys: tuple[str, ...], er
 @json_option
 @click.pass_context
 def retry(context: click.Context, /, *, name: str, keys: tuple[str, ...], **options: Any) -> int:
-    """Make failed and delayed items ready at once, with a clean count of attempts."""
+    """Make failed and delayed items ready at once.
+
+    Their count of attempts begins anew.
+    """
     if _wants_all_failed(keys, options):
         return _change_failed(context, name, verb=items.retry, word="retried", **options)
     dry_run, as_json = options["dry_run"], options["as_json"]

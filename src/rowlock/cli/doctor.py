@@ -19,7 +19,9 @@ COLORS = {FINE: "green", INFORMATION: "dim", RISK: "yellow", UNREACHABLE: "red"}
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.pass_obj
 def doctor(invocation: Invocation, *, as_json: bool) -> int:
-    """Look at connection, schema, durability, permissions, room and clock; each problem with its fix.
+    """Say whether this database is fit for the promises.
+
+    Looks at connection, schema, durability, permissions, room and clock; each problem comes with its fix.
 
     Ends with 0 if all is fine, 1 if a promise is at risk, 5 if the database is out of reach.
     """

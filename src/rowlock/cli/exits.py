@@ -3,6 +3,8 @@
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -56,9 +58,15 @@ def _invoke(program: click.Group, arguments: Sequence[str], invocation: Invocati
 
 def _write_utf8() -> None:
     # Keys are UTF-8 everywhere; only a terminal may know less, and shows what it lacks escaped.
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         encoding = stream.encoding if stream.isatty() else "utf-8"
         stream.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _nowhere() -> TextIO:
+    """A stream for who has closed theirs."""
+    return Path(os.devnull).open("w")
 
 
 def _told(what: str, hint: str, status: int) -> int:

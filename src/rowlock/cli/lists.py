@@ -19,7 +19,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JS
 @list_argument()
 @click.pass_obj
 def pause(invocation: Invocation, *, name: str) -> None:
-    """Stop handing out a list's items; what is claimed may still be settled."""
+    """Stop handing out a list's items.
+
+    What is claimed may still be settled.
+    """
     with invocation.open() as engine:
         changed = engine[name].pause()
     invocation.say(f"{name} is paused" if changed else f"{name} was paused already")
@@ -40,7 +43,10 @@ def resume(invocation: Invocation, *, name: str) -> None:
 @click.argument("to", metavar="NEW")
 @click.pass_obj
 def rename(invocation: Invocation, *, name: str, to: str) -> None:
-    """Give a list another name; items, counts and history stay with it."""
+    """Give a list another name.
+
+    Its items, counts and history stay with it.
+    """
     with invocation.open() as engine:
         engine[name].rename(to)
     invocation.say(f"{name} is now {to}")
@@ -71,9 +77,10 @@ def drop(invocation: Invocation, *, name: str, yes: bool, dry_run: bool, as_json
 @json_option
 @click.pass_obj
 def settings(invocation: Invocation, *, name: str, changes: tuple[str, ...], as_json: bool) -> None:
-    """Show a list's settings, or set some; NAME= alone goes back to the default.
+    """Show a list's settings, or set some.
 
-    The names are attempts, backoff, exclusive, keep_for, keep_results and manual.
+    The names are attempts, backoff, exclusive, keep_for, keep_results and manual; NAME= alone goes back to the
+    default. A list that is not there is made.
     """
     wanted: dict[str, Any] = dict(map(_assignment, changes))
     with invocation.open(make=bool(wanted)) as engine:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -79,9 +80,10 @@ def _row(info: ListInfo) -> list[str]:
 @click.option("--ndjson", is_flag=True, help="One JSON object to a line.")
 @click.pass_context
 def ls(context: click.Context, /, *, name: str | None, state: str | None, after: str, **options: Any) -> None:
-    """List a list's items in the order of their keys, or without LIST all lists.
+    """List a list's items, or all lists.
 
-    In a pipe each line is key, attempts and state, separated by tabs.
+    Items come in the byte order of their keys, page by page. In a pipe each line is key, attempts and state,
+    separated by tabs.
     """
     if name is None:
         context.invoke(status, name=None, as_json=options["as_json"])
@@ -176,7 +178,7 @@ def _item_document(item: Item) -> dict[str, Any]:
 @json_option
 @click.pass_obj
 def show(invocation: Invocation, *, name: str, key: str, as_json: bool) -> None:
-    """Show one item: its state, its data, and how it has failed so far."""
+    """Show one item: its state, its data, how it has failed."""
     with invocation.open() as engine:
         item, failures = engine[name].show(key), engine[name].failures(key)
     if as_json:
@@ -190,12 +192,17 @@ def show(invocation: Invocation, *, name: str, key: str, as_json: bool) -> None:
 def _facts(item: Item) -> list[tuple[str, Any]]:
     known = [("key", item.key), ("list", item.list), ("state", item.state), ("attempts", item.attempts)]
     more = [("gate", item.gate), ("priority", item.priority), ("due", item.due), ("failed_at", item.failed_at)]
-    return [*known, *[(name, value) for name, value in more if value is not None], ("data", item.raw_data)]
+    there = [(name, _spoken(value)) for name, value in more if value is not None]
+    return [*known, *there, ("data", item.raw_data)]
+
+
+def _spoken(value: Any) -> str:
+    return value.isoformat(timespec="seconds") if isinstance(value, datetime) else str(value)
 
 
 def _failure(failure: Failure) -> tuple[Any, ...]:
     message = " ".join(failure.message.split())
-    return failure.attempt, failure.at.isoformat(timespec="seconds"), failure.kind, failure.holder, message
+    return failure.attempt, _spoken(failure.at), failure.kind, failure.holder, message
 
 
 def _show_to_person(item: Item, failures: list[Failure]) -> None:

@@ -14,7 +14,11 @@ from rowlock.schema import Migration
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 @click.pass_obj
 def migrate(invocation: Invocation, *, plan: bool, as_json: bool) -> None:
-    """Make the tables, or bring them up to date; safe while others do the same."""
+    """Make the tables, or bring them up to date.
+
+    Safe while others do the same, and after being killed half-way. A SQLite file is migrated by itself when it is
+    first used.
+    """
     with invocation.open(make=True) as engine:
         steps = _pending(engine) if plan else schema.migrate(engine.database)
         newest = len(schema.known(engine.database))

@@ -58,7 +58,9 @@ class Program(click.Group):
         for family, commands in FAMILIES.items():
             found = [(name, self.get_command(ctx, name)) for name in commands]
             with formatter.section(family):
-                formatter.write_dl([(name, command.get_short_help_str(70)) for name, command in found if command])
+                formatter.write_dl(
+                    [(f"{name:<10}", command.get_short_help_str(64)) for name, command in found if command]
+                )
 
 
 @click.group(cls=Program, invoke_without_command=True, context_settings=HELP)

@@ -4,13 +4,15 @@ import codecs
 import io
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import IO, Any, cast
 
 import msgspec
 
 from rowlock.entries import Entries, lines
-from rowlock.errors import Invalid, InvalidData, InvalidKey
+from rowlock.errors import Invalid, InvalidData, InvalidDuration, InvalidKey
+from rowlock.model import Moment
 from rowlock.names import check_key, closest
 
 STDIN = "-"
@@ -43,9 +45,9 @@ class Format(msgspec.Struct, frozen=True):
         return _null_entries(pieces) if self.null else enumerate(lines(pieces), 1)  # type: ignore[arg-type]
 
 
-def nothing_to_read(keys: Iterable[str], files: Iterable[str] = ()) -> bool:
-    """Whether a person would wait for us while we wait for them."""
-    return not any(True for _ in keys) and not any(True for _ in files) and sys.stdin.isatty()
+def nothing_to_read(keys: Sequence[str], files: Sequence[str] = ()) -> bool:
+    """Whether a person would wait for us while we wait for them, or there is nothing to read from at all."""
+    return not keys and not files and (sys.stdin is None or sys.stdin.isatty())
 
 
 def _ignore(_: int) -> None:
@@ -174,9 +176,23 @@ def _json_entries(pieces: Iterable[bytes]) -> Numbered:
         if not piece.strip():
             continue
         try:
-            yield line, msgspec.json.decode(piece)
+            entry = msgspec.json.decode(piece)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise InvalidData(f"line {line} is not JSON", "write one key or object to a line", line=line) from None
+        if isinstance(entry, dict) and isinstance(entry.get("due"), str):
+            entry["due"] = moment(entry["due"])
+        yield line, entry
+
+
+def moment(text: str) -> Moment:
+    """When an item is due, as people write it: a length of time from now, or a date and time."""
+    try:
+        due = datetime.fromisoformat(text) if "-" in text else text
+    except ValueError:
+        return text
+    if isinstance(due, datetime) and due.tzinfo is None:
+        raise InvalidDuration(f"the due time {text!r} has no time zone", "write it like 2030-01-31T12:00Z")
+    return due
 
 
 def _csv_entries(pieces: Iterable[bytes], column: str) -> Numbered:

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -86,16 +86,24 @@ class Engine:
         """A transaction for your rows and ours: all of it commits at the end of the block, or nothing."""
         self.make_ready()
         with self.database.transaction() as tx:
-            yield Transaction(tx)
+            yield Transaction(lambda: tx)
+
+    @contextmanager
+    def late_transaction(self) -> Iterator[Transaction]:
+        """A transaction that begins when it is first used: a handler that thinks before it writes locks nothing yet."""
+        self.make_ready()
+        with ExitStack() as stack:
+            yield Transaction(lambda: stack.enter_context(self.database.transaction()))
 
     def join(self, using: Any) -> Transaction:
         """The verbs inside a transaction of yours (sqlite3, psycopg, SQLAlchemy, Django); you commit it, or not."""
         if isinstance(using, Transaction):
-            if not using.belongs_to(self.database):
+            if not self.database.owns(using._tx):
                 raise InvalidTransaction("the given transaction is one of another engine", "give one of this engine")
             return using
         self.make_ready()
-        return Transaction(self.database.join(using))
+        joined = self.database.join(using)
+        return Transaction(lambda: joined)
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in a transaction of its own; again after a conflict or a lost connection."""

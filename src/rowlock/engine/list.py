@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rowlock import entries, items, lists
+from rowlock import entries, failures, items, lists
 from rowlock.engine.runner import Runner
 from rowlock.entries import Entries, Shared
 from rowlock.model import (
@@ -70,7 +70,15 @@ class List:
 
     def failures(self, key: str, *, limit: int = 20) -> list[Failure]:
         """How an item has failed, the newest first."""
-        return self._runner.read(items.failures, self.name, key, limit=limit)
+        return self._runner.read(failures.of_item, self.name, key, limit=limit)
+
+    def failure_groups(self, *, limit: int = 50) -> list[failures.Group]:
+        """Failed items by the shape of their last error, the most frequent first."""
+        return self._runner.read(failures.groups, self.name, limit=limit)
+
+    def keys_saying(self, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
+        """The keys of failed items whose last error contains the text, in byte order, strictly after one."""
+        return self._runner.read(failures.keys_saying, self.name, text, after=after, limit=limit)
 
     def increment(self, keys: Keys, *, error: str | None = None) -> int:
         """Note one failed attempt for each key that is there; how many were."""

@@ -32,7 +32,7 @@ class Session:
         self._details = details
         self._floors: dict[str, dict[int, int]] = {}
         self._looked: dict[str, float] = {}
-        self._closing = threading.Event()
+        self.closing = threading.Event()
         self._heart: threading.Thread | None = None
         self.id = engine.world.token()
         self.holder = holder or this_process()
@@ -53,7 +53,7 @@ class Session:
 
     def close(self) -> None:
         """End gently: what is claimed is free at once."""
-        self._closing.set()
+        self.closing.set()
         if self._heart is not None:
             self._heart.join()
         if not self.lost.is_set():
@@ -63,7 +63,7 @@ class Session:
         # A heart of its own connection: a busy pool must not look like death.
         database = self._engine.database.twin(connections=1)
         try:
-            while not self._closing.wait(self._expiry / 3_000):
+            while not self.closing.wait(self._expiry / 3_000):
                 try:
                     alive = database.run(sessions.beat, self.id, expiry=self._expiry)
                 except Unavailable:
@@ -97,20 +97,32 @@ class Session:
         allowed = settings.attempts if settings and settings.attempts else attempts.DEFAULT_ATTEMPTS
         return attempts.policy(allowed, settings.backoff if settings else None)
 
-    def take_items(self, name: str, *, limit: int, attempts_allowed: int | None = None) -> Taken | None:
+    def take_items(
+        self, name: str, *, limit: int, attempts_allowed: int | None = None, thorough: bool = False
+    ) -> Taken | None:
         """The next items of the list: after the frontier, or anywhere if that gives none or a second has passed."""
-        asking = Asking(self.id, name, limit, self._engine.world.token(), attempts_allowed, self._floors.get(name, {}))
+        asking = self.asking(name, limit=limit, attempts_allowed=attempts_allowed)
         taken = None
-        if self._engine.world.monotonic() - self._looked.get(name, 0.0) < LOOK_FOR_HOLES:
+        if self.searched_lately(name) and not thorough:
             taken = self._tried(claims.take, asking)
         if taken is None:
             self._looked[name] = self._engine.world.monotonic()
             taken = self._tried(claims.take_thoroughly, asking)
         if taken is not None:
-            self._remember(taken)
+            self.remember(taken)
         return taken
 
-    def _remember(self, taken: Taken) -> None:
+    def asking(self, name: str, *, limit: int, attempts_allowed: int | None) -> Asking:
+        """What to ask for, under a new token, from where this session has seen up to."""
+        floors = self._floors.get(name, {})
+        return Asking(self.id, name, limit, self._engine.world.token(), attempts_allowed, floors)
+
+    def searched_lately(self, name: str) -> bool:
+        """Whether the list was looked through for holes within a second."""
+        return self._engine.world.monotonic() - self._looked.get(name, -LOOK_FOR_HOLES) < LOOK_FOR_HOLES
+
+    def remember(self, taken: Taken) -> None:
+        """Note how far has been seen: a hint for the next claim."""
         floors = self._floors.setdefault(taken.list, {})
         floors[taken.priority] = max(floors.get(taken.priority, 0), taken.high)
 

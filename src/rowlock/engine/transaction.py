@@ -1,6 +1,6 @@
 """A transaction in a user's hands: their rows and ours commit together."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
 from rowlock import db
@@ -15,8 +15,20 @@ T = TypeVar("T")
 class Transaction:
     """An open transaction: your own SQL, and lists whose changes commit with it."""
 
-    def __init__(self, tx: db.Transaction) -> None:
-        self._tx = tx
+    def __init__(self, begin: Callable[[], db.Transaction]) -> None:
+        self._begin = begin
+        self._open: db.Transaction | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything has been done in it: one that begins late holds no lock before."""
+        return self._open is not None
+
+    @property
+    def _tx(self) -> db.Transaction:
+        if self._open is None:
+            self._open = self._begin()
+        return self._open
 
     def __getitem__(self, name: str) -> "List":
         check_name(name)
@@ -38,10 +50,6 @@ class Transaction:
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads; it sees what this transaction wrote."""
         return verb(self._tx, *args, **kwargs)
-
-    def belongs_to(self, database: db.Database) -> bool:
-        """Whether it is a transaction of that database."""
-        return database.owns(self._tx)
 
     def join(self, using: Any) -> "Transaction":
         """Another open transaction instead of this one: refused, one is enough."""

@@ -106,6 +106,7 @@ create table rowlock_errors (
     holder text not null,
     kind text not null,
     message text not null,
+    shape text not null,
     keep_until bigint not null
 );
 create index rowlock_errors_item on rowlock_errors (list, key, id);

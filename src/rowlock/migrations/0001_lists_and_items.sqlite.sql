@@ -108,6 +108,7 @@ create table rowlock_errors (
     holder text not null,
     kind text not null,
     message text not null,
+    shape text not null,
     keep_until integer not null
 );
 create index rowlock_errors_item on rowlock_errors (list, key, id);

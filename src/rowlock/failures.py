@@ -1,0 +1,70 @@
+"""Failures: what was said of failed attempts, by item and by shape. Verbs are functions of a transaction."""
+
+import re
+from datetime import datetime
+
+import msgspec
+
+from rowlock import lists
+from rowlock.db import Transaction
+from rowlock.model import Failure, moment
+
+MESSAGE_CHARACTERS = 4_000
+SHAPE_CHARACTERS = 200
+
+_PARTICULARS = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|https?://\S+|'[^']*'|\"[^\"]*\"|\d+")
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Failed items whose last error has one shape."""
+
+    kind: str
+    shape: str
+    count: int
+    example: str
+    """The key of one of them."""
+    last: datetime
+
+
+def bounded(message: str) -> str:
+    """What was said, as it can be stored everywhere: without NUL and lone surrogates, its end kept if it is long."""
+    text = message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+    return text if len(text) <= MESSAGE_CHARACTERS else f"…{text[1 - MESSAGE_CHARACTERS :]}"
+
+
+def shape(message: str) -> str:
+    """The last line of a message with its particulars masked: numbers, quoted words and addresses become #."""
+    lines = message.strip().splitlines()
+    return _PARTICULARS.sub("#", lines[-1].strip())[:SHAPE_CHARACTERS] if lines else ""
+
+
+def of_item(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Failure]:
+    """How an item has failed, the newest first; also after it is gone, while errors are kept."""
+    row = lists.find(tx, name)
+    if row is None:
+        return []
+    return [
+        Failure(attempt, moment(at), holder, kind, message)
+        for attempt, at, holder, kind, message in tx.rows("errors/of_item", list=row.id, key=key, limit=limit)
+    ]
+
+
+def groups(tx: Transaction, name: str, *, limit: int = 50) -> list[Group]:
+    """The list's failed items by the shape of their last error, the most frequent first."""
+    row = lists.find(tx, name)
+    if row is None:
+        raise lists.missing(tx, name)
+    return [
+        Group(kind, said, count, example, moment(last))
+        for kind, said, count, example, last in tx.rows("errors/groups", list=row.id, limit=limit)
+    ]
+
+
+def keys_saying(tx: Transaction, name: str, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
+    """The keys of failed items whose last error contains the text, in byte order, strictly after one."""
+    row = lists.find(tx, name)
+    if row is None:
+        raise lists.missing(tx, name)
+    escaped = re.sub(r"([!%_])", r"!\1", text)
+    rows = tx.rows("errors/keys_saying", list=row.id, said=f"%{escaped}%", kind=text, after=after, limit=limit)
+    return [key for (key,) in rows]

@@ -1,0 +1,6 @@
+"""Workers: handlers run for items, outcomes settled once, whatever dies."""
+
+from rowlock.worker.handlers import Turn
+from rowlock.worker.worker import Worker
+
+__all__ = ["Turn", "Worker"]

@@ -1,0 +1,96 @@
+"""Batch handlers: all items of a claim, and the transaction that settles them with what the handler wrote."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rowlock import settlements
+from rowlock.attempts import resolve
+from rowlock.engine import Engine, Session, Transaction
+from rowlock.errors import DatabaseBusy, InvalidOutcome, Stale
+from rowlock.outcomes import Done, Outcome, Retry, Verdict, of_exception, read
+from rowlock.worker.hands import Hand
+
+log = logging.getLogger("rowlock.worker")
+
+TRIES = 3
+
+
+class Cancelled(Exception):
+    """The turn was over before the handler: what it wrote must not stay."""
+
+
+def run_batch(engine: Engine, session: Session, hand: Hand) -> list[Verdict] | None:
+    """Run the handler and settle in its transaction; the verdicts, or None if outcomes were left in the hand instead.
+
+    A conflict in the database runs the handler again, like a verb; anything else it raises is every item's outcome.
+    """
+    for _ in range(TRIES):
+        try:
+            return _run_once(engine, session, hand)
+        except DatabaseBusy:
+            continue
+        except Stale as error:
+            log.warning("claim lost", extra={"list": hand.taken.list, "token": hand.taken.token, "code": error.code})
+            hand.over = True
+            return None
+        except Cancelled:
+            return None
+        except Exception as error:
+            _finish_all(hand, of_exception(error))
+            return None
+    _finish_all(hand, Retry("the database had too many conflicting writers", counted=False, kind="conflict"))
+    return None
+
+
+def _run_once(engine: Engine, session: Session, hand: Hand) -> list[Verdict]:
+    with engine.late_transaction() as tx:
+        outcomes = _outcomes(_called(hand, tx), hand)
+        if hand.turn.cancelled.is_set():
+            raise Cancelled
+        runner = tx if tx.begun else engine
+        verdicts = _settle(engine, runner, session, hand, outcomes)
+    hand.finished = list(zip(hand.taken.items, outcomes, strict=True))
+    hand.over = True
+    return verdicts
+
+
+def _called(hand: Hand, tx: Transaction) -> Any:
+    items = list(hand.taken.items)
+    return hand.handler.function(items, tx) if hand.handler.arguments == 2 else hand.handler.function(items)
+
+
+def _outcomes(answer: Any, hand: Hand) -> list[Outcome]:
+    items = hand.taken.items
+    if answer is None:
+        return [Done()] * len(items)
+    if isinstance(answer, Mapping):
+        return [read(answer.get(item.key)) for item in items]
+    if isinstance(answer, Outcome):
+        return [answer] * len(items)
+    if not isinstance(answer, Iterable) or isinstance(answer, str | bytes):
+        return [read(answer)]
+    outcomes = [read(each) for each in answer]
+    if len(outcomes) != len(items):
+        what = f"the handler gave {len(outcomes)} outcomes for {len(items)} items"
+        raise InvalidOutcome(what, "give one for each, a mapping by key, or None for all done")
+    return outcomes
+
+
+def _settle(engine: Engine, runner: Any, session: Session, hand: Hand, outcomes: list[Outcome]) -> list[Verdict]:
+    items, token = hand.taken.items, hand.taken.token
+    if hand.plain and all(type(outcome) is Done for outcome in outcomes):
+        verdicts: list[Verdict] = runner.run(
+            settlements.settle_done, session.id, token, [item.position for item in items]
+        )
+        return verdicts
+    settling = [
+        (item.position, resolve(outcome, item.attempts, hand.rules, engine.world.random))
+        for item, outcome in zip(items, outcomes, strict=True)
+    ]
+    return list(runner.run(settlements.settle, session.id, token, settling, holder=session.holder))
+
+
+def _finish_all(hand: Hand, outcome: Outcome) -> None:
+    for item in hand.taken.items:
+        hand.finish(item, outcome)

@@ -1,0 +1,118 @@
+"""Handlers: a function for the items of lists whose name fits a pattern, and how it is to be called."""
+
+import inspect
+import re
+import threading
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from rowlock.attempts import DEFAULT_ATTEMPTS, Policy, policy
+from rowlock.durations import Duration, milliseconds
+from rowlock.errors import Invalid
+from rowlock.model import Settings
+
+LARGEST_BATCH = 10_000
+
+
+class Kind(StrEnum):
+    """Where a handler runs."""
+
+    PLAIN = "plain"
+    ASYNC = "async"
+    BATCH = "batch"
+    PROCESS = "process"
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """What a handler may know beside its item, if it takes a second argument."""
+
+    token: str
+    """The claim's fence: the same for all items of a claim, never given twice."""
+    cancelled: threading.Event
+    """Set when the turn is over before the handler is: timed out, or the session lost. Nothing will be settled."""
+
+
+class Handler(msgspec.Struct, frozen=True):
+    """A function and its terms."""
+
+    pattern: str
+    function: Callable[..., Any]
+    kind: Kind
+    attempts: int | None
+    backoff: str | None
+    timeout: float | None
+    batch: int
+    arguments: int
+
+    def fits(self, name: str) -> bool:
+        """Whether a list's items are for this handler; `*` stands for anything."""
+        expression = ".*".join(map(re.escape, self.pattern.split("*")))
+        return re.fullmatch(expression, name) is not None
+
+    def rules(self, settings: Settings) -> Policy:
+        """When to give up and how long to wait: the handler's own word first, then the list's."""
+        attempts = self.attempts or settings.attempts or DEFAULT_ATTEMPTS
+        return policy(attempts, self.backoff or settings.backoff)
+
+
+def define(
+    pattern: str,
+    function: Callable[..., Any],
+    *,
+    attempts: int | None,
+    backoff: str | None,
+    timeout: Duration | None,
+    batch: int | None,
+    processes: bool,
+) -> Handler:
+    """A handler from what a user wrote; what cannot work is refused here, not at the first item."""
+    if not isinstance(pattern, str) or not pattern:
+        raise Invalid(f"{pattern!r} is no pattern of list names", "write a name, or one with *, such as resumes/*")
+    if not callable(function):
+        raise Invalid(f"{function!r} cannot be called", "give a function of an item")
+    if batch is not None and not 1 <= batch <= LARGEST_BATCH:
+        raise Invalid(f"a batch of {batch} items cannot be had", f"ask for 1 to {LARGEST_BATCH}")
+    if attempts is not None and attempts < 1:
+        raise Invalid(f"attempts={attempts} would never run it", "give 1 or more")
+    policy(attempts, backoff)
+    return Handler(
+        pattern,
+        function,
+        _kind(function, batch, processes=processes),
+        attempts,
+        backoff,
+        None if timeout is None else milliseconds(timeout) / 1_000,
+        batch or 1,
+        _arguments(function),
+    )
+
+
+def _kind(function: Callable[..., Any], batch: int | None, *, processes: bool) -> Kind:
+    is_async = inspect.iscoroutinefunction(function)
+    if is_async and (batch or processes):
+        raise Invalid("an async handler takes one item at a time", "leave batch and processes out")
+    if batch and processes:
+        raise Invalid("a batch handler runs with its transaction, in this process", "leave processes out")
+    if batch:
+        return Kind.BATCH
+    if processes:
+        return Kind.PROCESS
+    return Kind.ASYNC if is_async else Kind.PLAIN
+
+
+def _arguments(function: Callable[..., Any]) -> int:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = [p for p in positional if p.default is p.empty]
+    if not positional or len(required) > 2:
+        raise Invalid(
+            f"{getattr(function, '__name__', function)!r} takes {len(required)} arguments",
+            "a handler takes an item, and a second argument if it likes",
+        )
+    return min(2, max(1, len(required)))

@@ -1,0 +1,46 @@
+"""A hand: one claim in work, its outcomes as they come in, and what of them has been settled."""
+
+import threading
+from collections.abc import Sequence
+
+from rowlock.attempts import Policy
+from rowlock.claims import Taken
+from rowlock.model import Item
+from rowlock.outcomes import Done, Outcome
+from rowlock.worker.handlers import Handler, Turn
+
+
+class Hand:
+    """Items that were claimed together. Handlers finish them from any thread; the worker settles them."""
+
+    def __init__(self, taken: Taken, handler: Handler, rules: Policy, *, plain: bool) -> None:
+        self.taken = taken
+        self.handler = handler
+        self.rules = rules
+        self.plain = plain
+        """Whether done items leave nothing behind: then a whole hand is settled by one statement."""
+        self.turn = Turn(taken.token, threading.Event())
+        self.finished: list[tuple[Item, Outcome]] = []
+        self.settled = 0
+        self.returned = 0
+        self.over = False
+
+    @property
+    def left(self) -> int:
+        """Items that no handler has finished yet."""
+        return len(self.taken.items) - len(self.finished) - self.returned
+
+    @property
+    def unsettled(self) -> Sequence[tuple[Item, Outcome]]:
+        """Outcomes that are not written yet."""
+        return self.finished[self.settled :]
+
+    def finish(self, item: Item, outcome: Outcome) -> bool:
+        """Note an outcome; whether it was the last. One list append: safe from any thread."""
+        self.finished.append((item, outcome))
+        return self.left <= 0
+
+    def all_done(self) -> bool:
+        """Whether it can be settled by one statement."""
+        whole = self.plain and self.settled == 0 and self.returned == 0 and self.left == 0
+        return whole and all(type(outcome) is Done for _, outcome in self.finished)

@@ -1,0 +1,74 @@
+"""The loop: one thread with an event loop for all async handlers."""
+
+import asyncio
+import threading
+from typing import Any
+
+from rowlock.model import Item
+from rowlock.outcomes import Outcome, Retry, of_exception, read
+from rowlock.worker.crew import Finish
+from rowlock.worker.hands import Hand
+
+
+class Loop:
+    """Runs `async def` handlers, each as a task; a timeout cancels the task."""
+
+    def __init__(self, *, finish: Finish) -> None:
+        self._finish = finish
+        self._loop = asyncio.new_event_loop()
+        self._tasks: dict[asyncio.Task[None], Hand] = {}
+        self._thread = threading.Thread(target=self._serve, name="rowlock loop", daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    def take_on(self, hand: Hand) -> None:
+        """Start a task per item of the claim."""
+        self._loop.call_soon_threadsafe(self._start, hand)
+
+    def _start(self, hand: Hand) -> None:
+        for item in hand.taken.items:
+            task = self._loop.create_task(self._run(hand, item))
+            self._tasks[task] = hand
+            task.add_done_callback(self._tasks.pop)
+
+    async def _run(self, hand: Hand, item: Item) -> None:
+        try:
+            outcome = await self._outcome(hand, item)
+        except asyncio.CancelledError:
+            return  # the session is lost or the worker stops: nothing to settle
+        self._finish(hand, item, outcome)
+
+    async def _outcome(self, hand: Hand, item: Item) -> Outcome:
+        handler = hand.handler
+        arguments: tuple[Any, ...] = (item, hand.turn) if handler.arguments == 2 else (item,)
+        try:
+            if handler.timeout is None:
+                return read(await handler.function(*arguments))
+            async with asyncio.timeout(handler.timeout) as limit:
+                return read(await handler.function(*arguments))
+        except TimeoutError as error:
+            if handler.timeout is not None and limit.expired():
+                return Retry(f"timed out after {handler.timeout:g}s", kind="timeout")
+            return of_exception(error)
+        except Exception as error:
+            return of_exception(error)
+
+    def cancel(self, hand: Hand | None = None) -> None:
+        """Cancel the tasks of a claim, or all."""
+        self._loop.call_soon_threadsafe(self._cancel, hand)
+
+    def _cancel(self, hand: Hand | None) -> None:
+        for task, of in list(self._tasks.items()):
+            if hand is None or of is hand:
+                task.cancel()
+
+    def dismiss(self) -> None:
+        """Cancel what still runs and end the thread."""
+        self.cancel()
+        self._loop.call_soon_threadsafe(self._loop.call_soon, self._loop.stop)
+        self._thread.join(timeout=5)

@@ -1,0 +1,97 @@
+"""Settling: outcomes are written, once, whatever it takes; what cannot be written as it is becomes a failure."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rowlock import settlements
+from rowlock.attempts import resolve
+from rowlock.db import Transaction
+from rowlock.engine import Engine, Session
+from rowlock.errors import Invalid, Refused, RowlockError, Stale
+from rowlock.model import Item
+from rowlock.outcomes import Fail, Outcome, Verdict, of_exception
+from rowlock.worker.hands import Hand
+
+log = logging.getLogger("rowlock.worker")
+
+Told = Callable[[Item, Outcome, Verdict], None]
+
+
+class Settling:
+    """Writes the outcomes of hands under one session."""
+
+    def __init__(self, engine: Engine, session: Session, *, told: Told) -> None:
+        self._engine = engine
+        self._session = session
+        self._told = told
+
+    def quick(self, hand: Hand) -> Callable[[Transaction], Callable[[], Any]]:
+        """A piece of a trip that settles a hand whose items are all done."""
+        positions = [item.position for item, _ in hand.finished]
+        return lambda tx: settlements.ask_settle_done(tx, self._session.id, hand.taken.token, positions)
+
+    def after_quick(self, hand: Hand, verdicts: list[Verdict] | None) -> None:
+        """Take note of what a trip brought home; a claim that was no more is asked about once again."""
+        if verdicts is None:
+            positions = [item.position for item, _ in hand.finished]
+            verdicts = self._asked(hand, lambda: self._run(settlements.settle_done, hand, positions))
+        self.note(hand.finished, verdicts)
+        hand.over = True
+
+    def write(self, hand: Hand, *, close: bool) -> None:
+        """Write what is finished of a hand; with `close` the claim ends and the rest of it is free."""
+        pending = list(hand.unsettled)
+        settling = self._resolved(hand, pending)
+        try:
+            verdicts = self._asked(
+                hand, lambda: self._run(settlements.settle, hand, settling, holder=self._session.holder, close=close)
+            )
+        except (Invalid, Refused):
+            verdicts = [
+                self._write_one(hand, item, said) for (item, _), (_, said) in zip(pending, settling, strict=True)
+            ]
+            if close:
+                self._run(settlements.settle, hand, [], holder=self._session.holder)
+        hand.settled += len(pending)
+        hand.over = hand.over or close
+        self.note(pending, verdicts)
+
+    def _write_one(self, hand: Hand, item: Item, said: Outcome) -> Verdict:
+        try:
+            return self._one(hand, item, said)
+        except (Invalid, Refused) as error:
+            # The handler answered with what cannot be written: the item failed, and says why.
+            return self._one(hand, item, Fail(str(error), kind=error.code))
+
+    def _one(self, hand: Hand, item: Item, said: Outcome) -> Verdict:
+        one = [(item.position, said)]
+        verdicts: list[Verdict] = self._run(settlements.settle, hand, one, holder=self._session.holder, close=False)
+        return verdicts[0]
+
+    def _run(self, verb: Any, hand: Hand, settling: Any, **options: Any) -> Any:
+        return self._engine.run(verb, self._session.id, hand.taken.token, settling, **options)
+
+    def _asked(self, hand: Hand, work: Callable[[], list[Verdict]]) -> list[Verdict] | None:
+        try:
+            return work()
+        except Stale as error:
+            hand.over = True
+            log.warning("claim lost", extra={"list": hand.taken.list, "token": hand.taken.token, "code": error.code})
+            return None
+
+    def _resolved(self, hand: Hand, pending: Sequence[tuple[Item, Outcome]]) -> list[tuple[int, Outcome]]:
+        random = self._engine.world.random
+        return [(item.position, _resolve(outcome, item, hand, random)) for item, outcome in pending]
+
+    def note(self, pending: Sequence[tuple[Item, Outcome]], verdicts: Sequence[Verdict] | None) -> None:
+        """Tell of each outcome what became of it."""
+        for (item, outcome), verdict in zip(pending, verdicts or (), strict=False):
+            self._told(item, outcome, verdict)
+
+
+def _resolve(outcome: Outcome, item: Item, hand: Hand, random: Callable[[], float]) -> Outcome:
+    try:
+        return resolve(outcome, item.attempts, hand.rules, random)
+    except RowlockError as error:
+        return Fail(str(of_exception(error).error), kind=error.code)

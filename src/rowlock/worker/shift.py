@@ -1,0 +1,216 @@
+"""A shift: one session's worth of work. It claims as demand allows, runs handlers, settles what comes back."""
+
+import queue
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from rowlock import claims
+from rowlock.attempts import Policy
+from rowlock.claims import Taken
+from rowlock.engine import Engine, Session
+from rowlock.model import Item
+from rowlock.outcomes import Outcome
+from rowlock.worker.batches import run_batch
+from rowlock.worker.crew import Crew, Finish
+from rowlock.worker.handlers import Handler, Kind
+from rowlock.worker.hands import Hand
+from rowlock.worker.rate import Rate
+from rowlock.worker.settling import Settling, Told
+from rowlock.worker.supply import Supply
+
+if TYPE_CHECKING:
+    from rowlock.worker.loop import Loop
+
+LARGEST_CLAIM = 1_000
+LOOK_AHEAD = 0.1
+"""Seconds of work that are claimed beyond what the slots hold, so that they do not wait for the database."""
+OVERDUE_CHECK = 0.05
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What to claim next, for whom, and by which rules."""
+
+    list: str
+    handler: Handler
+    rules: Policy
+    limit: int
+    plain: bool
+
+
+def _loop(finish: Finish) -> "Loop":
+    from rowlock.worker.loop import Loop  # asyncio is heavy, and only async handlers need it
+
+    return Loop(finish=finish)
+
+
+class Shift:
+    """Works under one session until it is told to stop, or the session is lost."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        session: Session,
+        handlers: Sequence[Handler],
+        *,
+        concurrency: int,
+        flush: float,
+        told: Told,
+    ) -> None:
+        self._engine = engine
+        self._monotonic = engine.world.monotonic
+        self._session = session
+        self._concurrency = concurrency
+        self._flush = flush
+        self._supply = Supply(engine, handlers)
+        self._settling = Settling(engine, session, told=told)
+        self._crew = Crew(concurrency, finish=self._finish, run_batch=self._run_batch, monotonic=self._monotonic)
+        self._loop = _loop(self._finish) if any(h.kind is Kind.ASYNC for h in handlers) else None
+        self._hands: list[Hand] = []
+        self._rate = Rate(self._monotonic)
+        self._flushed_at = self._monotonic()
+        self._timed = any(handler.timeout is not None for handler in handlers)
+        self.events: queue.SimpleQueue[str] = queue.SimpleQueue()
+        """What wakes the worker's thread: something finished, a hint that work was added, a stop."""
+
+    def _finish(self, hand: Hand, item: Item, outcome: Outcome) -> None:
+        # In the thread of the handler.
+        if hand.finish(item, outcome) or self._crew.waiting == 0:
+            self.events.put("finished")
+
+    def _run_batch(self, hand: Hand) -> None:
+        # In the thread of the handler.
+        verdicts = run_batch(self._engine, self._session, hand)
+        self._settling.note(hand.finished, verdicts)
+        self.events.put("finished")
+
+    def step(self, *, claiming: bool) -> bool:
+        """Settle what is due, claim if there is room, else wait a little; whether anything is in hand or was found."""
+        if self._timed:
+            self._crew.relieve_overdue()
+        self._write_uneven()
+        quick = [hand for hand in self._hands if not hand.over and hand.all_done()]
+        found = self._travel(quick, self._next_order() if claiming else None)
+        self._hands = [hand for hand in self._hands if not hand.over]
+        if not found:
+            self._wait()
+        return found or bool(self._hands)
+
+    @property
+    def in_hand(self) -> int:
+        """Items that are claimed and not finished."""
+        return sum(hand.left for hand in self._hands if not hand.over)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is in hand and no list has its turn."""
+        return not self._hands and not self._supply.turns
+
+    def _write_uneven(self) -> None:
+        late = self._monotonic() - self._flushed_at >= self._flush
+        for hand in self._hands:
+            whole = hand.left <= 0
+            if not hand.over and not hand.all_done() and (whole or (late and hand.unsettled)):
+                self._rate.count(len(hand.unsettled))
+                self._settling.write(hand, close=whole)
+        if late:
+            self._flushed_at = self._monotonic()
+
+    def _next_order(self) -> Order | None:
+        turn = self._supply.next()
+        room = 0 if turn is None else self._room(turn[1])
+        if turn is None or room <= 0:
+            return None
+        name, handler = turn
+        settings = self._supply.settings(name)
+        return Order(name, handler, handler.rules(settings), room, plain=not settings.keep_results)
+
+    def _room(self, handler: Handler) -> int:
+        if handler.kind is Kind.BATCH:
+            running = sum(1 for hand in self._hands if hand.handler.kind is Kind.BATCH and not hand.over)
+            return handler.batch if running < self._concurrency else 0
+        ahead = min(2 * LARGEST_CLAIM, int(self._rate.per_second * LOOK_AHEAD))
+        room = self._concurrency + ahead - self.in_hand
+        return min(room, LARGEST_CLAIM) if room > ahead // 2 else 0
+
+    def _travel(self, quick: list[Hand], order: Order | None) -> bool:
+        asked: list[claims.Asking] = []
+        works: list[Callable[[Any], Any]] = [self._settling.quick(hand) for hand in quick]
+        if order is not None and self._session.searched_lately(order.list):
+            works.append(lambda tx: claims.ask_take(tx, self._ask_anew(asked, order)))
+        answers = self._engine.trip(*works) if works else []
+        for hand, verdicts in zip(quick, answers, strict=False):
+            self._rate.count(len(hand.finished))
+            self._settling.after_quick(hand, verdicts)
+        self._close_earlier(asked)
+        return order is not None and self._take_on(answers[-1] if asked else None, order)
+
+    def _ask_anew(self, asked: list[claims.Asking], order: Order) -> claims.Asking:
+        asked.append(self._session.asking(order.list, limit=order.limit, attempts_allowed=order.rules.attempts))
+        return asked[-1]
+
+    def _close_earlier(self, asked: list[claims.Asking]) -> None:
+        # A trip that had to be made again may have left a claim that nobody was told of.
+        for asking in asked[:-1]:
+            self._engine.run(claims.close, self._session.id, asking.token)
+
+    def _take_on(self, taken: Taken | None, order: Order) -> bool:
+        if taken is None:
+            allowed = order.rules.attempts
+            taken = self._session.take_items(order.list, limit=order.limit, attempts_allowed=allowed, thorough=True)
+        if taken is None:
+            self._supply.drop(order.list)
+            return False
+        self._session.remember(taken)
+        hand = Hand(taken, order.handler, order.rules, plain=order.plain)
+        self._hands.append(hand)
+        if self._loop is not None and order.handler.kind is Kind.ASYNC:
+            self._loop.take_on(hand)
+        else:
+            self._crew.take_on(hand)
+        return True
+
+    def _wait(self) -> None:
+        try:
+            event = self.events.get(timeout=self._seconds_to_wait())
+        except queue.Empty:
+            return
+        if event == "hint":
+            self._supply.look_soon()
+
+    def _seconds_to_wait(self) -> float:
+        if self._supply.turns:
+            seconds = self._flush  # there is work but no room: a handler that ends wakes us
+        else:
+            seconds = max(0.001, self._supply.seconds_to_look())
+        if any(hand.unsettled for hand in self._hands):
+            seconds = min(seconds, max(0.001, self._flush - (self._monotonic() - self._flushed_at)))
+        return min(seconds, OVERDUE_CHECK) if self._timed else seconds
+
+    def hand_back(self) -> None:
+        """Stop: what no handler has begun goes back; what is at work may finish."""
+        for hand, item in self._crew.hand_back():
+            hand.returned += len(hand.taken.items) if item is None else 1
+
+    def drop(self) -> None:
+        """The session is lost, or there is no more time: running work is told to stop, nothing of it is settled."""
+        for hand in self._hands:
+            hand.turn.cancelled.set()
+            hand.over = True
+            if self._loop is not None:
+                self._loop.cancel(hand)
+        self._hands.clear()
+
+    def write_all(self) -> None:
+        """Settle whatever is finished and end every claim: the last act before the session closes."""
+        for hand in self._hands:
+            if not hand.over and hand.handler.kind is not Kind.BATCH:
+                self._settling.write(hand, close=True)
+        self.drop()
+
+    def dismiss(self) -> None:
+        """Let threads, tasks and processes go."""
+        self._crew.dismiss()
+        if self._loop is not None:
+            self._loop.dismiss()

@@ -1,0 +1,89 @@
+"""The supply: which lists may have work for our handlers, served in turn."""
+
+from collections import deque
+from collections.abc import Sequence
+
+import msgspec
+
+from rowlock import lists
+from rowlock.engine import Engine
+from rowlock.lists import Awake
+from rowlock.model import Settings
+from rowlock.worker.handlers import Handler
+
+PAGE = 100
+SETTINGS_KEPT = 5.0
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """A list's settings as they were read a moment ago."""
+
+    settings: Settings
+    read_at: float
+
+
+class Supply:
+    """Turns over the lists that are awake; sleeping ones cost nothing, however many there are."""
+
+    def __init__(self, engine: Engine, handlers: Sequence[Handler]) -> None:
+        self._engine = engine
+        self._handlers = handlers
+        self.turns: deque[tuple[str, Handler]] = deque()
+        self._page_end: Awake | None = None
+        self._terms: dict[str, Terms] = {}
+        self._pause = SHORTEST_PAUSE
+        self._look_at = 0.0
+
+    def handler_of(self, name: str) -> Handler | None:
+        """The first handler whose pattern fits."""
+        return next((handler for handler in self._handlers if handler.fits(name)), None)
+
+    def next(self) -> tuple[str, Handler] | None:
+        """Whose turn it is, if any list is awake; the list stays in turn until it is dropped."""
+        if not self.turns and self._engine.world.monotonic() >= self._look_at:
+            self._look()
+        if not self.turns:
+            return None
+        self.turns.rotate(-1)
+        return self.turns[-1]
+
+    def drop(self, name: str) -> None:
+        """Nothing was ready there: out of turn until it wakes again."""
+        self.turns = deque(turn for turn in self.turns if turn[0] != name)
+
+    def look_soon(self) -> None:
+        """Somebody has added work: look at once."""
+        self._pause, self._look_at = SHORTEST_PAUSE, 0.0
+
+    def seconds_to_look(self) -> float:
+        """How long there is nothing to do but wait."""
+        return max(0.0, self._look_at - self._engine.world.monotonic())
+
+    def _look(self) -> None:
+        page = self._engine.read(lists.awake, after=self._page_end, limit=PAGE)
+        self._page_end = page[-1] if len(page) == PAGE else None
+        for awake in page:
+            handler = self.handler_of(awake.name)
+            if handler is not None:
+                self.turns.append((awake.name, handler))
+        if self.turns or self._page_end:
+            self._pause = SHORTEST_PAUSE
+        else:
+            self._wait_longer()
+
+    def _wait_longer(self) -> None:
+        world = self._engine.world
+        wakes = self._engine.read(lists.next_wake)
+        pause = self._pause if wakes is None else min(self._pause, max(wakes, 0.001))
+        self._look_at = world.monotonic() + world.jittered(pause)
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+
+    def settings(self, name: str) -> Settings:
+        """The list's settings, read again every few seconds."""
+        now = self._engine.world.monotonic()
+        known = self._terms.get(name)
+        if known is None or now - known.read_at > SETTINGS_KEPT:
+            row = self._engine.read(lists.find, name)
+            known = self._terms[name] = Terms(row.settings if row else Settings(), now)
+        return known.settings

@@ -1,0 +1,208 @@
+"""A worker: handlers for lists, run until it is told to stop."""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+from rowlock import lists, upkeep
+from rowlock.durations import Duration, milliseconds
+from rowlock.engine import Engine, Session
+from rowlock.errors import Invalid, Stale, Unavailable
+from rowlock.model import Item
+from rowlock.outcomes import Outcome, Verdict
+from rowlock.worker.handlers import Handler, define
+from rowlock.worker.shift import Shift
+from rowlock.worker.signals import told_by_signals
+
+log = logging.getLogger("rowlock.worker")
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Until = Literal["stopped", "idle", "done"]
+
+HINT_SECONDS = 1.0
+AFTER_LOSS = 0.5
+
+
+class Worker:
+    """Runs handlers for the items of an engine's lists.
+
+    Register with `on`, then `run`. SIGTERM and Ctrl-C once: finish what runs, settle, hand back the rest; twice: now.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        concurrency: int = 16,
+        holder: str | None = None,
+        expiry: Duration = "15s",
+        flush: Duration = "50ms",
+        grace: Duration = "10s",
+    ) -> None:
+        if concurrency < 1:
+            raise Invalid(f"a concurrency of {concurrency} would never run anything", "give 1 or more")
+        self._engine = engine
+        self._concurrency = concurrency
+        self._holder = holder
+        self._expiry = expiry
+        self._flush = milliseconds(flush) / 1_000
+        self._grace = milliseconds(grace) / 1_000
+        self._handlers: list[Handler] = []
+        self._hooks: dict[str, list[Callable[..., None]]] = {"after": [], "failed": []}
+        self._stopping = threading.Event()
+        self._at_once = threading.Event()
+        self._shift: Shift | None = None
+
+    def on(
+        self,
+        pattern: str,
+        function: Function | None = None,
+        *,
+        attempts: int | None = None,
+        backoff: str | None = None,
+        timeout: Duration | None = None,
+        batch: int | None = None,
+        processes: bool = False,
+    ) -> Any:
+        """Handle the items of lists whose name fits the pattern; as a decorator, or with the function given.
+
+        A `def` runs in a thread, an `async def` on the worker's event loop, with `processes` in a process of its own;
+        with `batch` it gets a list of items and, if it takes two arguments, the transaction that settles them.
+        """
+
+        def register(chosen: Function) -> Function:
+            options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": timeout, "batch": batch}
+            self._handlers.append(define(pattern, chosen, processes=processes, **options))
+            return chosen
+
+        return register if function is None else register(function)
+
+    def after(self, hook: Callable[[Item, Outcome, Verdict], None]) -> Callable[[Item, Outcome, Verdict], None]:
+        """Call `hook(item, outcome, verdict)` when an item has been settled."""
+        self._hooks["after"].append(hook)
+        return hook
+
+    def on_failed(self, hook: Callable[[Item, Outcome, Verdict], None]) -> Callable[[Item, Outcome, Verdict], None]:
+        """Call `hook(item, outcome, verdict)` when an item has used up its attempts."""
+        self._hooks["failed"].append(hook)
+        return hook
+
+    def run(self, *, until: Until = "stopped", signals: bool = True) -> None:
+        """Work until stopped; or until nothing is ready (`idle`), or nothing is left to do at all (`done`)."""
+        if not self._handlers:
+            raise Invalid("this worker has no handlers", "register one: @worker.on('downloads')")
+        with told_by_signals(self, wanted=signals):
+            while not self._stopping.is_set():
+                if self._run_shift(until):
+                    return
+
+    def stop(self, *, now: bool = False) -> None:
+        """Finish what runs, settle, hand back the rest; `now` does not wait for what runs. From any thread."""
+        if now:
+            self._at_once.set()
+        self._stopping.set()
+        shift = self._shift
+        if shift is not None:
+            shift.events.put("stop")
+
+    def _run_shift(self, until: Until) -> bool:
+        try:
+            session = self._engine.session(holder=self._holder, expiry=self._expiry).open()
+        except Unavailable as error:
+            log.warning("no database", extra={"code": error.code})
+            self._stopping.wait(AFTER_LOSS)
+            return False
+        shift = self._shift = Shift(
+            self._engine, session, self._handlers, concurrency=self._concurrency, flush=self._flush, told=self._told
+        )
+        helpers = self._start_helpers(session, shift)
+        try:
+            ended = self._work(shift, session, until)
+            self._wind_up(shift, session)
+            return ended
+        finally:
+            self._end(shift, session, helpers)
+
+    def _work(self, shift: Shift, session: Session, until: Until) -> bool:
+        while not self._stopping.is_set() and not session.lost.is_set():
+            try:
+                busy = shift.step(claiming=True)
+                if not busy and until != "stopped" and self._nothing_left(shift, until):
+                    return True
+            except Unavailable as error:
+                log.warning("waiting for the database", extra={"code": error.code})
+                self._stopping.wait(AFTER_LOSS)
+            except Stale:
+                break
+        return self._stopping.is_set()
+
+    def _nothing_left(self, shift: Shift, until: Until) -> bool:
+        if not shift.idle:
+            return False
+        return until == "idle" or self._engine.read(lists.unfinished, fits=self._fits) == 0
+
+    def _fits(self, name: str) -> bool:
+        return any(handler.fits(name) for handler in self._handlers)
+
+    def _wind_up(self, shift: Shift, session: Session) -> None:
+        if session.lost.is_set():
+            log.warning("session lost", extra={"session": session.id})
+            shift.drop()
+            return
+        shift.hand_back()
+        until = self._engine.world.monotonic() + self._grace
+        while shift.in_hand and not self._at_once.is_set() and self._engine.world.monotonic() < until:
+            shift.step(claiming=False)
+        shift.write_all()
+
+    def _end(self, shift: Shift, session: Session, helpers: list[threading.Thread]) -> None:
+        self._shift = None
+        shift.dismiss()
+        session.close()
+        for helper in helpers:
+            helper.join(timeout=HINT_SECONDS * 2)
+
+    def _start_helpers(self, session: Session, shift: Shift) -> list[threading.Thread]:
+        chores = {"rowlock hints": self._pass_on_hints, "rowlock upkeep": self._keep_up}
+        helpers = [
+            threading.Thread(target=chore, args=(session, shift), name=name, daemon=True)
+            for name, chore in chores.items()
+        ]
+        for helper in helpers:
+            helper.start()
+        return helpers
+
+    def _pass_on_hints(self, session: Session, shift: Shift) -> None:
+        database = self._engine.database.twin(connections=1)
+        try:
+            while self._shift is shift:
+                try:
+                    if database.hint(HINT_SECONDS):
+                        shift.events.put("hint")
+                except Unavailable:
+                    session.lost.wait(AFTER_LOSS)
+        finally:
+            database.close()
+
+    def _keep_up(self, session: Session, shift: Shift) -> None:
+        world = self._engine.world
+        while self._shift is shift and not session.closing.wait(world.jittered(milliseconds(self._expiry) / 3_000)):
+            try:
+                upkeep.once(self._engine.database)
+            except Unavailable as error:
+                log.info("upkeep put off", extra={"code": error.code})
+
+    def _told(self, item: Item, outcome: Outcome, verdict: Verdict) -> None:
+        for hook in self._hooks["after"]:
+            _call(hook, item, outcome, verdict)
+        if verdict is Verdict.FAILED:
+            for hook in self._hooks["failed"]:
+                _call(hook, item, outcome, verdict)
+
+
+def _call(hook: Callable[..., None], *arguments: Any) -> None:
+    try:
+        hook(*arguments)
+    except Exception:
+        log.exception("a hook raised")
