@@ -20,7 +20,7 @@ def test_the_version_is_told(quick: Shell) -> None:
 
 def test_help_names_every_command_with_a_sentence(quick: Shell) -> None:
     help_text = quick("-h").out
-    assert "abandon    Give up on items" in help_text
+    assert "abandon     Give up on items" in help_text
     assert "migrate     Make the tables" in help_text
 
 
