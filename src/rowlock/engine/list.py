@@ -6,6 +6,7 @@ from typing import Any
 from rowlock import entries, failures, items, lists
 from rowlock.engine.runner import Runner
 from rowlock.entries import Entries, Shared
+from rowlock.failures import Group
 from rowlock.model import (
     DEFAULT_PRIORITY,
     Added,
@@ -72,7 +73,7 @@ class List:
         """How an item has failed, the newest first."""
         return self._runner.read(failures.of_item, self.name, key, limit=limit)
 
-    def failure_groups(self, *, limit: int = 50) -> list[failures.Group]:
+    def failure_groups(self, *, limit: int = 50) -> list[Group]:
         """Failed items by the shape of their last error, the most frequent first."""
         return self._runner.read(failures.groups, self.name, limit=limit)
 

@@ -180,10 +180,8 @@ class Shift:
             self._supply.look_soon()
 
     def _seconds_to_wait(self) -> float:
-        if self._supply.turns:
-            seconds = self._flush  # there is work but no room: a handler that ends wakes us
-        else:
-            seconds = max(0.001, self._supply.seconds_to_look())
+        # Turns without room: a handler that ends wakes us. No turns: look again when that is due, or at a hint.
+        seconds = self._flush if self._supply.turns else max(0.001, self._supply.seconds_to_look())
         if any(hand.unsettled for hand in self._hands):
             seconds = min(seconds, max(0.001, self._flush - (self._monotonic() - self._flushed_at)))
         return min(seconds, OVERDUE_CHECK) if self._timed else seconds
