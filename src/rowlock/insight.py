@@ -8,7 +8,7 @@ import msgspec
 
 from rowlock import schema
 from rowlock.db import Database, Transaction
-from rowlock.errors import RowlockError, Unavailable
+from rowlock.errors import RowlockError
 
 FINE, INFORMATION, RISK, UNREACHABLE = "fine", "information", "risk", "unreachable"
 ROOM = 256 * 1024 * 1024
@@ -110,8 +110,6 @@ def _durable(rule: Rule, value: str) -> Finding:
 def _schema(database: Database) -> Finding:
     try:
         missing = schema.pending(database)
-    except Unavailable:
-        raise
     except RowlockError as error:
         return Finding("schema", RISK, error.what, error.hint)
     if missing:

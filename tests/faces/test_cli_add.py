@@ -143,6 +143,11 @@ def test_json_lines_are_keys_or_items(any_shell: Shell) -> None:
     assert any_shell("ls", "fruit").lines == ["apple\t0\tready", "pear\t0\tdelayed"]
 
 
+def test_a_json_line_may_be_due_at_a_moment(quick: Shell) -> None:
+    quick("add", "fruit", "--ndjson", given='{"key": "pear", "due": "2031-01-01T00:00Z"}')
+    assert quick("show", "fruit", "pear", "--json").document["due"] == "2031-01-01T00:00:00Z"
+
+
 @pytest.mark.parametrize(
     ("content", "wrong"),
     [

@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 from tests.faces.shell import PROGRAM, Shell
+from tests.servers import Server
 
 import rowlock
 
@@ -54,6 +55,15 @@ def test_the_doctor_sees_a_missing_schema(shell: Shell, unmigrated_url: str) -> 
     findings = shell("doctor", "--json", "-d", unmigrated_url).document["findings"]
     schema = next(each for each in findings if each["name"] == "schema")
     assert (schema["state"], schema["fix"]) == ("risk", "run: rowlock migrate")
+
+
+def test_the_doctor_names_the_rights_that_a_user_lacks(shell: Shell, postgres: Server, postgres_url: str) -> None:
+    with postgres.connect() as connection:
+        connection.execute("create role guest login")
+    ran = shell("doctor", "-d", postgres_url.replace("postgres@", "guest@"))
+    permissions = next(line for line in ran.lines if line.startswith("permissions\t"))
+    assert ran.status == 1
+    assert permissions.split("\t")[3].startswith("grant select, insert, update, delete on rowlock_")
 
 
 def test_the_doctor_says_when_nobody_answers(quick: Shell) -> None:

@@ -1,6 +1,7 @@
 """What goes wrong is one sentence and a hint, with the right exit code; no traceback, no driver's words."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -57,6 +58,12 @@ def test_a_file_that_is_no_database(quick: Shell, command: list[str]) -> None:
     assert (ran.status, ran.out, is_short(ran)) == (5, "", True)
     assert "rowlock.db is damaged or not a SQLite database" in ran.error
     assert path.read_text().startswith("this is a letter")
+
+
+def test_a_server_without_that_database_is_told(shell: Shell, postgres_url: str) -> None:
+    ran = shell("-d", re.sub(r"test_\d+", "nowhere", postgres_url), "ls", "fruit")
+    assert (ran.status, is_short(ran)) == (5, True)
+    assert "has no such database" in ran.error
 
 
 def test_a_database_without_our_tables_is_told_to_migrate(shell: Shell, unmigrated_url: str) -> None:
