@@ -32,7 +32,11 @@ INSTEAD = {
     "reaper": "upkeep",
 }
 # Where a package that we use has such a word for a thing of its own.
-THEIRS = {"src/rowlock/cli/progress.py": {"task": "what rich calls a bar"}}
+THEIRS = {
+    "src/rowlock/cli/progress.py": {"task": "what rich calls a bar"},
+    "src/rowlock/worker/loop.py": {"task": "what asyncio calls a coroutine that runs"},
+    "src/rowlock/worker/shift.py": {"task": "what asyncio calls a coroutine that runs"},
+}
 
 _WORD = re.compile(rf"(?<![a-z])({'|'.join(INSTEAD)})s?(?![a-z])", re.IGNORECASE)
 _QUOTED = re.compile(r'"[^"\n]*"')
