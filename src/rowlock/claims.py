@@ -134,9 +134,3 @@ def close(tx: Transaction, session: str, token: str) -> bool:
     """End a claim; what of it was not settled is free at once."""
     tx.run("lists/wake_of_session", session=session)
     return tx.run("claims/close", session=session, token=token) == 1
-
-
-def hand_back(tx: Transaction, session: str, token: str, *, above: int, count: int) -> bool:
-    """Give back the far end of a claim: the `count` items beyond the position `above`."""
-    tx.run("lists/wake_of_session", session=session)
-    return tx.run("claims/hand_back", session=session, token=token, high=above, count=count) == 1

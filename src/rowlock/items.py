@@ -32,11 +32,9 @@ def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = 
 
 
 def _enter(tx: Transaction, name: str) -> tuple[int, int]:
-    row = tx.row("lists/enter", name=name)
-    if row is None:
+    # More than once, if others make and drop a list of that name in between.
+    while (row := tx.row("lists/enter", name=name)) is None:
         lists.ensure(tx, name)
-        row = tx.row("lists/enter", name=name)
-    assert row is not None, "a list just made is there"  # noqa: S101
     list_id, gate, sealed, asleep = row
     if sealed:
         raise ListSealed(f"the list {name!r} is sealed and takes no new items", "resume it, or add to another list")

@@ -65,6 +65,16 @@ class Awake(msgspec.Struct, frozen=True):
     wake_at: int
 
 
+def answer_calls(tx: Transaction) -> None:
+    """Wake the lists that were called for since somebody last looked."""
+    tx.rows("lists/answer_calls")
+
+
+def called(tx: Transaction) -> bool:
+    """Whether anybody has called for a look at a sleeping list."""
+    return tx.row("lists/called") is not None
+
+
 def awake(tx: Transaction, *, after: Awake | None = None, limit: int = 100) -> list[Awake]:
     """Lists that may have work now, those that have waited longest first, a page at a time."""
     at, last = (after.wake_at, after.id) if after else (0, 0)

@@ -82,6 +82,8 @@ def settle(
         return _answered(tx, token, receipt, settling)
     _record(tx, held, token, receipt, [each for each in settling if each[0] in landed], gone)
     if close:
+        if held.remaining > len(settling):
+            tx.run("lists/wake", list=held.list)
         tx.run("claims/close", session=session, token=token)
     else:
         tx.run("claims/reduce", session=session, token=token, settled=len(settling))

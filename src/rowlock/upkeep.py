@@ -26,6 +26,7 @@ def once(database: Database) -> Report:
 
 def promote_due(tx: Transaction, *, limit: int = 10) -> int:
     """Put due items in line on lists that are awake, also where nobody claims just now; how many."""
+    lists.answer_calls(tx)
     return sum(claims.promote(tx, each.id) for each in lists.awake(tx, limit=limit))
 
 

@@ -126,10 +126,11 @@ class Database:
         connection.begin(write=True)
         try:
             yield self._speaking(connection)
+            connection.commit()
         except BaseException:
+            # Also when somebody interrupts the commit itself: others wait for our turn to end.
             connection.rollback()
             raise
-        connection.commit()
 
     def _again(self, work: Callable[[], T]) -> T:
         start, pause = self.world.monotonic(), FIRST_PAUSE

@@ -92,7 +92,8 @@ class PostgresSpeech:
     def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Run one of our statements; all rows that it gives."""
         try:
-            return self._cursor().execute(sql, parameters or None).fetchall()
+            cursor = self._cursor().execute(sql, parameters or None)
+            return cursor.fetchall() if cursor.description else []
         except psycopg.Error as error:
             raise self._failed(error) from None
 
@@ -255,7 +256,9 @@ def borrow(driver: Any) -> BorrowedPostgres:
 
 def _unreachable(error: psycopg.Error, shown: str) -> Exception:
     known = told(error, shown)
-    if isinstance(known, DatabaseDenied) or _mentions(error, "password", "role", "authentication"):
+    if _mentions(error, "too many clients", "too many connections", "slots are reserved"):
+        return Lost(Unavailable(*_words("53", shown)))
+    if isinstance(known, DatabaseDenied) or _mentions(error, "password", 'role "', "authentication", "pg_hba.conf"):
         return DatabaseDenied(*_words("28", shown))
     if _mentions(error, "does not exist"):
         return DatabaseUnreachable(*_words("3D", shown))

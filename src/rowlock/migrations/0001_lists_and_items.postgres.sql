@@ -16,6 +16,11 @@ create table rowlock_lists (
 -- A worker looks only at lists that may have work: idle ones cost nothing, however many there are.
 create index rowlock_lists_awake on rowlock_lists (wake_at) where wake_at is not null;
 
+-- Calls that wake a sleeping list: rows, for adders of one list must never wait for each other's transactions.
+create table rowlock_wakes (
+    list bigint not null
+);
+
 create table rowlock_items (
     list bigint not null,
     key text collate "C" not null,

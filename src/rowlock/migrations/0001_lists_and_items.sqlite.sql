@@ -14,6 +14,11 @@ create table rowlock_lists (
 -- A worker looks only at lists that may have work: idle ones cost nothing, however many there are.
 create index rowlock_lists_awake on rowlock_lists (wake_at) where wake_at is not null;
 
+-- Calls that wake a sleeping list: rows, for adders of one list must never wait for each other's transactions.
+create table rowlock_wakes (
+    list integer not null
+);
+
 create table rowlock_items (
     position integer primary key autoincrement,
     list integer not null,

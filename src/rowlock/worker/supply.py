@@ -61,6 +61,8 @@ class Supply:
         return max(0.0, self._look_at - self._engine.world.monotonic())
 
     def _look(self) -> None:
+        if self._engine.read(lists.called):
+            self._engine.run(lists.answer_calls)
         page = self._engine.read(lists.awake, after=self._page_end, limit=PAGE)
         self._page_end = page[-1] if len(page) == PAGE else None
         for awake in page:

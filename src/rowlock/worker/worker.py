@@ -53,6 +53,7 @@ class Worker:
         self._stopping = threading.Event()
         self._at_once = threading.Event()
         self._shift: Shift | None = None
+        self._complaint = ""
 
     def on(
         self,
@@ -110,7 +111,7 @@ class Worker:
         try:
             session = self._engine.session(holder=self._holder, expiry=self._expiry).open()
         except Unavailable as error:
-            log.warning("no database", extra={"code": error.code})
+            self._complain(error)
             self._stopping.wait(AFTER_LOSS)
             return False
         shift = self._shift = Shift(
@@ -130,12 +131,19 @@ class Worker:
                 busy = shift.step(claiming=True)
                 if not busy and until != "stopped" and self._nothing_left(shift, until):
                     return True
+                self._complaint = ""
             except Unavailable as error:
-                log.warning("waiting for the database", extra={"code": error.code})
+                self._complain(error)
                 self._stopping.wait(AFTER_LOSS)
             except Stale:
                 break
         return self._stopping.is_set()
+
+    def _complain(self, error: Unavailable) -> None:
+        # Once for each trouble, not twice a second while it lasts.
+        if error.code != self._complaint:
+            log.warning("waiting for the database: %s", error.what, extra={"code": error.code})
+        self._complaint = error.code
 
     def _nothing_left(self, shift: Shift, until: Until) -> bool:
         if not shift.idle:

@@ -1,3 +1,2 @@
--- Only a sleeping list is written, and only then is anybody told: adders to a busy one touch no common row.
-update rowlock_lists set wake_at = {now} where id = :list and (wake_at is null or wake_at > {now})
-returning pg_notify('rowlock', '')
+-- A call to look at a sleeping list: it commits with what it is about, and waits for nobody.
+insert into rowlock_wakes (list) values (:list) returning pg_notify('rowlock', '')

@@ -1,5 +1,3 @@
 -- What a session had in hand is free again: somebody should look.
-update rowlock_lists set wake_at = {now}
-where id in (select c.list from rowlock_claims c where c.session = :session)
-    and (wake_at is null or wake_at > {now})
+insert into rowlock_wakes (list) select distinct c.list from rowlock_claims c where c.session = :session
 returning pg_notify('rowlock', '')

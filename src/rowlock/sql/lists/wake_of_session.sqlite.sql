@@ -1,4 +1,2 @@
--- Nobody needs to be told here, whoever waits watches the file. What a session had in hand is free again: somebody should look.
-update rowlock_lists set wake_at = {now}
-where id in (select c.list from rowlock_claims c where c.session = :session)
-    and (wake_at is null or wake_at > {now})
+-- Nobody needs to be told here: whoever waits watches the file.
+insert into rowlock_wakes (list) select distinct c.list from rowlock_claims c where c.session = :session

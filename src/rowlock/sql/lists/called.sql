@@ -1,0 +1,2 @@
+-- Has anybody called?
+select 1 from rowlock_wakes limit 1
