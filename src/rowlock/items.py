@@ -106,7 +106,7 @@ def _known(state: str) -> State:
 
 def _item(columns: tuple[Any, ...]) -> Item:
     *plain, state = columns
-    return Item(*plain, State(state))  # type: ignore[call-arg]
+    return Item(*plain, _STATES[state])  # type: ignore[call-arg]
 
 
 def show(tx: Transaction, name: str, key: str) -> Item:

@@ -1,0 +1,124 @@
+"""What lists and items should be, kept in plain dictionaries: slow, small, and easy to believe."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Item:
+    """An item as it should be."""
+
+    place: int
+    gate: int
+    priority: int
+    due: int | None
+    data: Any
+    attempts: int = 0
+
+
+@dataclass
+class List:
+    """A list as it should be."""
+
+    items: dict[str, Item] = field(default_factory=dict)
+    paused: bool = False
+    added: int = 0
+    done: int = 0
+    retried: int = 0
+    abandoned: int = 0
+
+
+class Oracle:
+    """All lists, and the time."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000_000
+        self.lists: dict[str, List] = {}
+        self._places = 0
+
+    def add(self, name: str, entries: list[dict[str, Any]]) -> tuple[int, int]:
+        """How many are new, and how many were there."""
+        target = self.lists.setdefault(name, List())
+        new = 0
+        for entry in entries:
+            if entry["key"] not in target.items:
+                due = self.now + entry["due"] * 1000 if entry["due"] else None
+                target.items[entry["key"]] = Item(self._place(), entry["gate"], entry["priority"], due, entry["data"])
+                new += 1
+        target.added += new
+        return new, len(entries) - new
+
+    def increment(self, name: str, keys: list[str]) -> int:
+        """How many were there."""
+        found = self._found(name, keys)
+        for key in found:
+            self.lists[name].items[key].attempts += 1
+        if found:
+            self.lists[name].retried += len(found)
+        return len(found)
+
+    def done(self, name: str, keys: list[str]) -> int:
+        """How many were there."""
+        found = self._remove(name, keys)
+        if found:
+            self.lists[name].done += found
+        return found
+
+    def abandon(self, name: str, keys: list[str]) -> int:
+        """How many were there."""
+        found = self._remove(name, keys)
+        if found:
+            self.lists[name].abandoned += found
+        return found
+
+    def retry(self, name: str, keys: list[str]) -> int:
+        """How many waited."""
+        waiting = [key for key in self._found(name, keys) if self.lists[name].items[key].due is not None]
+        for key in sorted(waiting, key=str.encode):
+            item = self.lists[name].items[key]
+            item.due, item.attempts, item.place = None, 0, self._place()
+        return len(waiting)
+
+    def rename(self, name: str, to: str) -> bool:
+        """Whether it could be done."""
+        if name not in self.lists or (to != name and to in self.lists):
+            return False
+        self.lists[to] = self.lists.pop(name)
+        return True
+
+    def state(self, item: Item) -> str:
+        """Where an item stands; no list here ever leaves its first gate."""
+        if item.gate > 0:
+            return "gated"
+        return "delayed" if item.due is not None and item.due > self.now else "ready"
+
+    def counts(self, name: str) -> dict[str, int]:
+        """How many items stand in each state."""
+        states = [self.state(item) for item in self.lists[name].items.values()]
+        return {state: states.count(state) for state in ("ready", "delayed", "gated", "claimed", "failed")}
+
+    def page(self, name: str) -> list[tuple[Any, ...]]:
+        """All items in the order of their keys' bytes."""
+        items = self.lists[name].items if name in self.lists else {}
+        return [
+            (key, item.gate, item.priority, item.attempts, item.due, item.data, self.state(item))
+            for key, item in sorted(items.items(), key=lambda pair: pair[0].encode())
+        ]
+
+    def line(self, name: str) -> list[str]:
+        """All keys in the order in which they would be handed out."""
+        items = self.lists[name].items
+        return sorted(items, key=lambda key: items[key].place)
+
+    def _found(self, name: str, keys: list[str]) -> list[str]:
+        return sorted(set(keys) & set(self.lists[name].items)) if name in self.lists else []
+
+    def _remove(self, name: str, keys: list[str]) -> int:
+        found = self._found(name, keys)
+        for key in found:
+            del self.lists[name].items[key]
+        return len(found)
+
+    def _place(self) -> int:
+        self._places += 1
+        return self._places
