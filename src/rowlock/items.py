@@ -12,6 +12,8 @@ from rowlock.errors import AlreadyThere, GatePassed, Invalid, ListSealed, NoSuch
 from rowlock.model import Added, Item, State
 from rowlock.names import check_key, check_keys, check_limit, check_start
 
+_STATES = {state.value: state for state in State}
+
 
 def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
     """Put new items on the list, in the order given; those that are there already stay as they are.

@@ -40,16 +40,16 @@ def settle_done(tx: Transaction, session: str, token: str, positions: Sequence[i
     """All that is left of a claim is done, and nothing is kept of it: one statement, which ends the claim."""
     verdicts = ask_settle_done(tx, session, token, positions)()
     if verdicts is None:
-        return _answered(tx, token, _receipt(_json(positions)), [(position, Done()) for position in positions])
+        return settle(tx, session, token, [(position, Done()) for position in positions])
     return verdicts
 
 
 def ask_settle_done(
     tx: Transaction, session: str, token: str, positions: Sequence[int]
 ) -> Callable[[], list[Verdict] | None]:
-    """The same for a trip: the verdicts are read when the transaction has ended; None if the claim was no more."""
+    """The same for a trip: the verdicts are read when the transaction has ended; None if nothing was written."""
     text = _json(positions)
-    parameters = {"positions": text, "count": len(positions), "receipt": _receipt(text)}
+    parameters = {"positions": text, "count": len(positions), "sum": sum(positions), "receipt": _receipt(text)}
     rows = tx.ask("claims/settle", session=session, token=token, **parameters)
     return lambda: _done_or_gone(rows(), positions)
 
@@ -71,7 +71,7 @@ def settle(
     StaleClaim, and nothing written, if the claim is no more. The same settlement asked for again is answered as before.
     With `close` the claim ends, and what of it was not settled is free.
     """
-    receipt = _receipt(_json([(position, outcome) for position, outcome in settling]))
+    receipt = _receipt_of(settling)
     held = hold(tx, session, token)
     if held is None:
         return _answered(tx, token, receipt, settling)
@@ -244,6 +244,13 @@ def _record(tx: Transaction, held: Held, token: str, receipt: str, landed: Settl
     for gate, count in Counter(outcome.gate for outcome in moved_away).items():
         delayed = sum(1 for outcome in moved_away if outcome.gate == gate and _delay(outcome.after))
         tallies.record(tx, held.list, gate or 0, items_change=count, delayed_change=delayed)
+
+
+def _receipt_of(settling: Settling) -> str:
+    # All plainly done is known by its positions, whichever way it was asked for.
+    if all(outcome == Done() for _, outcome in settling):
+        return _receipt(_json([position for position, _ in settling]))
+    return _receipt(_json([(position, outcome) for position, outcome in settling]))
 
 
 def _receipt(text: str) -> str:

@@ -40,19 +40,17 @@ def record_removed(tx: Transaction, list_id: int, rows: Iterable[Any], *, event:
 def read(tx: Transaction, list_id: int, gate: int) -> tuple[Counts, Progress]:
     """How many items stand in each state, and what has ever happened; exact, without counting items."""
     events = dict.fromkeys(EVENTS, 0)
-    gated = ready = delayed = failed = 0
-    for at_gate, *sums in tx.rows("tallies/sum", list=list_id):
+    gated = ready = delayed = failed = overdue = claimed = 0
+    for at_gate, *sums, overdue, claimed in tx.rows("tallies/sum", list=list_id, open=gate):
         for name, number in zip(EVENTS, sums, strict=False):
             events[name] += number
-        items, items_delayed, items_failed = sums[len(EVENTS) : len(EVENTS) + len(CHANGES)]
+        items, items_delayed, items_failed = sums[len(EVENTS) :]
         failed += items_failed
         if at_gate > gate:
             gated += items - items_failed
         else:
             delayed += items_delayed
             ready += items - items_failed - items_delayed
-    overdue = tx.value("items/count_overdue", list=list_id, gate=gate) if delayed else 0
-    claimed = tx.value("claims/count", list=list_id, gate=gate)
     counts = Counts(ready + overdue - claimed, delayed - overdue, gated, claimed, failed)
     return counts, Progress(**events)
 

@@ -5,10 +5,11 @@ import time
 import click
 import msgspec
 
-from rowlock import insight
+from rowlock import check, insight
 from rowlock.cli import output
 from rowlock.cli.exits import AT_RISK, OUT_OF_REACH
 from rowlock.cli.invocation import Invocation, command, on_terminal
+from rowlock.engine import Engine
 from rowlock.insight import FINE, INFORMATION, RISK, UNREACHABLE, Finding
 
 ICONS = {FINE: "✓", INFORMATION: "·", RISK: "!", UNREACHABLE: "✕"}
@@ -17,8 +18,9 @@ COLORS = {FINE: "green", INFORMATION: "dim", RISK: "yellow", UNREACHABLE: "red"}
 
 @command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.option("--check", "with_rows", is_flag=True, help="Look at every stored row too: reads all items.")
 @click.pass_obj
-def doctor(invocation: Invocation, *, as_json: bool) -> int:
+def doctor(invocation: Invocation, *, as_json: bool, with_rows: bool) -> int:
     """Say whether this database is fit for the promises.
 
     Looks at connection, schema, durability, permissions, room and clock; each problem comes with its fix.
@@ -27,6 +29,8 @@ def doctor(invocation: Invocation, *, as_json: bool) -> int:
     """
     with invocation.open() as engine:
         findings = list(insight.examine(engine.database, time.time))
+        if with_rows and any(each.name == "schema" and each.state == FINE for each in findings):
+            findings += _rows(engine)
     if as_json:
         output.document({"database": engine.database.address.shown, "findings": findings})
     elif on_terminal():
@@ -35,6 +39,11 @@ def doctor(invocation: Invocation, *, as_json: bool) -> int:
     else:
         output.lines(msgspec.structs.astuple(finding) for finding in findings)
     return _status(findings)
+
+
+def _rows(engine: Engine) -> list[Finding]:
+    broken = [Finding("rows", RISK, what, "report it: this is a bug") for what in engine.read(check.check)]
+    return broken or [Finding("rows", FINE, "what is stored agrees with itself")]
 
 
 def _tell(finding: Finding, *, plain: bool) -> None:

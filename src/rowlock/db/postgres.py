@@ -59,6 +59,7 @@ _STATES: dict[str, tuple[type[RowlockError], str, str]] = {
     ),
     "3D": (DatabaseUnreachable, "{} has no such database", "make it: createdb NAME"),
     "3F": (SchemaMissing, "{} has no such schema", "create it, or mend search_path"),
+    "23505": (DatabaseBusy, "{} had two writers of one new row", "try again"),
     "25006": (DatabaseReadOnly, "{} is read-only", "name the primary server"),
     "40": (DatabaseBusy, "{} had too many conflicting writers", "try again"),
     "42501": (DatabaseDenied, "{} does not let this user do that", "grant it the rights that doctor names"),
@@ -143,7 +144,9 @@ class PostgresSpeech:
         return None
 
     def _failed(self, error: psycopg.Error) -> Exception:
-        return self._again(error) or told(error, self._shown)
+        known = told(error, self._shown)
+        # Run again, one of our statements sees the row that another writer was faster to make.
+        return RunAgain(known) if error.sqlstate == "23505" else self._again(error) or known
 
 
 class PostgresConnection(PostgresSpeech):

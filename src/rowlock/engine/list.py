@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rowlock import entries, failures, items, lists
+from rowlock import entries, failures, items, lists, results
 from rowlock.engine.runner import Runner
 from rowlock.entries import Entries, Shared
 from rowlock.failures import Group
@@ -18,6 +18,7 @@ from rowlock.model import (
     Progress,
     Settings,
 )
+from rowlock.results import Result
 
 Keys = str | Iterable[str]
 
@@ -72,6 +73,10 @@ class List:
     def failures(self, key: str, *, limit: int = 20) -> list[Failure]:
         """How an item has failed, the newest first."""
         return self._runner.read(failures.of_item, self.name, key, limit=limit)
+
+    def results(self, key: str, *, limit: int = 20) -> list[Result]:
+        """What an item left behind when it was done, the newest first; only where the list keeps results."""
+        return self._runner.read(results.of_item, self.name, key, limit=limit)
 
     def failure_groups(self, *, limit: int = 50) -> list[Group]:
         """Failed items by the shape of their last error, the most frequent first."""

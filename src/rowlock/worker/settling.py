@@ -15,7 +15,8 @@ from rowlock.worker.hands import Hand
 
 log = logging.getLogger("rowlock.worker")
 
-Told = Callable[[Item, Outcome, Verdict], None]
+Told = Callable[[Item, Outcome, Verdict], None] | None
+"""Who wants to hear of each settled item, if anybody."""
 
 
 class Settling:
@@ -86,6 +87,8 @@ class Settling:
 
     def note(self, pending: Sequence[tuple[Item, Outcome]], verdicts: Sequence[Verdict] | None) -> None:
         """Tell of each outcome what became of it."""
+        if self._told is None:
+            return
         for (item, outcome), verdict in zip(pending, verdicts or (), strict=False):
             self._told(item, outcome, verdict)
 

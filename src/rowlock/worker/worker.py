@@ -114,9 +114,9 @@ class Worker:
             self._complain(error)
             self._stopping.wait(AFTER_LOSS)
             return False
-        shift = self._shift = Shift(
-            self._engine, session, self._handlers, concurrency=self._concurrency, flush=self._flush, told=self._told
-        )
+        told = self._told if any(self._hooks.values()) else None
+        terms: dict[str, Any] = {"concurrency": self._concurrency, "flush": self._flush, "told": told}
+        shift = self._shift = Shift(self._engine, session, self._handlers, **terms)
         helpers = self._start_helpers(session, shift)
         try:
             ended = self._work(shift, session, until)

@@ -1,6 +1,8 @@
--- What is at each gate now, and what has ever happened there.
+-- What is at each gate now, what has ever happened there, and of the list's open gate what is overdue or claimed:
+-- one statement, so that all of it is seen at one moment and nothing comes out negative.
 select gate, cast(sum(added) as bigint), cast(sum(done) as bigint), cast(sum(retried) as bigint),
     cast(sum(moved) as bigint), cast(sum(failed) as bigint), cast(sum(abandoned) as bigint),
     cast(sum(items_change) as bigint), cast(sum(delayed_change) as bigint), cast(sum(failed_change) as bigint),
-    count(*)
+    (select count(*) from rowlock_items i where i.list = :list and i.gate <= :open and i.due <= {now}),
+    (select cast(coalesce(sum(c.remaining), 0) as bigint) from rowlock_claims c where c.list = :list and c.gate = :open)
 from rowlock_tallies where list = :list group by gate order by gate

@@ -1,0 +1,12 @@
+"""The async face: the same handles, awaited. Made from the plain classes; `tools/stubs.py` writes the types of it."""
+
+from rowlock.aio.faces import face
+from rowlock.engine import Claim, Engine, List, Session, Transaction
+
+AsyncTransaction = face(Transaction)
+AsyncList = face(List)
+AsyncClaim = face(Claim, here=("__iter__", "done", "fail", "move", "retry", "say"))
+AsyncSession = face(Session, here=("asking", "remember", "searched_lately"))
+AsyncEngine = face(Engine, here=("session",), root=True)
+
+__all__ = ["AsyncClaim", "AsyncEngine", "AsyncList", "AsyncSession", "AsyncTransaction"]

@@ -1,0 +1,282 @@
+"""Types of the async face, written by tools/stubs.py from the plain classes. Not to be changed by hand."""
+
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, Self
+
+from rowlock import db, upkeep
+from rowlock.claims import Asking, Taken
+from rowlock.db import Database
+from rowlock.db.database import PATIENCE, Verb
+from rowlock.db.transaction import Clock
+from rowlock.durations import Duration
+from rowlock.engine import Engine
+from rowlock.engine.engine import P, T
+from rowlock.engine.list import Keys
+from rowlock.entries import Entries
+from rowlock.failures import Group
+from rowlock.history import Sink
+from rowlock.model import DEFAULT_PRIORITY, Added, Counts, Failure, Item, ListInfo, Moment, Progress, Settings
+from rowlock.outcomes import UNCHANGED, Outcome, Verdict
+from rowlock.results import Result
+from rowlock.sessions import SessionInfo
+from rowlock.world import REAL, World
+
+__all__ = ["AsyncClaim", "AsyncEngine", "AsyncList", "AsyncSession", "AsyncTransaction"]
+
+class AsyncClaim:
+    """An interval of a list, held by a session: iterate over its items and say how each turn ended.
+
+    What was said is written by `settle`, or at the end of a with block, in one transaction; what nothing was said of
+    is handed back.
+    """
+
+    @property
+    def settled(self) -> bool: ...
+    @property
+    def taken(self) -> Taken: ...
+    @property
+    def token(self) -> str:
+        """The claim's name: a fence that never comes twice."""
+
+    @property
+    def items(self) -> list[Item]:
+        """The items handed out, in line."""
+
+    def __iter__(self) -> Iterator[Item]: ...
+    def __len__(self) -> int: ...
+    async def __aenter__(self) -> AsyncClaim: ...
+    async def __aexit__(self, *_: object) -> None: ...
+    def done(self, item: Item, result: Any = None) -> None:
+        """It succeeded."""
+
+    def retry(self, item: Item, why: str | BaseException = "", *, after: Duration | None = None) -> None:
+        """It failed and shall be tried again, after the list's backoff or the given while."""
+
+    def fail(self, item: Item, why: str | BaseException = "") -> None:
+        """It gave up, whatever attempts are left."""
+
+    def move(self, item: Item, gate: int | None = None, *, data: Any = UNCHANGED) -> None:
+        """On to another gate, with new data if given."""
+
+    def say(self, item: Item, outcome: Outcome) -> None:
+        """Note an item's outcome; the last word counts. Written by `settle`."""
+
+    async def settle(self, *, using: Any = None) -> dict[str, Verdict]:
+        """Write what was said, in one transaction or in yours, and end the claim; the verdict by key.
+
+        StaleClaim if the session was lost meanwhile: then nothing is written, not even in your transaction.
+        """
+
+class AsyncEngine:
+    """Work tracking on one database: `engine["downloads"]` is a list.
+
+    A SQLite file is made and migrated when it is first used; a server's database is migrated by `rowlock migrate`.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        patience: float = PATIENCE,
+        history: str | Path | Sink | None = None,
+        world: World = REAL,
+        clock: Clock | None = None,
+        **options: Any,
+    ) -> None: ...
+    @classmethod
+    def over(cls, plain: Engine) -> Self:
+        """The async face of what you hold already."""
+
+    @property
+    def plain(self) -> Engine:
+        """The plain object behind it, for code that does not await."""
+
+    @property
+    def database(self) -> Database: ...
+    @property
+    def world(self) -> World: ...
+    def __getitem__(self, name: str) -> AsyncList: ...
+    async def __aenter__(self) -> AsyncEngine: ...
+    async def __aexit__(self, *_: object) -> None: ...
+    async def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
+        """Lists in the order of their names, strictly after one, with counts and progress."""
+
+    async def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
+        """Who is at work, the oldest first."""
+
+    def session(self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None) -> AsyncSession:
+        """A session to claim under: it beats by itself, and its claims end with it. Use it in a with block."""
+
+    async def upkeep(self) -> upkeep.Report:
+        """One bounded pass of housekeeping: bury dead sessions, promote what is due, fold, prune."""
+
+    def transaction(self) -> AbstractAsyncContextManager[AsyncTransaction]:
+        """A transaction for your rows and ours: all of it commits at the end of the block, or nothing."""
+
+    def late_transaction(self) -> AbstractAsyncContextManager[AsyncTransaction]:
+        """A transaction that begins when it is first used: a handler that thinks before it writes locks nothing yet."""
+
+    async def join(self, using: Any) -> AsyncTransaction:
+        """The verbs inside a transaction of yours (sqlite3, psycopg, SQLAlchemy, Django); you commit it, or not."""
+
+    async def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb that writes, in a transaction of its own; again after a conflict or a lost connection."""
+
+    async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb that only reads."""
+
+    async def trip(self, *works: Callable[[db.Transaction], Callable[[], Any]]) -> list[Any]:
+        """Do several pieces of work for the price of one round trip; each must be harmless to do again."""
+
+    async def make_ready(self) -> None:
+        """See to the schema once: an embedded file is migrated, a server's must have been."""
+
+    async def migrate(self) -> list[str]:
+        """Bring the schema to what this program needs; the names of the steps taken."""
+
+    async def close(self) -> None:
+        """Close all connections; a closed engine is not used again."""
+
+class AsyncList:
+    """A list by its name; it need not exist yet. Nothing is remembered here: each call asks the database."""
+
+    @property
+    def name(self) -> str: ...
+    async def add(
+        self,
+        what: Entries,
+        *,
+        data: Any = None,
+        due: Moment | None = None,
+        gate: int | None = None,
+        priority: int = DEFAULT_PRIORITY,
+        strict: bool = False,
+        using: Any = None,
+    ) -> Added:
+        """Add a key, any iterable of keys and mappings, or an open file of lines; if one is wrong, nothing is added.
+
+        What is there already stays as it is; `strict` refuses it. `using` is an open transaction of yours to do it in.
+        """
+
+    async def page(self, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
+        """Items in the byte order of their keys, strictly after one."""
+
+    def __aiter__(self) -> AsyncGenerator[Item]: ...
+    def items(self, *, state: str | None = None, after: str = "", page: int = 1000) -> AsyncGenerator[Item]:
+        """All items in the byte order of their keys, read page by page while you go."""
+
+    async def show(self, key: str) -> Item:
+        """One item as it stands; NoSuchItem if it is not there."""
+
+    async def failures(self, key: str, *, limit: int = 20) -> list[Failure]:
+        """How an item has failed, the newest first."""
+
+    async def results(self, key: str, *, limit: int = 20) -> list[Result]:
+        """What an item left behind when it was done, the newest first; only where the list keeps results."""
+
+    async def failure_groups(self, *, limit: int = 50) -> list[Group]:
+        """Failed items by the shape of their last error, the most frequent first."""
+
+    async def keys_saying(self, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
+        """The keys of failed items whose last error contains the text, in byte order, strictly after one."""
+
+    async def increment(self, keys: Keys, *, error: str | None = None) -> int:
+        """Note one failed attempt for each key that is there; how many were."""
+
+    async def done(self, keys: Keys) -> int:
+        """Take off the list what has been done; how many were there."""
+
+    async def abandon(self, keys: Keys) -> int:
+        """Give up on items: off the list, undone; how many were there."""
+
+    async def retry(self, keys: Keys) -> int:
+        """Make failed and delayed items ready at once; how many were."""
+
+    async def info(self) -> ListInfo:
+        """The list as a whole; NoSuchList if it is not there."""
+
+    async def counts(self) -> Counts:
+        """How many items stand in each state; exact, whatever their number."""
+
+    async def progress(self) -> Progress:
+        """What has happened to the list's items since it was made."""
+
+    async def settings(self, *, version: int | None = None, **changes: Any) -> Settings:
+        """The list's settings; those given are set first, making the list if need be."""
+
+    async def pause(self) -> bool:
+        """Stop handing out items; whether that changed anything. What is claimed may still be settled."""
+
+    async def resume(self) -> bool:
+        """Hand out items again; whether that changed anything."""
+
+    async def rename(self, to: str) -> None:
+        """Give the list another name; NameTaken if there is one of that name."""
+
+    async def drop(self) -> int:
+        """Forget the list with all its items and history; how many items it had."""
+
+class AsyncSession:
+    """A live worker. `lost` is set when its row is gone: stop working, nothing more can be settled."""
+
+    @property
+    def closing(self) -> threading.Event: ...
+    @property
+    def holder(self) -> str: ...
+    @property
+    def id(self) -> str: ...
+    @property
+    def lost(self) -> threading.Event: ...
+    async def __aenter__(self) -> AsyncSession: ...
+    async def __aexit__(self, *_: object) -> None: ...
+    async def open(self) -> AsyncSession:
+        """Enter the session and start its heart."""
+
+    async def close(self) -> None:
+        """End gently: what is claimed is free at once."""
+
+    def claim(self, what: AsyncList | str, *, limit: int = 100) -> AsyncGenerator[AsyncClaim]:
+        """Claim after claim until nothing is ready; each is settled when the next is asked for."""
+
+    async def take(self, what: AsyncList | str, *, limit: int = 100) -> AsyncClaim | None:
+        """One claim of up to `limit` items of the list, or None if nothing is ready."""
+
+    async def take_items(
+        self, name: str, *, limit: int, attempts_allowed: int | None = None, thorough: bool = False
+    ) -> Taken | None:
+        """The next items of the list: after the frontier, or anywhere if that gives none or a second has passed."""
+
+    def asking(self, name: str, *, limit: int, attempts_allowed: int | None) -> Asking:
+        """What to ask for, under a new token, from where this session has seen up to."""
+
+    def searched_lately(self, name: str) -> bool:
+        """Whether the list was looked through for holes within a second."""
+
+    def remember(self, taken: Taken) -> None:
+        """Note how far has been seen: a hint for the next claim."""
+
+class AsyncTransaction:
+    """An open transaction: your own SQL, and lists whose changes commit with it."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything has been done in it: one that begins late holds no lock before."""
+
+    def __getitem__(self, name: str) -> AsyncList: ...
+    async def execute(self, sql: str, parameters: Any = ()) -> Any:
+        """Run SQL of your own, with your driver's placeholders."""
+
+    async def executemany(self, sql: str, rows: Iterable[Any]) -> Any:
+        """Run SQL of your own once per row."""
+
+    async def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb here; it lands when this transaction commits. If it is refused, nothing of it stays."""
+
+    async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb that only reads; it sees what this transaction wrote."""
+
+    async def join(self, using: Any) -> AsyncTransaction:
+        """Another open transaction instead of this one: refused, one is enough."""

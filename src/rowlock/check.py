@@ -1,0 +1,21 @@
+"""Check: what must be true of stored rows at any moment, whatever crashed. Each statement looks at one moment."""
+
+from rowlock.db import Transaction
+
+RULES = {
+    "claims_out_of_bounds": "the claim {} has {} of {} items left in the interval from {} to {}",
+    "claims_without_session": "the claim {} is held by the session {}, which is no more",
+    "delayed_and_failed": "the item {1!r} of the list {0!r} is delayed and failed at once",
+    "orphans": "there are {2} {0} of the list number {1}, which is no more",
+    "overlapping_claims": "the claims {3} and {4} overlap in the list {0!r}, gate {1}, priority {2}",
+    "passed_items": "the item {1!r} stands at gate {2} of the list {0!r}, which is at gate {3} already",
+    "shared_positions": "the position {} is held by {} items",
+    "sleeping_lists": "the list {0!r} sleeps although {1!r} is free, or is due before it wakes",
+    "tallies_off": "the tallies of the list {!r}, gate {}, differ from its items by {} items, {} delayed, {} failed",
+}
+"""The statement that finds what breaks a rule, and how to say it."""
+
+
+def check(tx: Transaction) -> list[str]:
+    """Every rule that stored rows break, one sentence each; none if all is well. Costs a scan of all items."""
+    return [told.format(*row) for name, told in RULES.items() for row in tx.rows(f"check/{name}")]

@@ -1,0 +1,159 @@
+"""Children: commands that run in process groups of their own, so that each can be ended with all it has started."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from rowlock.worker import guardian
+
+PATIENCE = 1.0
+"""Seconds between asking a command to end and ending it."""
+LOOK = 0.1
+"""How often a running command's turn is looked at; that it ends is noticed at once."""
+
+
+class Child:
+    """One command: a process that leads its group."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._process = process
+        self.group = process.pid
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for its end, so long at most; whether it has come."""
+        try:
+            watch = os.pidfd_open(self.group)
+        except (AttributeError, OSError):  # not everywhere; asking again and again is what is left
+            return self._ended(seconds)
+        try:
+            poll = select.poll()
+            poll.register(watch, select.POLLIN)
+            poll.poll(max(0.0, seconds) * 1_000)
+        finally:
+            os.close(watch)
+        return self._process.poll() is not None
+
+    def _ended(self, seconds: float) -> bool:
+        try:
+            self._process.wait(max(0.0, seconds))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    @property
+    def status(self) -> int:
+        """Its exit status; less than zero for the signal that ended it."""
+        return self._process.wait()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to it and all it has started."""
+        try:
+            os.killpg(self.group, number)
+        except OSError:  # nobody is left
+            return
+
+    def end(self) -> None:
+        """Ask it to end, then end it, with all it has started."""
+        self.signal(signal.SIGTERM)
+        self.wait(PATIENCE)
+        self.signal(signal.SIGKILL)
+        self._process.wait()
+
+
+class Children:
+    """All commands of a worker. If the worker is killed, its guardian kills them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[int, Child] = {}
+        script = str(Path(guardian.__file__))
+        self._guardian = subprocess.Popen(
+            [sys.executable, "-I", "-S", script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    @property
+    def count(self) -> int:
+        """How many run now."""
+        return len(self._running)
+
+    def run(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        streams: tuple[IO[bytes] | int, IO[bytes], IO[bytes]],
+        is_over: Callable[[], bool],
+        timeout: float | None,
+    ) -> int | None:
+        """Run a command to its end; its status, or None if its time ran out. OSError if it cannot be run."""
+        child = self._started(command, environment, streams)
+        try:
+            return _watched(child, is_over, timeout)
+        finally:
+            self._forget(child)
+
+    def _started(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        streams: tuple[IO[bytes] | int, IO[bytes], IO[bytes]],
+    ) -> Child:
+        stdin, stdout, stderr = streams
+        # A session of its own: neither our Ctrl-C nor our terminal reaches it.
+        process = subprocess.Popen(
+            command, env=environment, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
+        )
+        child = Child(process)
+        with self._lock:
+            self._running[child.group] = child
+            self._tell("+", child)
+        return child
+
+    def _forget(self, child: Child) -> None:
+        with self._lock:
+            self._running.pop(child.group, None)
+            self._tell("-", child)
+
+    def _tell(self, sign: str, child: Child) -> None:
+        assert self._guardian.stdin is not None, "it was opened as a pipe"  # noqa: S101
+        try:
+            os.write(self._guardian.stdin.fileno(), f"{sign}{child.group}\n".encode())
+        except OSError:  # somebody has killed the guardian; the work goes on without
+            return
+
+    def ask_to_end(self) -> None:
+        """Ask all to end now, and do not wait for them."""
+        for child in list(self._running.values()):
+            child.signal(signal.SIGTERM)
+
+    def end(self) -> None:
+        """End all that still run, and the guardian."""
+        self.ask_to_end()
+        until = time.monotonic() + PATIENCE
+        for child in list(self._running.values()):
+            child.wait(until - time.monotonic())
+            child.signal(signal.SIGKILL)
+        with self._lock:
+            self._guardian.communicate()
+
+
+def _watched(child: Child, is_over: Callable[[], bool], timeout: float | None) -> int | None:
+    until = None if timeout is None else time.monotonic() + timeout
+    while True:
+        left = LOOK if until is None else min(LOOK, until - time.monotonic())
+        if child.wait(left):
+            return child.status
+        late = until is not None and time.monotonic() >= until
+        if late or is_over():
+            child.end()
+            return None if late else child.status
