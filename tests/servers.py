@@ -21,6 +21,7 @@ QUICK = {
     "synchronous_commit": "off",
     "full_page_writes": "off",
     "autovacuum": "off",
+    "deadlock_timeout": "50ms",
     "max_connections": "120",
     "shared_buffers": "64MB",
     "log_min_messages": "fatal",

@@ -18,12 +18,14 @@ from rowlock.model import Added, Counts, Failure, Item, ListInfo, NewItem, Progr
 from rowlock.outcomes import Done, Fail, Move, Retry, Verdict
 
 if TYPE_CHECKING:
+    from rowlock.aio import AsyncEngine
     from rowlock.worker import Turn, Worker
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Added",
+    "AsyncEngine",
     "Claim",
     "Counts",
     "Done",
@@ -62,4 +64,9 @@ def __getattr__(name: str) -> Any:
         from rowlock import worker
 
         return getattr(worker, name)
+    # The async face brings asyncio: only who awaits should wait for it.
+    if name == "AsyncEngine":
+        from rowlock.aio import AsyncEngine
+
+        return AsyncEngine
     raise AttributeError(f"module 'rowlock' has no attribute {name!r}")

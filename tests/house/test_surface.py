@@ -7,6 +7,7 @@ import rowlock
 
 PUBLIC = [
     "Added",
+    "AsyncEngine",
     "Claim",
     "Counts",
     "Done",

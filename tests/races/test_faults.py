@@ -15,6 +15,7 @@ from rowlock.errors import (
     DatabaseBusy,
     DatabaseDenied,
     DatabaseUnreachable,
+    NameTaken,
     OutcomeUnknown,
     Unavailable,
 )
@@ -238,3 +239,30 @@ def test_a_list_made_and_dropped_by_others_while_we_enter_it_is_made_again(postg
         with faulty(postgres_url, **arranged) as engine:
             assert engine["work"].add("ours") == Added(1, 0)
             assert [item.key for item in engine["work"]] == ["ours"]
+
+
+def test_a_name_taken_in_the_last_moment_is_told(url: str) -> None:
+    with Engine(url) as other:
+        other["theirs"].add("a")
+        other["ours"].add("a")
+        taking = Once(lambda: other["theirs"].rename("common"), at=RENAMES[other.database.address.dialect])
+        with faulty(url, before_begin=taking, before_change=taking) as engine, pytest.raises(NameTaken):
+            engine["ours"].rename("common")
+
+
+# A file has one writer, so there the last moment is the beginning.
+RENAMES = {"sqlite": 1, "postgres": 2, "cockroach": 2}
+
+
+def test_counts_that_are_read_while_others_write_are_never_negative(url: str) -> None:
+    with Engine(url) as other:
+        other["work"].add("a", due="1h")
+
+        def write() -> None:
+            other["work"].add([f"{number}" for number in range(10)], due=0.001)
+            other["work"].done("a")
+
+        for moment in (1, 2, 3, 4):
+            with faulty(url, before_query=Once(write, at=moment)) as engine:
+                counts = engine["work"].counts()
+                assert min(counts.ready, counts.delayed) >= 0

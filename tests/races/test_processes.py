@@ -8,28 +8,28 @@ from tests.races.processes import Crowd
 
 from rowlock import Counts, Engine, Progress
 
-ADD = 'for each in range(50): work.add(f"{number}-{each}")'
-INCREMENT = 'for each in range(50): work.increment("shared")'
+ADD = 'for each in range(25): work.add(f"{number}-{each}")'
+INCREMENT = 'for each in range(25): work.increment("shared")'
 FINISH = """
-for each in range(50):
+for each in range(25):
     key = f"own-{number}-{each}"
     work.add(key)
     work.increment(key)
     assert work.done(key) == 1
 """
 OVERLAP = """
-keys = [f"{each:04}" for each in range(2000)]
-for each in range(5):
+keys = [f"{each:04}" for each in range(1000)]
+for each in range(3):
     work.add(keys if number % 2 else keys[::-1])
     work.increment(keys[::-1] if number % 2 else keys)
 """
 REMOVE = """
-keys = [f"{each:04}" for each in range(2000)]
+keys = [f"{each:04}" for each in range(1000)]
 print(work.done(keys if number % 2 else keys[::-1]), file=sys.stderr, end="")
 """
 ADD_AND_DROP = """
 from rowlock.errors import NoSuchList
-for each in range(30):
+for each in range(20):
     if number:
         added = work.add([f"{number}-{each}-{part}" for part in range(10)])
         assert added.added == 10, added
@@ -40,13 +40,6 @@ for each in range(30):
             pass
 """
 DROPPED = "dropped = 0\n" + ADD_AND_DROP + 'if not number:\n    engine["dropped"].add("number", data=dropped)\n'
-RENAME = """
-from rowlock.errors import NameTaken
-try:
-    engine[f"mine-{number}"].rename("common")
-except NameTaken:
-    engine[f"mine-{number}"].add("refused")
-"""
 
 
 def test_eight_processes_write_one_database_and_the_numbers_add_up(url: str) -> None:
@@ -54,23 +47,23 @@ def test_eight_processes_write_one_database_and_the_numbers_add_up(url: str) -> 
         engine["work"].add("shared")
         complaints = Crowd(url, [ADD, ADD, ADD, INCREMENT, INCREMENT, INCREMENT, FINISH, FINISH]).run()
         info = engine["work"].info()
-        assert (complaints, engine["work"].show("shared").attempts) == ([""] * 8, 150)
-        assert (info.counts, info.progress) == (Counts(ready=151), Progress(added=251, done=100, retried=250))
+        assert (complaints, engine["work"].show("shared").attempts) == ([""] * 8, 75)
+        assert (info.counts, info.progress) == (Counts(ready=76), Progress(added=126, done=50, retried=125))
 
 
 def test_adds_of_the_same_keys_in_opposite_order_do_not_fail(url: str) -> None:
     with Engine(url) as engine:
         engine["work"].add("other")
         complaints = Crowd(url, [OVERLAP] * 4).run()
-        assert (complaints, engine["work"].counts().ready) == ([""] * 4, 2001)
-        assert {item.attempts for item in engine["work"]} == {0, 20}
+        assert (complaints, engine["work"].counts().ready) == ([""] * 4, 1001)
+        assert {item.attempts for item in engine["work"]} == {0, 12}
 
 
 def test_each_item_is_done_by_one_process_only(url: str) -> None:
     with Engine(url) as engine:
-        engine["work"].add(f"{each:04}" for each in range(2000))
-        done = Crowd(url, [REMOVE] * 4).run()
-        assert (sum(map(int, done)), engine["work"].progress().done) == (2000, 2000)
+        engine["work"].add(f"{each:04}" for each in range(1000))
+        done = Crowd(url, [REMOVE] * 3).run()
+        assert (sum(map(int, done)), engine["work"].progress().done) == (1000, 1000)
 
 
 def test_items_added_while_a_list_is_dropped_are_on_the_old_list_or_on_a_new_one(url: str) -> None:
@@ -79,45 +72,19 @@ def test_items_added_while_a_list_is_dropped_are_on_the_old_list_or_on_a_new_one
         complaints = Crowd(url, [DROPPED] * 4).run()
         dropped = engine["dropped"].show("number").data
         left = sum(1 for _ in engine["work"])
-        assert (complaints, dropped + left) == ([""] * 4, 901)
-        assert counts_of(engine) == left
+        assert (complaints, dropped + left) == ([""] * 4, 601)
+        assert (counts_of(engine), orphans(engine)) == (left, 0)
 
 
 def counts_of(engine: Engine) -> int:
     return sum(info.counts.total for info in engine.lists() if info.name == "work")
 
 
-def test_nothing_of_a_dropped_list_stays_behind(url: str) -> None:
-    with Engine(url) as engine:
-        engine["work"].add("first")
-        Crowd(url, [DROPPED] * 4).run()
-        with engine.transaction() as tx:
-            for table in ("items", "tallies", "errors", "claims"):
-                orphans = f"select count(*) from rowlock_{table} where list not in (select id from rowlock_lists)"
-                assert tx.execute(orphans).fetchone() == (0,)
-
-
-def test_of_several_renames_to_one_name_one_lands_and_the_others_are_told(url: str) -> None:
-    with Engine(url) as engine:
-        for number in range(6):
-            engine[f"mine-{number}"].add("a")
-        complaints = Crowd(url, [RENAME] * 6).run()
-        totals = sorted(info.counts.total for info in engine.lists())
-        assert (complaints, totals) == ([""] * 6, [1, 2, 2, 2, 2, 2])
-
-
-def test_counts_are_never_negative_while_others_write(url: str) -> None:
-    with Engine(url) as engine:
-        engine["work"].add("shared")
-        crowd = Crowd(url, [FINISH, FINISH, LOOK])
-        assert crowd.run() == [""] * 3
-
-
-LOOK = """
-for each in range(200):
-    counts = work.counts()
-    assert min(counts.ready, counts.delayed, counts.gated, counts.failed) >= 0, counts
-"""
+def orphans(engine: Engine) -> int:
+    """Tallies of lists that are no more."""
+    with engine.transaction() as tx:
+        query = "select count(*) from rowlock_tallies where list not in (select id from rowlock_lists)"
+        return int(tx.execute(query).fetchone()[0])
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgres"])

@@ -61,10 +61,12 @@ create table rowlock_claims (
     taken integer not null,
     remaining integer not null,
     attempts integer,
+    alone integer not null default 0,
     taken_at integer not null
 );
--- Claims of a lane never overlap: two that began at one place would be the same items twice.
-create unique index rowlock_claims_lane on rowlock_claims (list, gate, priority, low);
+-- Claims of a lane never overlap: two that ended at one place would be the same items twice. By their ends, because a
+-- claim that began before a place may reach beyond it.
+create unique index rowlock_claims_lane on rowlock_claims (list, gate, priority, high);
 create index rowlock_claims_session on rowlock_claims (session);
 
 -- Intervals whose worker died: their items are handed out one by one until each has been settled.

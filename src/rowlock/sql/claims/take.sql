@@ -14,8 +14,8 @@ start as (
     cross join lateral (
         select greatest(lane.floor, (
             select c.high from rowlock_claims c
-            where c.list = lane.list and c.gate = lane.gate and c.priority = lane.priority and c.low >= lane.floor
-            order by c.low desc limit 1
+            where c.list = lane.list and c.gate = lane.gate and c.priority = lane.priority and c.high > lane.floor
+            order by c.high desc limit 1
         )) as low
     ) as front
     cross join lateral (

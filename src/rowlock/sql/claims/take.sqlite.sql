@@ -11,8 +11,8 @@ with lane as (
 front as materialized (
     select lane.list, lane.gate, lane.priority, max(lane.floor, coalesce((
         select c.high from rowlock_claims c
-        where c.list = lane.list and c.gate = lane.gate and c.priority = lane.priority and c.low >= lane.floor
-        order by c.low desc limit 1
+        where c.list = lane.list and c.gate = lane.gate and c.priority = lane.priority and c.high > lane.floor
+        order by c.high desc limit 1
     ), 0)) as low
     from lane
 ),

@@ -18,8 +18,11 @@ start as (
             select c.high from rowlock_claims c where c.list = lane.list and c.gate = lane.gate and c.priority = lane.priority
         ) as gap
         cross join lateral (
-            select min(c.low) as low from rowlock_claims c
-            where c.list = lane.list and c.gate = lane.gate and c.priority = lane.priority and c.low >= gap.low
+            select (
+                select c.low from rowlock_claims c
+                where c.list = lane.list and c.gate = lane.gate and c.priority = lane.priority and c.high > gap.low
+                order by c.high limit 1
+            ) as low
         ) as following
         cross join lateral (
             select i.position from rowlock_items i

@@ -14,7 +14,8 @@ gap as (
 ),
 probe as materialized (
     select g.list, g.gate, g.priority, (
-        select min(c.low) from rowlock_claims c where c.list = g.list and c.gate = g.gate and c.priority = g.priority and c.low >= g.low
+        select c.low from rowlock_claims c where c.list = g.list and c.gate = g.gate and c.priority = g.priority and c.high > g.low
+        order by c.high limit 1
     ) as until, (
         select i.position from rowlock_items i
         where i.list = g.list and i.gate = g.gate and i.priority = g.priority and i.due is null and i.failed_at is null and i.position > g.low
