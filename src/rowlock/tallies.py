@@ -12,7 +12,7 @@ from rowlock.model import Counts, Progress
 EVENTS = ("added", "done", "retried", "moved", "failed", "abandoned")
 CHANGES = ("items_change", "delayed_change", "failed_change")
 MINUTE = 60_000
-ANSWERS_KEPT = 60 * MINUTE
+ANSWERS_KEPT = 10 * MINUTE
 """How long a settlement can be asked for again and is answered from its tally."""
 
 
@@ -55,9 +55,9 @@ def read(tx: Transaction, list_id: int, gate: int) -> tuple[Counts, Progress]:
     return counts, Progress(**events)
 
 
-def fold(tx: Transaction, *, limit: int = 1000, age: int = ANSWERS_KEPT) -> int:
+def fold(tx: Transaction, *, limit: int = 5000, age: int = ANSWERS_KEPT) -> int:
     """Add up old tallies by list, gate and minute; how many were folded. The sums stay what they were."""
-    rows = tx.rows("tallies/oldest", age=age, limit=limit)
+    rows = tx.rows("tallies/oldest", age=age, recent=min(age, MINUTE), limit=limit)
     sums: dict[tuple[int, int, int], list[float]] = defaultdict(lambda: [0] * (len(EVENTS) + len(CHANGES) + 1))
     for _, list_id, gate, at, *numbers in rows:
         total = sums[list_id, gate, at - at % MINUTE]
