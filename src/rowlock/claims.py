@@ -26,6 +26,8 @@ class Taken(msgspec.Struct, frozen=True):
     priority: int
     low: int
     items: Sequence[Item]
+    alone: bool = False
+    """Whether a worker died with its item in hand: run it with nothing else beside it, so that it is known who did it."""
 
     @property
     def high(self) -> int:
@@ -96,10 +98,10 @@ def _taken(asking: Asking, rows: list[tuple[Any, ...]]) -> Taken | None:
     name = asking.list
     items = [
         Item(name, key, position, gate, priority, attempts, None, None, version, data, State.CLAIMED, asking.token)
-        for _, gate, priority, _, position, key, attempts, version, data in rows
+        for _, gate, priority, _, _, position, key, attempts, version, data in rows
     ]
-    _, gate, priority, low, *_ = rows[0]
-    return Taken(asking.token, name, gate, priority, low, items)
+    _, gate, priority, low, alone, *_ = rows[0]
+    return Taken(asking.token, name, gate, priority, low, items, bool(alone))
 
 
 def lost(session: str) -> StaleSession:

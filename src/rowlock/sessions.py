@@ -27,6 +27,25 @@ class SessionInfo(msgspec.Struct, frozen=True):
     items: int
 
 
+class Grasp(msgspec.Struct, frozen=True):
+    """A claim of a session that died."""
+
+    token: str
+    list: int
+    gate: int
+    priority: int
+    low: int
+    high: int
+    taken: int
+    attempts: int | None
+    remaining: int
+
+    @property
+    def interval(self) -> dict[str, int]:
+        """Where its items stand."""
+        return {"list": self.list, "gate": self.gate, "priority": self.priority, "low": self.low, "high": self.high}
+
+
 def open_session(tx: Transaction, session: str, *, holder: str, expiry: int = EXPIRY, details: Any = None) -> None:
     """Enter a worker, alive for `expiry` milliseconds from the database's now."""
     text = None if details is None else msgspec.json.encode(details).decode()
@@ -59,22 +78,21 @@ def expire(tx: Transaction, *, limit: int = 10) -> int:
     """Bury sessions past their deadline; how many. Their items are free; who died of one is looked into."""
     dead = tx.rows("sessions/expired", limit=limit)
     for session, holder in dead:
-        for claim in tx.rows("claims/of_session", session=session):
-            _look_into(tx, session, holder, claim)
+        in_hand = [Grasp(*row) for row in tx.rows("claims/of_session", session=session)]
+        unsettled = [grasp for grasp in in_hand if grasp.remaining > 0]
+        if len(unsettled) == 1 and unsettled[0].taken == 1:
+            _charge(tx, session, holder, unsettled[0])
+        else:
+            # Any of them may have done it: none is charged, each will be handed out alone.
+            for grasp in unsettled:
+                tx.run("claims/add_suspect", holder=holder, **grasp.interval)
         close(tx, session)
     return len(dead)
 
 
-def _look_into(tx: Transaction, session: str, holder: str, claim: tuple[Any, ...]) -> None:
-    token, list_id, gate, priority, low, high, taken, attempts, _ = claim
-    lane = {"list": list_id, "gate": gate, "priority": priority, "low": low, "high": high}
-    left = tx.rows("claims/alone", **lane)
-    if taken > 1:
-        # Any of them may have done it: none is charged, each will be handed out alone.
-        if left:
-            tx.run("claims/add_suspect", holder=holder, **lane)
-    elif left:
-        position, _, failed = left[0]
-        rules = policy(attempts or DEFAULT_ATTEMPTS)
-        outcome = resolve(DIED, failed, rules, lambda: 0.0)
-        settlements.settle(tx, session, token, [(position, outcome)], holder=holder, close=False)
+def _charge(tx: Transaction, session: str, holder: str, grasp: Grasp) -> None:
+    where = {name: grasp.interval[name] for name in ("list", "gate", "priority", "high")}
+    for position, key, failed in tx.rows("claims/alone", **where):
+        outcome = resolve(DIED, failed, policy(grasp.attempts or DEFAULT_ATTEMPTS), lambda: 0.0)
+        settlements.settle(tx, session, grasp.token, [(position, outcome)], holder=holder, close=False)
+        tx.run("claims/suspect_item", list=grasp.list, key=key, holder=holder)

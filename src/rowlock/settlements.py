@@ -10,7 +10,7 @@ import msgspec
 from rowlock import failures, tallies
 from rowlock.db import Transaction
 from rowlock.durations import milliseconds
-from rowlock.errors import GatePassed, InvalidData, StaleClaim
+from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, StaleClaim
 from rowlock.model import DATA_BYTES, Settings
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict
 
@@ -24,6 +24,8 @@ class Held(msgspec.Struct, frozen=True):
     list: int
     gate: int
     priority: int
+    low: int
+    high: int
     remaining: int
     attempts: int | None
     name: str
@@ -34,6 +36,10 @@ class Held(msgspec.Struct, frozen=True):
     def lane(self) -> dict[str, int]:
         """Where its items stand."""
         return {"list": self.list, "gate": self.gate, "priority": self.priority}
+
+    def covers(self, position: int) -> bool:
+        """Whether it may settle what stands there; anything else is in other hands, or in none."""
+        return self.low < position <= self.high
 
 
 def settle_done(tx: Transaction, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:
@@ -71,6 +77,7 @@ def settle(
     StaleClaim, and nothing written, if the claim is no more. The same settlement asked for again is answered as before.
     With `close` the claim ends, and what of it was not settled is free.
     """
+    _refuse_twice(settling)
     receipt = _receipt_of(settling)
     held = hold(tx, session, token)
     if held is None:
@@ -120,6 +127,11 @@ def _verdict(outcome: Outcome) -> Verdict:
             return Verdict.FAILED
 
 
+def _refuse_twice(settling: Settling) -> None:
+    if len({position for position, _ in settling}) < len(settling):
+        raise InvalidOutcome("an item was given two outcomes in one settlement", "give each item one")
+
+
 def _refuse_passed_gates(held: Held, settling: Settling) -> None:
     for _, outcome in settling:
         if isinstance(outcome, Move) and outcome.gate is not None and outcome.gate < held.list_gate:
@@ -128,8 +140,9 @@ def _refuse_passed_gates(held: Held, settling: Settling) -> None:
 
 
 def _write(tx: Transaction, held: Held, settling: Settling, holder: str) -> set[int]:
-    done = {position: outcome for position, outcome in settling if isinstance(outcome, Done)}
-    others = {position: outcome for position, outcome in settling if not isinstance(outcome, Done)}
+    ours = [each for each in settling if held.covers(each[0])]
+    done = {position: outcome for position, outcome in ours if isinstance(outcome, Done)}
+    others = {position: outcome for position, outcome in ours if not isinstance(outcome, Done)}
     landed: set[int] = set()
     if done:
         rows = tx.rows("items/settle_done", positions=_json(list(done)), **held.lane)

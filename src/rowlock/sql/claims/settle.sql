@@ -2,12 +2,13 @@
 -- claim in one statement. A row tells that it landed, and which positions had gone before.
 with held as (
     delete from rowlock_claims c where c.token = :token and c.session = :session
-    returning c.list, c.gate, c.priority, c.taken_at
+    returning c.list, c.gate, c.priority, c.low, c.high, c.taken_at
 ),
 landed as (
     delete from rowlock_items i using held h
     where i.list = h.list and i.gate = h.gate and i.priority = h.priority
         and i.due is null and i.failed_at is null and i.position {among_positions}
+        and i.position > h.low and i.position <= h.high
     returning i.position
 ),
 counted as (select count(*) as number from landed)

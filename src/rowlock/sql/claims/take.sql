@@ -32,11 +32,14 @@ bound as (
             where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low < s.position and x.high >= s.position limit 1),
         (select min(x.low) from rowlock_suspects x where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low >= s.position),
         9223372036854775807
-    ) as high
+    ) as high, exists (
+        select 1 from rowlock_suspects x
+        where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low < s.position and x.high >= s.position
+    ) as alone
     from start s
 ),
 next as materialized (
-    select b.list, b.gate, b.priority, b.low, line.position, line.key, line.attempts, line.version, line.data
+    select b.list, b.gate, b.priority, b.low, b.alone, line.position, line.key, line.attempts, line.version, line.data
     from bound b cross join lateral (
         select i.position, i.key, i.attempts, i.version, i.data from rowlock_items i
         where i.list = b.list and i.gate = b.gate and i.priority = b.priority and i.due is null and i.failed_at is null
@@ -46,9 +49,9 @@ next as materialized (
 ),
 took as (
     insert into rowlock_claims
-        (token, session, list, gate, priority, low, high, taken, remaining, attempts, taken_at)
+        (token, session, list, gate, priority, low, high, taken, remaining, attempts, alone, taken_at)
     select :token, :session, n.list, n.gate, n.priority, n.low, max(n.position), count(*), count(*),
-        cast(:attempts as integer), {now}
-    from next n group by n.list, n.gate, n.priority, n.low
+        cast(:attempts as integer), n.alone, {now}
+    from next n group by n.list, n.gate, n.priority, n.low, n.alone
 )
-select list, gate, priority, low, position, key, attempts, version, data from next order by position
+select list, gate, priority, low, alone, position, key, attempts, version, data from next order by position

@@ -1,6 +1,6 @@
 -- Two statements, for SQLite cannot write inside a with.
 insert into rowlock_claims
-    (token, session, list, gate, priority, low, high, taken, remaining, attempts, taken_at)
+    (token, session, list, gate, priority, low, high, taken, remaining, attempts, alone, taken_at)
 with lane as (
     select l.id as list, l.gate, p.value as priority,
         coalesce(json_extract(:floors, '$."' || p.value || '"'), 0) as floor
@@ -31,7 +31,10 @@ bound as materialized (
             where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low < s.position and x.high >= s.position limit 1),
         (select min(x.low) from rowlock_suspects x where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low >= s.position),
         9223372036854775807
-    ) as high
+    ) as high, exists (
+        select 1 from rowlock_suspects x
+        where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low < s.position and x.high >= s.position
+    ) as alone
     from start s
 ),
 next as (
@@ -41,9 +44,9 @@ next as (
         and i.position > (select low from bound) and i.position <= (select high from bound)
     order by i.position limit :limit
 )
-select :token, :session, b.list, b.gate, b.priority, b.low, max(n.position), count(*), count(*), :attempts, {now}
+select :token, :session, b.list, b.gate, b.priority, b.low, max(n.position), count(*), count(*), :attempts, b.alone, {now}
 from bound b, next n having count(*) > 0;
-select c.list, c.gate, c.priority, c.low, i.position, i.key, i.attempts, i.version, i.data
+select c.list, c.gate, c.priority, c.low, c.alone, i.position, i.key, i.attempts, i.version, i.data
 from rowlock_claims c join rowlock_items i on i.list = c.list and i.gate = c.gate and i.priority = c.priority
 where c.token = :token and i.due is null and i.failed_at is null and i.position > c.low and i.position <= c.high
 order by i.position

@@ -1,4 +1,11 @@
--- Nothing free is left: sleep until the next delayed item is due, or until somebody wakes the list.
+-- Nothing free is left: sleep until the next delayed item is due, or until somebody wakes the list. While somebody has a
+-- claim, a second at most: a row committed late inside its interval is free when the claim ends, and nobody calls.
 update rowlock_lists
-set wake_at = (select min(i.due) from rowlock_items i where i.list = rowlock_lists.id and i.due is not null)
+set wake_at = (
+    select min(next.at) from (
+        select (select min(i.due) from rowlock_items i where i.list = :list and i.due is not null) as at
+        union all
+        select (select {now} + 1000 from rowlock_claims c where c.list = :list limit 1)
+    ) as next
+)
 where id = :list
