@@ -23,9 +23,17 @@ def to_file(path: str | Path) -> Sink:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def write(event: dict[str, Any]) -> None:
-        os.write(descriptor, msgspec.json.encode(event, enc_hook=str) + b"\n")
+        os.write(descriptor, _line(event) + b"\n")
 
     return write
+
+
+def _line(event: dict[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(event, enc_hook=str)
+    except UnicodeEncodeError:
+        # What was asked holds torn text, a file's name perhaps: worth a line all the same.
+        return msgspec.json.encode({**event, "arguments": ascii(event.get("arguments"))}, enc_hook=str)
 
 
 class History:

@@ -1,7 +1,8 @@
 """Database addresses: a path, `sqlite:///…`, `postgresql://…`, `cockroachdb://…`; secrets are masked when shown."""
 
+import re
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 import msgspec
 
@@ -16,6 +17,9 @@ DIALECTS = {
 }
 ISOLATIONS = ("read committed", "repeatable read", "serializable")
 _HINT = "give a file's path, sqlite:///path, or postgresql://user@host/name"
+# Taken for a path, these would make a file whose name is a password.
+_SCHEME_ONLY = re.compile(r"(sqlite|postgres(ql)?|cockroach(db)?)(\+\w+)?:", re.IGNORECASE)
+_CONNECTION_STRING = re.compile(r"(^|\s)(host|hostaddr|dbname|user|password|service)\s*=")
 _SECRETS = ("password", "sslpassword", "passfile", "sslkey")
 
 
@@ -53,21 +57,36 @@ def _file(path: str) -> Address:
         raise InvalidUrl(
             "a database in memory is gone with its connection", "give a file's path, in /dev/shm if you like"
         )
+    if _SCHEME_ONLY.match(path) or _CONNECTION_STRING.search(path):
+        raise InvalidUrl("the database address is neither a path nor a URL", _HINT)
     return Address("sqlite", str(Path(path).expanduser()), path)
 
 
 def _server(url: str, dialect: str) -> Address:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        raise InvalidUrl("the database address cannot be read: is its port a number?", _HINT) from None
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    isolation = options.pop("isolation", "read committed").replace("-", " ").replace("_", " ").lower()
+    parts = _split(url)
+    options = [option for option in parts.query.split("&") if option]
+    isolation = (
+        dict(parse_qsl(parts.query)).get("isolation", "read committed").replace("-", " ").replace("_", " ").lower()
+    )
     if isolation not in ISOLATIONS:
         raise InvalidUrl(f"isolation={isolation!r} is none we know", f"use one of {', '.join(ISOLATIONS)}")
-    target = _joined("postgresql", parts.netloc, parts.path, urlencode(options))
-    return Address(dialect, target, masked(url), isolation)
+    # The others go on letter by letter: what a plus sign means is the server's affair.
+    others = "&".join(option for option in options if not option.startswith("isolation="))
+    return Address(dialect, _joined("postgresql", parts.netloc, parts.path, others), masked(url), isolation)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = "," in parts.netloc or parts.port  # several hosts have several ports
+    except ValueError:
+        raise InvalidUrl("the database address cannot be read: is its port a number?", _HINT) from None
+    # A password with one of these in it ends in the wrong part of the address, where nobody would mask it.
+    torn = parts.fragment or "@" in parts.path or any(part and "=" not in part for part in parts.query.split("&"))
+    if torn:
+        what = "the database address cannot be read: a sign in it, perhaps in its password, is not percent-encoded"
+        raise InvalidUrl(what, "write @ as %40, / as %2F, ? as %3F, # as %23")
+    return parts
 
 
 def masked(url: str) -> str:
