@@ -13,8 +13,10 @@ from rowlock.cli.output import visible
 from rowlock.errors import RowlockError
 
 AT_RISK = 1
+SOME_FAILED = 1
 WRONG_USAGE = 2
 OUT_OF_REACH = 5
+NOTHING_TO_DO = 6
 BUG = 70
 OUTPUT_LOST = 74
 INTERRUPTED = 130

@@ -10,6 +10,7 @@ from rowlock.names import closest
 
 FAMILIES = {
     "Add": {"add": "add"},
+    "Work": {"work": "work"},
     "Look": {"status": "look", "ls": "look", "show": "look"},
     "Items": {"done": "change", "increment": "change", "retry": "change", "abandon": "change"},
     "Lists": {"pause": "lists", "resume": "lists", "settings": "lists", "rename": "lists", "drop": "lists"},

@@ -19,12 +19,18 @@ LOOK = 0.1
 """How often a running command's turn is looked at; that it ends is noticed at once."""
 
 
+class Overdue(Exception):
+    """A command took longer than it may, and was ended."""
+
+
 class Child:
     """One command: a process that leads its group."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
         self.group = process.pid
+        self.told = False
+        """Whether we asked it to end: what it says then is no answer."""
 
     def wait(self, seconds: float) -> bool:
         """Wait for its end, so long at most; whether it has come."""
@@ -59,12 +65,25 @@ class Child:
         except OSError:  # nobody is left
             return
 
-    def end(self) -> None:
-        """Ask it to end, then end it, with all it has started."""
+    def ask_to_end(self) -> None:
+        """Ask it and all it has started to end."""
+        self.told = self.told or self._process.poll() is None
         self.signal(signal.SIGTERM)
-        self.wait(PATIENCE)
+
+    def end(self, until: float) -> None:
+        """Give it time to end, then end it, with all it has started."""
+        self.wait(until - time.monotonic())
+        while self._has_company() and time.monotonic() < until:
+            time.sleep(0.01)
         self.signal(signal.SIGKILL)
         self._process.wait()
+
+    def _has_company(self) -> bool:
+        try:
+            os.killpg(self.group, 0)
+        except OSError:
+            return False
+        return True
 
 
 class Children:
@@ -74,7 +93,7 @@ class Children:
         self._lock = threading.Lock()
         self._running: dict[int, Child] = {}
         script = str(Path(guardian.__file__))
-        self._guardian = subprocess.Popen(
+        self._guardian = subprocess.Popen(  # noqa: S603
             [sys.executable, "-I", "-S", script],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -95,7 +114,10 @@ class Children:
         is_over: Callable[[], bool],
         timeout: float | None,
     ) -> int | None:
-        """Run a command to its end; its status, or None if its time ran out. OSError if it cannot be run."""
+        """Run a command to its end; its status, or None if it was ended because its turn is over.
+
+        Overdue if its time ran out, OSError if it cannot be run.
+        """
         child = self._started(command, environment, streams)
         try:
             return _watched(child, is_over, timeout)
@@ -110,7 +132,7 @@ class Children:
     ) -> Child:
         stdin, stdout, stderr = streams
         # A session of its own: neither our Ctrl-C nor our terminal reaches it.
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603
             command, env=environment, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
         )
         child = Child(process)
@@ -128,32 +150,31 @@ class Children:
         assert self._guardian.stdin is not None, "it was opened as a pipe"  # noqa: S101
         try:
             os.write(self._guardian.stdin.fileno(), f"{sign}{child.group}\n".encode())
-        except OSError:  # somebody has killed the guardian; the work goes on without
+        except (OSError, ValueError):  # the guardian was killed, or dismissed at the end; the work goes on without
             return
 
     def ask_to_end(self) -> None:
         """Ask all to end now, and do not wait for them."""
         for child in list(self._running.values()):
-            child.signal(signal.SIGTERM)
+            child.ask_to_end()
 
     def end(self) -> None:
         """End all that still run, and the guardian."""
         self.ask_to_end()
         until = time.monotonic() + PATIENCE
         for child in list(self._running.values()):
-            child.wait(until - time.monotonic())
-            child.signal(signal.SIGKILL)
+            child.end(until)
         with self._lock:
             self._guardian.communicate()
 
 
 def _watched(child: Child, is_over: Callable[[], bool], timeout: float | None) -> int | None:
     until = None if timeout is None else time.monotonic() + timeout
-    while True:
-        left = LOOK if until is None else min(LOOK, until - time.monotonic())
-        if child.wait(left):
-            return child.status
+    while not child.wait(LOOK if until is None else min(LOOK, until - time.monotonic())):
         late = until is not None and time.monotonic() >= until
         if late or is_over():
-            child.end()
-            return None if late else child.status
+            child.ask_to_end()
+            child.end(time.monotonic() + PATIENCE)
+            if late:
+                raise Overdue
+    return None if child.told else child.status

@@ -1,0 +1,103 @@
+"""How far a list has come, told while it is worked: a moving bar on a terminal, a line now and then elsewhere."""
+
+import os
+import sys
+import threading
+import time
+from collections import deque
+from types import TracebackType
+
+from rowlock.cli.screen import STDERR, Screen
+from rowlock.engine import List
+from rowlock.errors import RowlockError
+from rowlock.model import ListInfo
+
+ON_TERMINAL = 0.5
+ELSEWHERE = 10.0
+WINDOW = 10.0
+BAR = 26
+
+
+def spoken(seconds: float) -> str:
+    """A length of time as people say it, about right."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h {minutes:02}m" if hours else f"{minutes}m {rest:02}s" if minutes else f"{rest} s"
+
+
+class Meter:
+    """Asks for a list's counts at most twice a second, while a with block lasts, and draws them."""
+
+    def __init__(self, of: List, screen: Screen, *, wanted: bool) -> None:
+        self._list = of
+        self._screen = screen
+        self._wanted = wanted
+        self._on_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._tell, name="rowlock meter", daemon=True)
+        self._seen: deque[tuple[float, int]] = deque()
+        self._retried_before = of.info().progress.retried
+
+    def __enter__(self) -> "Meter":
+        if self._wanted:
+            self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: BaseException | TracebackType | None) -> None:
+        self._over.set()
+        if self._wanted:
+            self._thread.join()
+            self._screen.draw("")
+
+    def _tell(self) -> None:
+        while not self._over.wait(ON_TERMINAL if self._on_terminal else ELSEWHERE):
+            try:
+                info = self._list.info()
+            except RowlockError:  # the worker knows, and says so
+                continue
+            if self._on_terminal:
+                self._screen.draw(_cut(self.line(info, bar=True)))
+            else:
+                self._screen.say(self.line(info, bar=False))
+
+    def line(self, info: ListInfo, *, bar: bool) -> str:
+        """The list's name, how much is done of how much, how fast, how long yet, and what went wrong."""
+        done, counts = info.progress.done, info.counts
+        known = done + counts.total
+        share = done / known if known else 1.0
+        rate = self._rate(done)
+        left = counts.total - counts.failed
+        parts = [
+            info.name,
+            *([_bar(share)] if bar else []),
+            f"{done:,}/{known:,}",
+            f"{int(share * 100)}%",
+            f"{rate:,.{0 if rate >= 10 else 1}f}/s",
+            f"eta {spoken(left / rate)}" if rate and left else "",
+            f"↻ {info.progress.retried - self._retried_before:,}",
+            f"✕ {counts.failed:,}",
+        ]
+        return "  ".join(part for part in parts if part)
+
+    def _rate(self, done: int) -> float:
+        now = time.monotonic()
+        self._seen.append((now, done))
+        while len(self._seen) > 2 and now - self._seen[0][0] > WINDOW:
+            self._seen.popleft()
+        since, before = self._seen[0]
+        return max(0, done - before) / (now - since) if now > since else 0.0
+
+
+def _bar(share: float) -> str:
+    full = int(share * BAR)
+    return "━" * full + ("╺" if full < BAR else "") + "─" * (BAR - full - 1)
+
+
+def _cut(line: str) -> str:
+    try:
+        columns = os.get_terminal_size(STDERR).columns
+    except OSError:
+        columns = 80
+    return line[: columns - 1]

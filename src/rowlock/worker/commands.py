@@ -1,0 +1,192 @@
+"""Commands: a handler that runs a program for each item, or for each batch, and reads its exit status as an outcome."""
+
+import errno
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO
+
+from rowlock.durations import Duration, milliseconds
+from rowlock.errors import Invalid
+from rowlock.model import Item
+from rowlock.outcomes import Done, Fail, Outcome, Retry
+from rowlock.worker.children import Children, Overdue
+from rowlock.worker.handlers import Turn
+from rowlock.worker.outputs import Outputs, Written, tail
+from rowlock.worker.templates import Template
+
+log = logging.getLogger("rowlock.worker")
+
+TRY_LATER = os.EX_TEMPFAIL
+FAIL_AT_ONCE = os.EX_DATAERR
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+AFTER_SCARCITY = 5.0
+
+_SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+_SPOKEN = {NOT_FOUND: "exit status 127: command not found", NOT_EXECUTABLE: "exit status 126: cannot be executed"}
+_OF_ONE_ITEM = ("ROWLOCK_KEY", "ROWLOCK_ATTEMPT", "ROWLOCK_DATA")
+
+Show = Callable[[IO[bytes], IO[bytes]], None]
+Trouble = Callable[[OSError], None]
+
+
+def check_program(template: Template) -> None:
+    """Refuse a command whose program is not there, before anything is claimed."""
+    program = template.program
+    if program is None or shutil.which(program) is not None:
+        return
+    if os.path.lexists(program) and "/" in program:
+        wrong = "is a folder" if os.path.isdir(program) else "is not executable"  # noqa: PTH112
+        raise Invalid(f"{program!r} {wrong}", f"make it so: chmod +x {program}" if wrong.endswith("executable") else "")
+    raise Invalid(f"there is no program {program!r}", "check its name, and PATH; a line for a shell wants --shell")
+
+
+class Commands:
+    """Runs a command per item or batch, each in a process group of its own, and shows what it wrote when it ended."""
+
+    def __init__(
+        self,
+        template: Template,
+        *,
+        show: Show,
+        trouble: Trouble,
+        timeout: Duration | None = None,
+        later: Duration = "30s",
+        outputs: Outputs | None = None,
+    ) -> None:
+        check_program(template)
+        self._template = template
+        self._show = show
+        self._trouble = trouble
+        self._timeout = None if timeout is None else milliseconds(timeout) / 1_000
+        self._later = milliseconds(later) / 1_000
+        self._outputs = outputs or Outputs()
+        self._environment = {name: value for name, value in os.environ.items() if name not in _OF_ONE_ITEM}
+        self._stopped = threading.Event()
+        self._children = Children()
+
+    @property
+    def running(self) -> int:
+        """How many commands run now."""
+        return self._children.count
+
+    def stop(self) -> None:
+        """Ask all that run to end, now; what they say does not count any more."""
+        self._stopped.set()
+        self._children.ask_to_end()
+
+    def close(self) -> None:
+        """End all that still run."""
+        self._stopped.set()
+        self._children.end()
+
+    def handle(self, item: Item, turn: Turn) -> Outcome:
+        """Run the command for one item."""
+        return self._run([item], turn.cancelled)
+
+    def handle_batch(self, items: Sequence[Item]) -> Outcome:
+        """Run the command for many items; its outcome is that of each."""
+        return self._run(items, threading.Event())
+
+    def _run(self, items: Sequence[Item], cancelled: threading.Event) -> Outcome:
+        since = time.monotonic()
+        try:
+            with self._outputs.files(items) as written, self._input(items) as given:
+                outcome = self._outcome(items, cancelled, given, written)
+                if outcome is not None:
+                    self._shown(written)
+        except OSError as error:  # no room for files of our own
+            self._trouble(error)
+            outcome = None
+        if outcome is None:
+            cancelled.wait(1)  # the turn is over, and nothing of it is to be settled
+            return Retry(after=0, counted=False)
+        _note(items, outcome, time.monotonic() - since)
+        return outcome
+
+    def _shown(self, written: Written) -> None:
+        for file in written:
+            file.seek(0)
+        try:
+            self._show(*written)
+        except OSError as error:  # whoever reads has gone; the command has done its work
+            self._trouble(error)
+
+    def _outcome(
+        self, items: Sequence[Item], cancelled: threading.Event, given: IO[bytes] | int, written: Written
+    ) -> Outcome | None:
+        def is_over() -> bool:
+            return cancelled.is_set() or self._stopped.is_set()
+
+        try:
+            status = self._children.run(
+                self._template.filled(items),
+                self._surroundings(items),
+                streams=(given, *written),
+                is_over=is_over,
+                timeout=self._timeout,
+            )
+        except Overdue:
+            return Retry(f"timed out after {self._timeout:g}s", kind="timeout")
+        except OSError as error:
+            return _not_run(error, self._template.words[0])
+        return None if status is None else self._of_status(status, written[1])
+
+    def _of_status(self, status: int, stderr: IO[bytes]) -> Outcome:
+        if status == 0:
+            return Done()
+        if status == TRY_LATER:
+            return Retry(after=self._later, counted=False)
+        said = tail(stderr) or _spoken(status)
+        kind = f"exit {status}" if status > 0 else f"signal {-status}"
+        return Fail(said, kind) if status == FAIL_AT_ONCE else Retry(said, kind=kind)
+
+    @contextmanager
+    def _input(self, items: Sequence[Item]) -> Iterator[IO[bytes] | int]:
+        # A file and no pipe: a command that never reads cannot hold us up.
+        if not self._template.on_stdin:
+            yield subprocess.DEVNULL
+            return
+        with tempfile.TemporaryFile() as file:
+            file.write("".join(f"{item.key}\n" for item in items).encode())
+            file.seek(0)
+            yield file
+
+    def _surroundings(self, items: Sequence[Item]) -> dict[str, str]:
+        known = {"ROWLOCK_LIST": items[0].list, "ROWLOCK_CLAIM": items[0].token or ""}
+        if not self._template.batch:
+            [item] = items
+            values = (item.key, str(item.attempts + 1), item.raw_data or "null")
+            known.update(zip(_OF_ONE_ITEM, values, strict=True))
+        return {**self._environment, **known}
+
+
+def _spoken(status: int) -> str:
+    if status >= 0:
+        return _SPOKEN.get(status, f"exit status {status}")
+    names = {each.value: each.name for each in signal.Signals}
+    return f"killed by signal {-status}" + (f" ({names[-status]})" if -status in names else "")
+
+
+def _not_run(error: OSError, program: str) -> Outcome:
+    reason = (error.strerror or "no reason given").lower()
+    said = f"{program!r} cannot be run: {reason}"
+    if error.errno in _SCARCE:
+        return Retry(said, after=AFTER_SCARCITY, counted=False, kind="scarcity")
+    if error.errno == errno.E2BIG:
+        return Fail(f"{said}; give fewer keys at once, or less data", kind="too long")
+    return Retry(said, kind=f"exit {NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE}")
+
+
+def _note(items: Sequence[Item], outcome: Outcome, seconds: float) -> None:
+    first = items[0]
+    about = {"list": first.list, "key": first.key, "attempt": first.attempts + 1, "items": len(items)}
+    ended = type(outcome).__name__.lower()
+    log.info("command ended", extra={**about, "outcome": ended, "seconds": round(seconds, 3)})
