@@ -7,7 +7,7 @@ from typing import Any
 from rowlock import settlements
 from rowlock.attempts import resolve
 from rowlock.engine import Engine, Session, Transaction
-from rowlock.errors import DatabaseBusy, InvalidOutcome, Stale
+from rowlock.errors import DatabaseBusy, InvalidOutcome, Stale, Unavailable
 from rowlock.outcomes import Done, Outcome, Retry, Verdict, of_exception, read
 from rowlock.worker.hands import Hand
 
@@ -36,7 +36,11 @@ def run_batch(engine: Engine, session: Session, hand: Hand) -> list[Verdict] | N
             return None
         except Cancelled:
             return None
-        except Exception as error:
+        except Unavailable as error:
+            # Nobody's fault but the database's. If it landed after all, the claim is gone and this comes to nothing.
+            _finish_all(hand, Retry(str(error), counted=False, kind=error.code))
+            return None
+        except (Exception, SystemExit) as error:
             _finish_all(hand, of_exception(error))
             return None
     _finish_all(hand, Retry("the database had too many conflicting writers", counted=False, kind="conflict"))
@@ -46,7 +50,7 @@ def run_batch(engine: Engine, session: Session, hand: Hand) -> list[Verdict] | N
 def _run_once(engine: Engine, session: Session, hand: Hand) -> list[Verdict]:
     with engine.late_transaction() as tx:
         outcomes = _outcomes(_called(hand, tx), hand)
-        if hand.turn.cancelled.is_set():
+        if hand.cancelled.is_set():
             raise Cancelled
         runner = tx if tx.begun else engine
         verdicts = _settle(engine, runner, session, hand, outcomes)

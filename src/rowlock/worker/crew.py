@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlock.model import Item
 from rowlock.outcomes import Outcome, Retry, of_exception, read
-from rowlock.worker.handlers import Handler
+from rowlock.worker.handlers import Handler, Kind, Turn
 from rowlock.worker.hands import Hand
 
 if TYPE_CHECKING:
@@ -18,12 +18,30 @@ Work = tuple[Hand, Item | None]
 
 
 class Berth:
-    """One thread's place: what it works on, and since when."""
+    """One thread's place: what it works on, and since when. Its lock settles who ends a turn: handler or clock."""
 
     def __init__(self) -> None:
+        self.lock = threading.Lock()
         self.work: Work | None = None
         self.since = 0.0
+        self.turn: Turn | None = None
         self.relieved = False
+
+    def end_turn(self) -> bool:
+        """Whether the handler was in time: then the outcome is its own."""
+        with self.lock:
+            self.work = self.turn = None
+            return not self.relieved
+
+    def relieve(self, work: Work) -> bool:
+        """Whether the turn was still going on: then it is over now, and the handler is told."""
+        with self.lock:
+            if self.work is not work:
+                return False
+            self.relieved = True
+            if self.turn is not None:
+                self.turn.cancelled.set()
+            return True
 
 
 class Crew:
@@ -52,7 +70,7 @@ class Crew:
 
     def take_on(self, hand: Hand) -> None:
         """Work through a claim: item by item, or as one batch."""
-        if hand.handler.kind == "batch":
+        if hand.handler.kind is Kind.BATCH:
             self._work.put((hand, None))
             self._man(1)
             return
@@ -72,23 +90,27 @@ class Crew:
         threading.Thread(target=self._serve, args=(berth,), name=name, daemon=True).start()
 
     def _serve(self, berth: Berth) -> None:
-        while (work := self._work.get()) is not None:
+        while not berth.relieved and (work := self._work.get()) is not None:
             berth.since = self._monotonic()
             berth.work = work
-            self._run(*work, berth)
-            berth.work = None
-            if berth.relieved:
-                return
+            hand, item = work
+            if hand.cancelled.is_set():
+                berth.end_turn()
+            elif item is None:
+                self._run_batch(hand)
+                berth.end_turn()
+            else:
+                outcome = self._run(hand, item, berth)
+                if berth.end_turn():
+                    self._finish(hand, item, outcome)
 
-    def _run(self, hand: Hand, item: Item | None, berth: Berth) -> None:
-        if hand.turn.cancelled.is_set():
-            return
-        if item is None:
-            self._run_batch(hand)
-            return
-        outcome = self._in_process(hand, item) if hand.handler.kind == "process" else call(hand, item)
-        if not berth.relieved:
-            self._finish(hand, item, outcome)
+    def _run(self, hand: Hand, item: Item, berth: Berth) -> Outcome:
+        if hand.handler.kind is Kind.PROCESS:
+            return self._in_process(hand, item)
+        if hand.handler.arguments == 1:
+            return call(hand.handler.function, item)
+        berth.turn = Turn(hand.taken.token, threading.Event())
+        return call(hand.handler.function, item, berth.turn)
 
     def _in_process(self, hand: Hand, item: Item) -> Outcome:
         if self._processes is None:
@@ -102,19 +124,27 @@ class Crew:
         now = self._monotonic()
         for berth in list(self._berths):
             work = berth.work
-            if work is None or not self._overdue(work[0].handler, now - berth.since):
+            if work is None or not self._overdue(work[0].handler, now - berth.since) or not berth.relieve(work):
                 continue
-            hand, item = work
-            berth.relieved = True
             self._berths.remove(berth)
+            hand, item = work
+            if item is None:
+                hand.cancelled.set()
             said = Retry(f"timed out after {hand.handler.timeout:g}s", kind="timeout")
             for each in hand.taken.items if item is None else (item,):
                 self._finish(hand, each, said)
 
+    def cancel(self, hand: Hand) -> None:
+        """Tell the handlers of a claim that nothing will be settled."""
+        for berth in list(self._berths):
+            work, turn = berth.work, berth.turn
+            if work is not None and work[0] is hand and turn is not None:
+                turn.cancelled.set()
+
     @staticmethod
     def _overdue(handler: Handler, seconds: float) -> bool:
         # A process is stopped by the thread that waits for it.
-        return handler.timeout is not None and handler.kind != "process" and seconds >= handler.timeout
+        return handler.timeout is not None and handler.kind is not Kind.PROCESS and seconds >= handler.timeout
 
     def hand_back(self) -> list[Work]:
         """Take back what no thread has begun."""
@@ -135,15 +165,9 @@ class Crew:
             self._processes.dismiss()
 
 
-def call(hand: Hand, item: Item) -> Outcome:
+def call(function: Callable[..., Any], *arguments: Any) -> Outcome:
     """Run a handler for one item and read its answer; whatever it raises is an outcome too."""
     try:
-        return read(_called(hand, item))
+        return read(function(*arguments))
     except Exception as error:
         return of_exception(error)
-
-
-def _called(hand: Hand, item: Item) -> Any:
-    if hand.handler.arguments == 2:
-        return hand.handler.function(item, hand.turn)
-    return hand.handler.function(item)

@@ -7,7 +7,7 @@ from rowlock.attempts import Policy
 from rowlock.claims import Taken
 from rowlock.model import Item
 from rowlock.outcomes import Done, Outcome
-from rowlock.worker.handlers import Handler, Turn
+from rowlock.worker.handlers import Handler
 
 
 class Hand:
@@ -19,7 +19,8 @@ class Hand:
         self.rules = rules
         self.plain = plain
         """Whether done items leave nothing behind: then a whole hand is settled by one statement."""
-        self.turn = Turn(taken.token, threading.Event())
+        self.cancelled = threading.Event()
+        """Set when nothing of it can be settled any more."""
         self.finished: list[tuple[Item, Outcome]] = []
         self.settled = 0
         self.returned = 0

@@ -7,6 +7,7 @@ from typing import Any
 from rowlock.model import Item
 from rowlock.outcomes import Outcome, Retry, of_exception, read
 from rowlock.worker.crew import Finish
+from rowlock.worker.handlers import Turn
 from rowlock.worker.hands import Hand
 
 
@@ -39,13 +40,17 @@ class Loop:
     async def _run(self, hand: Hand, item: Item) -> None:
         try:
             outcome = await self._outcome(hand, item)
-        except asyncio.CancelledError:
-            return  # the session is lost or the worker stops: nothing to settle
+        except asyncio.CancelledError as error:
+            if hand.turn.cancelled.is_set():
+                return  # the session is lost or the worker stops: nothing to settle
+            outcome = of_exception(error)
         self._finish(hand, item, outcome)
 
     async def _outcome(self, hand: Hand, item: Item) -> Outcome:
         handler = hand.handler
-        arguments: tuple[Any, ...] = (item, hand.turn) if handler.arguments == 2 else (item,)
+        arguments: tuple[Any, ...] = (item,)
+        if handler.arguments == 2:
+            arguments = (item, Turn(hand.taken.token, threading.Event()))
         try:
             if handler.timeout is None:
                 return read(await handler.function(*arguments))
@@ -55,7 +60,7 @@ class Loop:
             if handler.timeout is not None and limit.expired():
                 return Retry(f"timed out after {handler.timeout:g}s", kind="timeout")
             return of_exception(error)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # one that leaves would take the loop with it
             return of_exception(error)
 
     def cancel(self, hand: Hand | None = None) -> None:

@@ -68,15 +68,20 @@ class Shift:
         self._crew = Crew(concurrency, finish=self._finish, run_batch=self._run_batch, monotonic=self._monotonic)
         self._loop = _loop(self._finish) if any(h.kind is Kind.ASYNC for h in handlers) else None
         self._hands: list[Hand] = []
+        self._clearing = False
         self._rate = Rate(self._monotonic)
         self._flushed_at = self._monotonic()
         self._timed = any(handler.timeout is not None for handler in handlers)
+        self._waiting = False
+        self._hungry_at = concurrency - 1
         self.events: queue.SimpleQueue[str] = queue.SimpleQueue()
         """What wakes the worker's thread: something finished, a hint that work was added, a stop."""
 
     def _finish(self, hand: Hand, item: Item, outcome: Outcome) -> None:
-        # In the thread of the handler.
-        if hand.finish(item, outcome) or self._crew.waiting == 0:
+        # In the thread of the handler: the worker's is woken only if it waits, and for enough to be worth it.
+        whole = hand.finish(item, outcome)
+        if self._waiting and (whole or self.in_hand <= self._hungry_at):
+            self._waiting = False
             self.events.put("finished")
 
     def _run_batch(self, hand: Hand) -> None:
@@ -118,6 +123,8 @@ class Shift:
             self._flushed_at = self._monotonic()
 
     def _next_order(self) -> Order | None:
+        if self._must_be_alone():
+            return None
         turn = self._supply.next()
         room = 0 if turn is None else self._room(turn[1])
         if turn is None or room <= 0:
@@ -126,12 +133,19 @@ class Shift:
         settings = self._supply.settings(name)
         return Order(name, handler, handler.rules(settings), room, plain=not settings.keep_results)
 
+    def _must_be_alone(self) -> bool:
+        # An item that may have killed a worker runs with nothing beside it: else nobody could say who did it.
+        at_work = [hand for hand in self._hands if not hand.over]
+        self._clearing = self._clearing and bool(at_work)
+        return self._clearing or any(hand.taken.alone for hand in at_work)
+
     def _room(self, handler: Handler) -> int:
         if handler.kind is Kind.BATCH:
             running = sum(1 for hand in self._hands if hand.handler.kind is Kind.BATCH and not hand.over)
             return handler.batch if running < self._concurrency else 0
         ahead = min(2 * LARGEST_CLAIM, int(self._rate.per_second * LOOK_AHEAD))
         room = self._concurrency + ahead - self.in_hand
+        self._hungry_at = self._concurrency + ahead - ahead // 2 - 1
         return min(room, LARGEST_CLAIM) if room > ahead // 2 else 0
 
     def _travel(self, quick: list[Hand], order: Order | None) -> bool:
@@ -162,6 +176,10 @@ class Shift:
         if taken is None:
             self._supply.drop(order.list)
             return False
+        if taken.alone and any(not hand.over for hand in self._hands):
+            self._engine.run(claims.close, self._session.id, taken.token)
+            self._clearing = True
+            return False
         self._session.remember(taken)
         hand = Hand(taken, order.handler, order.rules, plain=order.plain)
         self._hands.append(hand)
@@ -172,10 +190,13 @@ class Shift:
         return True
 
     def _wait(self) -> None:
+        self._waiting = True
         try:
             event = self.events.get(timeout=self._seconds_to_wait())
         except queue.Empty:
             return
+        finally:
+            self._waiting = False
         if event == "hint":
             self._supply.look_soon()
 
@@ -194,8 +215,9 @@ class Shift:
     def drop(self) -> None:
         """The session is lost, or there is no more time: running work is told to stop, nothing of it is settled."""
         for hand in self._hands:
-            hand.turn.cancelled.set()
+            hand.cancelled.set()
             hand.over = True
+            self._crew.cancel(hand)
             if self._loop is not None:
                 self._loop.cancel(hand)
         self._hands.clear()

@@ -20,7 +20,7 @@ log = logging.getLogger("rowlock.worker")
 Function = TypeVar("Function", bound=Callable[..., Any])
 Until = Literal["stopped", "idle", "done"]
 
-HINT_SECONDS = 1.0
+HINT_SECONDS = 0.1
 AFTER_LOSS = 0.5
 
 
@@ -167,9 +167,12 @@ class Worker:
     def _end(self, shift: Shift, session: Session, helpers: list[threading.Thread]) -> None:
         self._shift = None
         shift.dismiss()
-        session.close()
+        try:
+            session.close()
+        except Unavailable as error:
+            self._complain(error)  # then it expires, and its items are free a little later
         for helper in helpers:
-            helper.join(timeout=HINT_SECONDS * 2)
+            helper.join(timeout=1)
 
     def _start_helpers(self, session: Session, shift: Shift) -> list[threading.Thread]:
         chores = {"rowlock hints": self._pass_on_hints, "rowlock upkeep": self._keep_up}
