@@ -59,6 +59,7 @@ _STATES: dict[str, tuple[type[RowlockError], str, str]] = {
     ),
     "3D": (DatabaseUnreachable, "{} has no such database", "make it: createdb NAME"),
     "3F": (SchemaMissing, "{} has no such schema", "create it, or mend search_path"),
+    "23503": (DatabaseBusy, "{} had somebody delete what this belongs to", "try again"),
     "23505": (DatabaseBusy, "{} had two writers of one new row", "try again"),
     "25006": (DatabaseReadOnly, "{} is read-only", "name the primary server"),
     "40": (DatabaseBusy, "{} had too many conflicting writers", "try again"),
@@ -75,6 +76,8 @@ _STATES: dict[str, tuple[type[RowlockError], str, str]] = {
     "57P": (DatabaseUnreachable, "{} is shutting down or starting", "wait until it is back"),
 }
 _AGAIN = ("40001", "40P01", "55P03", "CR000")
+# Of our own statements: two of one new row, or its owner just deleted. Who looks again sees what the other did.
+_RACES = ("23503", "23505")
 
 
 def open_database(address: Address, *, dialect: Dialect = DIALECT, **options: Any) -> Database:
@@ -146,7 +149,7 @@ class PostgresSpeech:
     def _failed(self, error: psycopg.Error) -> Exception:
         known = told(error, self._shown)
         # Run again, one of our statements sees the row that another writer was faster to make.
-        return RunAgain(known) if error.sqlstate == "23505" else self._again(error) or known
+        return RunAgain(known) if error.sqlstate in _RACES else self._again(error) or known
 
 
 class PostgresConnection(PostgresSpeech):
