@@ -1,24 +1,24 @@
 """rowlock: durable work tracking on the database you already have."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from rowlock.engine import Claim, Engine, List, Session, Transaction
-from rowlock.errors import (
-    Invalid,
-    NotFound,
-    OutcomeUnknown,
-    Refused,
-    RowlockError,
-    Stale,
-    StaleClaim,
-    StaleSession,
-    Unavailable,
-)
-from rowlock.model import Added, Counts, Failure, Item, ListInfo, NewItem, Progress, Settings, State
-from rowlock.outcomes import Done, Fail, Move, Retry, Verdict
 
 if TYPE_CHECKING:
     from rowlock.aio import AsyncEngine
+    from rowlock.engine import Claim, Engine, List, Session, Transaction
+    from rowlock.errors import (
+        Invalid,
+        NotFound,
+        OutcomeUnknown,
+        Refused,
+        RowlockError,
+        Stale,
+        StaleClaim,
+        StaleSession,
+        Unavailable,
+    )
+    from rowlock.model import Added, Counts, Failure, Item, ListInfo, NewItem, Progress, Settings, State
+    from rowlock.outcomes import Done, Fail, Move, Retry, Verdict
     from rowlock.worker import Turn, Worker
 
 __version__ = "0.1.0.dev0"
@@ -58,15 +58,19 @@ __all__ = [
 ]
 
 
+_HOMES = {
+    "aio": ("AsyncEngine",),
+    "engine": ("Claim", "Engine", "List", "Session", "Transaction"),
+    "model": ("Added", "Counts", "Failure", "Item", "ListInfo", "NewItem", "Progress", "Settings", "State"),
+    "outcomes": ("Done", "Fail", "Move", "Retry", "Verdict"),
+    "worker": ("Turn", "Worker"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
 def __getattr__(name: str) -> Any:
-    # Workers bring threads, signals and more: whoever only adds items should not pay for them.
-    if name in ("Turn", "Worker"):
-        from rowlock import worker
-
-        return getattr(worker, name)
-    # The async face brings asyncio: only who awaits should wait for it.
-    if name == "AsyncEngine":
-        from rowlock.aio import AsyncEngine
-
-        return AsyncEngine
-    raise AttributeError(f"module 'rowlock' has no attribute {name!r}")
+    # Fetched when first used: who only adds pays for no worker, and a program that merely could use us for nothing.
+    if name not in __all__:
+        raise AttributeError(f"module 'rowlock' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"rowlock.{_HOME.get(name, 'errors')}"), name)
+    return value

@@ -7,6 +7,6 @@ AsyncTransaction = face(Transaction)
 AsyncList = face(List)
 AsyncClaim = face(Claim, here=("__iter__", "done", "fail", "move", "retry", "say"))
 AsyncSession = face(Session, here=("asking", "remember", "searched_lately"))
-AsyncEngine = face(Engine, here=("session",), root=True)
+AsyncEngine = face(Engine, here=("rejoin", "session"), root=True)
 
 __all__ = ["AsyncClaim", "AsyncEngine", "AsyncList", "AsyncSession", "AsyncTransaction"]

@@ -64,10 +64,11 @@ class AsyncClaim:
     def say(self, item: Item, outcome: Outcome) -> None:
         """Note an item's outcome; the last word counts. Written by `settle`."""
 
-    async def settle(self, *, using: Any = None) -> dict[str, Verdict]:
+    async def settle(self, *, using: Any = None, close: bool = True) -> dict[str, Verdict]:
         """Write what was said, in one transaction or in yours, and end the claim; the verdict by key.
 
-        StaleClaim if the session was lost meanwhile: then nothing is written, not even in your transaction.
+        StaleClaim if the session was lost meanwhile: then nothing is written, not even in your transaction. Without
+        `close` what nothing was said of stays claimed, and is settled through `Session.held`.
         """
 
 class AsyncEngine:
@@ -107,8 +108,16 @@ class AsyncEngine:
     async def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
         """Who is at work, the oldest first."""
 
-    def session(self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None) -> AsyncSession:
-        """A session to claim under: it beats by itself, and its claims end with it. Use it in a with block."""
+    def session(
+        self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None, beats: bool = True
+    ) -> AsyncSession:
+        """A session to claim under: it beats by itself, and its claims end with it. Use it in a with block.
+
+        Without `beats` it lives for its expiry and may outlive this process: see `rejoin`.
+        """
+
+    def rejoin(self, session: str, *, expiry: Duration = "15s") -> AsyncSession:
+        """A session without a heart that was opened elsewhere, by its id; `beat` keeps it alive for its expiry."""
 
     async def upkeep(self) -> upkeep.Report:
         """One bounded pass of housekeeping: bury dead sessions, promote what is due, fold, prune."""
@@ -233,7 +242,10 @@ class AsyncSession:
     async def __aenter__(self) -> AsyncSession: ...
     async def __aexit__(self, *_: object) -> None: ...
     async def open(self) -> AsyncSession:
-        """Enter the session and start its heart."""
+        """Enter the session and start its heart, if it has one."""
+
+    async def beat(self) -> None:
+        """Stay alive for another while, where no heart does it; StaleSession if it is no more."""
 
     async def close(self) -> None:
         """End gently: what is claimed is free at once."""
@@ -243,6 +255,12 @@ class AsyncSession:
 
     async def take(self, what: AsyncList | str, *, limit: int = 100) -> AsyncClaim | None:
         """One claim of up to `limit` items of the list, or None if nothing is ready."""
+
+    async def held(self, token: str) -> AsyncClaim:
+        """A claim that another process made under this session without a heart, with what is left of it.
+
+        StaleClaim if it is no more.
+        """
 
     async def take_items(
         self, name: str, *, limit: int, attempts_allowed: int | None = None, thorough: bool = False
