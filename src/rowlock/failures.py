@@ -8,6 +8,7 @@ import msgspec
 from rowlock import lists
 from rowlock.db import Transaction
 from rowlock.model import Failure, moment
+from rowlock.names import check_key, check_limit, check_start
 
 MESSAGE_CHARACTERS = 4_000
 SHAPE_CHARACTERS = 200
@@ -40,6 +41,8 @@ def shape(message: str) -> str:
 
 def of_item(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Failure]:
     """How an item has failed, the newest first; also after it is gone, while errors are kept."""
+    check_key(key)
+    check_limit(limit, "failures")
     row = lists.find(tx, name)
     if row is None:
         return []
@@ -51,6 +54,7 @@ def of_item(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Fa
 
 def groups(tx: Transaction, name: str, *, limit: int = 50) -> list[Group]:
     """The list's failed items by the shape of their last error, the most frequent first."""
+    check_limit(limit, "groups")
     row = lists.find(tx, name)
     if row is None:
         raise lists.missing(tx, name)
@@ -65,6 +69,9 @@ def keys_saying(tx: Transaction, name: str, text: str, *, after: str = "", limit
     row = lists.find(tx, name)
     if row is None:
         raise lists.missing(tx, name)
+    check_start(after)
+    check_limit(limit, "keys")
+    text = bounded(text)
     escaped = re.sub(r"([!%_])", r"!\1", text)
     rows = tx.rows("errors/keys_saying", list=row.id, said=f"%{escaped}%", kind=text, after=after, limit=limit)
     return [key for (key,) in rows]

@@ -41,6 +41,13 @@ def test_the_same_key_twice_in_one_add_is_one_item(engine: Engine) -> None:
     assert engine["downloads"].add(["a", "b", "a"]) == Added(2, 1)
 
 
+def test_of_a_key_given_twice_the_first_is_added(engine: Engine) -> None:
+    engine["downloads"].add({"key": "a", "data": number, "priority": number} for number in range(9))
+    engine["downloads"].add(["b", *"cdefgh", *["b"] * 9])
+    assert engine["downloads"].show("a").data == 0
+    assert min(engine["downloads"].page(after="a"), key=lambda item: item.position).key == "b"
+
+
 def test_adding_again_changes_nothing_of_the_item(engine: Engine) -> None:
     engine["downloads"].add("a", data={"size": 3}, priority=2)
     engine["downloads"].increment("a")

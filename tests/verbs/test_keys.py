@@ -107,27 +107,30 @@ def test_a_wrong_key_among_good_ones_is_named_with_its_line_and_nothing_is_added
 
 
 @pytest.mark.parametrize("key", WRONG, ids=range(len(WRONG)))
-def test_a_wrong_key_alone_is_refused(engine: Engine, key: str) -> None:
-    with pytest.raises(InvalidKey):
-        engine["odd"].add(key)
-    assert engine.lists() == []
+def test_a_wrong_key_alone_is_refused(sqlite_url: str, key: str) -> None:
+    with Engine(sqlite_url) as engine:
+        with pytest.raises(InvalidKey):
+            engine["odd"].add(key)
+        assert engine.lists() == []
 
 
 @pytest.mark.parametrize("key", WRONG, ids=range(len(WRONG)))
-def test_a_wrong_key_in_a_mapping_is_refused(engine: Engine, key: str) -> None:
-    with pytest.raises(InvalidKey, match="line 2"):
-        engine["odd"].add(["good", {"key": key}])
-    assert engine.lists() == []
+def test_a_wrong_key_in_a_mapping_is_refused(sqlite_url: str, key: str) -> None:
+    with Engine(sqlite_url) as engine:
+        with pytest.raises(InvalidKey, match="line 2"):
+            engine["odd"].add(["good", {"key": key}])
+        assert engine.lists() == []
 
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("key", WRONG, ids=range(len(WRONG)))
-def test_a_wrong_key_is_refused_by_every_verb_and_nothing_is_written(engine: Engine, verb: str, key: str) -> None:
-    engine["odd"].add("good")
-    before = engine["odd"].show("good")
-    with pytest.raises(InvalidKey, match="line 2"):
-        getattr(engine["odd"], verb)(["good", key])
-    assert engine["odd"].show("good") == before
+def test_a_wrong_key_is_refused_by_every_verb_and_nothing_is_written(sqlite_url: str, verb: str, key: str) -> None:
+    with Engine(sqlite_url) as engine:
+        engine["odd"].add("good")
+        before = engine["odd"].show("good")
+        with pytest.raises(InvalidKey, match="line 2"):
+            getattr(engine["odd"], verb)(["good", key])
+        assert engine["odd"].show("good") == before
 
 
 @pytest.mark.parametrize("key", ["a\0b", "caf\udce9"])

@@ -2,5 +2,5 @@
 insert into rowlock_items (list, key, position, gate, priority, due, data)
 select :list, placed.key, placed.position, :gate, :priority, {now} + nullif(cast(:delay as bigint), 0), :data
 from (select given.key, nextval('rowlock_positions') as position from {keys}) as placed
-order by placed.key collate "C"
+order by placed.key collate "C", placed.position
 on conflict (list, key) do nothing
