@@ -132,6 +132,20 @@ def _look_again_and_sleep(tx: Transaction, asking: Asking) -> list[tuple[Any, ..
     return rows
 
 
+def left(tx: Transaction, session: str, token: str) -> Taken | None:
+    """A claim and the items that stand in its interval now; None if it is no more. Some may have come in late."""
+    row = tx.row("claims/find", session=session, token=token)
+    if row is None:
+        return None
+    name, list_id, gate, priority, low, high = row
+    rows = tx.rows("items/in_interval", list=list_id, gate=gate, priority=priority, low=low, high=high)
+    items = [
+        Item(name, key, position, gate, priority, attempts, None, None, version, data, State.CLAIMED, token)
+        for position, key, attempts, version, data in rows
+    ]
+    return Taken(token, name, gate, priority, low, items)
+
+
 def close(tx: Transaction, session: str, token: str) -> bool:
     """End a claim; what of it was not settled is free at once."""
     tx.run("lists/wake_of_session", session=session)

@@ -5,13 +5,15 @@ from typing import Any
 
 import msgspec
 
-from rowlock import settlements
+from rowlock import claims, settlements
 from rowlock.attempts import DEFAULT_ATTEMPTS, policy, resolve
 from rowlock.db import Transaction
+from rowlock.errors import StaleClaim
 from rowlock.model import moment
 from rowlock.outcomes import Retry
 
 EXPIRY = 15_000
+HANDED = "handed"
 DIED = Retry(error="the worker died while it had this item alone in hand", kind="worker died")
 
 
@@ -61,6 +63,31 @@ def close(tx: Transaction, session: str) -> bool:
     """End gently: what was claimed is free at once."""
     tx.run("lists/wake_of_session", session=session)
     return tx.run("sessions/close", session=session) == 1
+
+
+def note_handed(tx: Transaction, session: str, taken: claims.Taken) -> None:
+    """Keep with the session which positions a claim handed out: for whoever settles it from another process."""
+    details = _decoded(tx.row("sessions/hold", session=session))
+    alive = {claim[0] for claim in tx.rows("claims/of_session", session=session)}
+    handed = {token: positions for token, positions in details.get(HANDED, {}).items() if token in alive}
+    details[HANDED] = {**handed, taken.token: [item.position for item in taken.items]}
+    tx.run("sessions/note", session=session, details=msgspec.json.encode(details).decode())
+
+
+def held(tx: Transaction, session: str, token: str) -> claims.Taken:
+    """A claim with what is left of the items that were handed out under it; StaleClaim if it is no more."""
+    handed = _decoded(tx.row("sessions/details", session=session)).get(HANDED, {}).get(token)
+    taken = None if handed is None else claims.left(tx, session, token)
+    if taken is None:
+        what = f"the session {session} holds no claim {token}: it was settled, closed, or has expired"
+        raise StaleClaim(what, "nothing was written; its items are free, or done by another", token=token)
+    among = set(handed)
+    return msgspec.structs.replace(taken, items=[item for item in taken.items if item.position in among])
+
+
+def _decoded(row: tuple[Any, ...] | None) -> dict[str, Any]:
+    decoded = msgspec.json.decode(row[0]) if row and row[0] else None
+    return decoded if isinstance(decoded, dict) else {}
 
 
 def page(tx: Transaction, *, limit: int = 1000) -> list[SessionInfo]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from rowlock import items, lists
+from rowlock import failures, items, lists
 from rowlock.cli import output
 from rowlock.cli.asking import ask
 from rowlock.cli.invocation import Invocation, command, list_argument
@@ -29,7 +29,8 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 
 def _all_failed(function: Callable[..., Any]) -> Callable[..., Any]:
     for_state = click.option("--state", type=click.Choice(["failed"]), help="The same as --failed.")
-    return click.option("--failed", is_flag=True, help="All failed items of the list.")(for_state(function))
+    for_error = click.option("--error", metavar="TEXT", help="All failed items whose last error says this.")
+    return click.option("--failed", is_flag=True, help="All failed items of the list.")(for_state(for_error(function)))
 
 
 @command("done")
@@ -88,16 +89,19 @@ def abandon(context: click.Context, /, *, name: str, keys: tuple[str, ...], yes:
     """Give up on items: off the list, undone."""
     if _wants_all_failed(keys, options):
         if not yes and not options["dry_run"]:
-            ask(f"Give up on all failed items of {name!r}?")
+            saying = f" that say {options['error']!r}" if options["error"] else ""
+            ask(f"Give up on all failed items of {name!r}{saying}?")
         return _change_failed(context, name, verb=items.abandon, word="abandoned", **options)
     dry_run, as_json = options["dry_run"], options["as_json"]
     return _change(context, name, keys, verb=items.abandon, word="abandoned", dry_run=dry_run, as_json=as_json)
 
 
 def _wants_all_failed(keys: tuple[str, ...], options: dict[str, Any]) -> bool:
-    everything = bool(options["failed"] or options["state"])
+    everything = bool(options["failed"] or options["state"] or options["error"])
     if everything and keys:
         raise Invalid("keys were given, and all failed items asked for", "give one of them")
+    if options["error"] is not None and not options["error"]:
+        raise Invalid("--error says nothing", "give a part of the message, or --failed for all")
     return everything
 
 
@@ -144,31 +148,50 @@ def _found(tx: Transaction, name: str, keys: Sequence[str]) -> list[Any]:
 
 
 def _change_failed(
-    context: click.Context, name: str, *, verb: Verb, word: str, dry_run: bool, as_json: bool, **_: Any
+    context: click.Context,
+    name: str,
+    *,
+    verb: Verb,
+    word: str,
+    dry_run: bool,
+    as_json: bool,
+    error: str | None,
+    **_: Any,
 ) -> int:
     invocation: Invocation = context.obj
     with invocation.open() as engine:
-        changed = engine[name].counts().failed if dry_run else _each_failed(engine, name, verb)
+        if error is None and dry_run:
+            changed = engine[name].counts().failed
+        else:
+            changed = _each_failed(engine, name, _counted if dry_run else verb, error)
     _report(invocation, name, {word: changed}, dry_run=dry_run, as_json=as_json)
     return 0
 
 
-def _each_failed(engine: Engine, name: str, verb: Verb) -> int:
+def _counted(_: Transaction, __: str, keys: Sequence[str]) -> int:
+    return len(keys)
+
+
+def _each_failed(engine: Engine, name: str, verb: Verb, error: str | None) -> int:
     changed = 0
     after: str | None = ""
     while after is not None:
-        count, after = engine.run(_failed_chunk, name, after, verb)
+        count, after = engine.run(_failed_chunk, name, after, verb, error)
         changed += count
     return changed
 
 
-def _failed_chunk(tx: Transaction, name: str, after: str, verb: Verb) -> tuple[int, str | None]:
+def _failed_chunk(tx: Transaction, name: str, after: str, verb: Verb, error: str | None) -> tuple[int, str | None]:
     # Found and changed under one lock: an item that somebody retries meanwhile is not given up.
     row = lists.find(tx, name)
     if row is None:
         raise lists.missing(tx, name)
-    keys = [found[0] for found in tx.rows("items/find_failed", list=row.id, after=after, limit=FAILED_CHUNK)]
-    return (verb(tx, name, keys), keys[-1]) if keys else (0, None)
+    if error is None:
+        keys = [found[0] for found in tx.rows("items/find_failed", list=row.id, after=after, limit=FAILED_CHUNK)]
+        return (verb(tx, name, keys), keys[-1]) if keys else (0, None)
+    saying = failures.keys_saying(tx, name, error, after=after, limit=FAILED_CHUNK)
+    still = [key for key, _, _, _, failed in _found(tx, name, saying) if failed]
+    return (verb(tx, name, still), saying[-1]) if saying else (0, None)
 
 
 def _report(invocation: Invocation, name: str, counted: dict[str, int], *, dry_run: bool, as_json: bool) -> None:

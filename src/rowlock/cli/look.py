@@ -11,6 +11,7 @@ import msgspec
 
 from rowlock.cli import output
 from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal
+from rowlock.cli.watching import watch
 from rowlock.engine import Engine, List
 from rowlock.model import Failure, Item, ListInfo, State
 
@@ -25,14 +26,28 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON doc
 @command("status")
 @list_argument(required=False)
 @json_option
+@click.option("--watch", "watching", is_flag=True, help="Look again every second, until Ctrl-C.")
 @click.pass_obj
-def status(invocation: Invocation, *, name: str | None, as_json: bool) -> None:
+def status(invocation: Invocation, *, name: str | None, as_json: bool, watching: bool) -> int:
     """Show each list, or one: its state, its counts, its progress."""
     with invocation.open() as engine:
-        infos = [engine[name].info()] if name else list(_lists(engine))
-    if as_json:
-        output.document(_list_document(infos[0]) if name else {"lists": [_list_document(info) for info in infos]})
-    elif not on_terminal():
+
+        def draw() -> None:
+            infos = [engine[name].info()] if name else list(every_list(engine))
+            if as_json:
+                found = _list_document(infos[0]) if name else {"lists": [_list_document(info) for info in infos]}
+                (output.json_line if watching else output.document)(found)
+            else:
+                _tell_status(invocation, infos)
+
+        if watching:
+            return watch(draw)
+        draw()
+    return 0
+
+
+def _tell_status(invocation: Invocation, infos: list[ListInfo]) -> None:
+    if not on_terminal():
         output.lines((*_numbers(info), f"{_share(info):.0%}") for info in infos)
     elif infos:
         output.table(HEADINGS, [_row(info) for info in infos], numeric=range(2, 9))
@@ -40,7 +55,8 @@ def status(invocation: Invocation, *, name: str | None, as_json: bool) -> None:
         invocation.say("there are no lists yet; begin with: rowlock add LIST KEY")
 
 
-def _lists(engine: Engine) -> Iterator[ListInfo]:
+def every_list(engine: Engine) -> Iterator[ListInfo]:
+    """All lists in the order of their names, page by page."""
     after = ""
     while page := engine.lists(after=after, limit=PAGE):
         yield from page
@@ -86,7 +102,7 @@ def ls(context: click.Context, /, *, name: str | None, state: str | None, after:
     separated by tabs.
     """
     if name is None:
-        context.invoke(status, name=None, as_json=options["as_json"])
+        context.invoke(status, name=None, as_json=options["as_json"], watching=False)
         return
     invocation: Invocation = context.obj
     with invocation.open() as engine:
@@ -111,7 +127,7 @@ def _writer(invocation: Invocation, options: dict[str, Any]) -> Callable[[Iterab
     if options["null"]:
         return _each(lambda item: f"{item.key}\0")
     if options["ndjson"]:
-        return _each(lambda item: msgspec.json.encode(_item_document(item)).decode() + "\n")
+        return _each(lambda item: msgspec.json.encode(item_document(item)).decode() + "\n")
     if options["as_json"]:
         return _one_document
     if options["keys_only"]:
@@ -139,7 +155,7 @@ def _one_document(pages: Iterable[list[Item]]) -> None:
     between = ""
     for page in pages:
         for item in page:
-            output.write(between + msgspec.json.encode(_item_document(item)).decode())
+            output.write(between + msgspec.json.encode(item_document(item)).decode())
             between = ",\n"
     output.write("]}\n")
 
@@ -157,7 +173,8 @@ def _table(*, plain: bool) -> Callable[[Iterable[list[Item]]], None]:
     return write
 
 
-def _item_document(item: Item) -> dict[str, Any]:
+def item_document(item: Item) -> dict[str, Any]:
+    """An item as JSON shows it."""
     return {
         "key": item.key,
         "state": item.state,
@@ -182,7 +199,7 @@ def show(invocation: Invocation, *, name: str, key: str, as_json: bool) -> None:
     with invocation.open() as engine:
         item, failures = engine[name].show(key), engine[name].failures(key)
     if as_json:
-        output.document({"list": item.list, **_item_document(item), "failures": failures})
+        output.document({"list": item.list, **item_document(item), "failures": failures})
     elif on_terminal():
         _show_to_person(item, failures)
     else:

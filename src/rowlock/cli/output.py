@@ -41,6 +41,11 @@ def document(value: Any) -> None:
     write((msgspec.json.format(text, indent=2) if sys.stdout.isatty() else text).decode() + "\n")
 
 
+def json_line(value: Any) -> None:
+    """One JSON document on one line, whoever reads."""
+    write(msgspec.json.encode(value).decode() + "\n")
+
+
 def numbers(invocation: "Invocation", counted: Mapping[str, int], *, sentence: str, as_json: bool) -> None:
     """What a command did: a sentence on a terminal, name and number in a pipe."""
     if as_json:

@@ -10,21 +10,22 @@ from rowlock.names import closest
 
 FAMILIES = {
     "Add": {"add": "add"},
-    "Work": {"work": "work"},
-    "Look": {"status": "look", "ls": "look", "show": "look"},
+    "Work": {"work": "work", "run": "running", "claim": "claiming", "ack": "claiming", "sessions": "insight"},
+    "Look": {"status": "look", "ls": "look", "show": "look", "failures": "insight"},
     "Items": {"done": "change", "increment": "change", "retry": "change", "abandon": "change"},
     "Lists": {"pause": "lists", "resume": "lists", "settings": "lists", "rename": "lists", "drop": "lists"},
-    "Database": {"migrate": "migrate", "doctor": "doctor", "config": "configuration", "completion": "completion"},
+    "Database": {"migrate": "migrate", "upkeep": "insight", "doctor": "doctor"},
+    "Program": {"config": "configuration", "completion": "completion"},
 }
 COMMANDS = {name: module for family in FAMILIES.values() for name, module in family.items()}
 
 INTRODUCTION = """\
 rowlock {version} — durable work on the database you already have
 
-  Add       ls *.jpg | rowlock add thumbs      one item per line, into ./rowlock.db
-  Look      rowlock status                     every list; rowlock ls thumbs for its items
-  Finish    rowlock done thumbs a.jpg          off the list
-  Check     rowlock doctor                     is this database fit for promises?
+  Add       ls *.jpg | rowlock add thumbs                 one item per line, into ./rowlock.db
+  Work      rowlock work thumbs -- convert {{}} small/{{}}    like xargs, but it remembers
+  Look      rowlock status                                every list; rowlock ls thumbs for its items
+  Check     rowlock doctor                                is this database fit for promises?
 
   All commands  rowlock --help     One of them  rowlock COMMAND --help
 """

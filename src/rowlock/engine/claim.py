@@ -79,22 +79,24 @@ class Claim:
             raise Invalid(f"{item.key!r} was not handed out under this claim", "settle it under its own")
         self._said[item.position] = resolve(outcome, item.attempts, self._rules, self._world.random)
 
-    def settle(self, *, using: Any = None) -> dict[str, Verdict]:
+    def settle(self, *, using: Any = None, close: bool = True) -> dict[str, Verdict]:
         """Write what was said, in one transaction or in yours, and end the claim; the verdict by key.
 
-        StaleClaim if the session was lost meanwhile: then nothing is written, not even in your transaction.
+        StaleClaim if the session was lost meanwhile: then nothing is written, not even in your transaction. Without
+        `close` what nothing was said of stays claimed, and is settled through `Session.held`.
         """
         if self.settled:
             return {}
         runner = self._runner if using is None else self._runner.join(using)
-        verdicts = self._settle(runner)
+        verdicts = self._settle(runner, close=close or len(self._said) == len(self._handed))
         self.settled = True
         keys = {item.position: item.key for item in self.taken.items}
         return {keys[position]: verdict for position, verdict in zip(self._said, verdicts, strict=True)}
 
-    def _settle(self, runner: Runner) -> list[Verdict]:
+    def _settle(self, runner: Runner, *, close: bool) -> list[Verdict]:
         if not self._said:
-            runner.run(claims.close, self._session, self.token)
+            if close:
+                runner.run(claims.close, self._session, self.token)
             return []
         settling = list(self._said.items())
-        return runner.run(settlements.settle, self._session, self.token, settling, holder=self._holder)
+        return runner.run(settlements.settle, self._session, self.token, settling, holder=self._holder, close=close)

@@ -72,9 +72,20 @@ class Engine:
         """Who is at work, the oldest first."""
         return self.read(sessions.page, limit=limit)
 
-    def session(self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None) -> Session:
-        """A session to claim under: it beats by itself, and its claims end with it. Use it in a with block."""
-        return Session(self, holder=holder, expiry=expiry, details=details)
+    def session(
+        self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None, beats: bool = True
+    ) -> Session:
+        """A session to claim under: it beats by itself, and its claims end with it. Use it in a with block.
+
+        Without `beats` it lives for its expiry and may outlive this process: see `rejoin`.
+        """
+        return Session(self, holder=holder, expiry=expiry, details=details, beats=beats)
+
+    def rejoin(self, session: str, *, expiry: Duration = "15s") -> Session:
+        """A session without a heart that was opened elsewhere, by its id; `beat` keeps it alive for its expiry."""
+        found = Session(self, holder=None, expiry=expiry, details=None, beats=False)
+        found.id = session
+        return found
 
     def upkeep(self) -> upkeep.Report:
         """One bounded pass of housekeeping: bury dead sessions, promote what is due, fold, prune."""

@@ -26,10 +26,13 @@ def this_process() -> str:
 class Session:
     """A live worker. `lost` is set when its row is gone: stop working, nothing more can be settled."""
 
-    def __init__(self, engine: "Engine", *, holder: str | None, expiry: Duration, details: Any) -> None:
+    def __init__(
+        self, engine: "Engine", *, holder: str | None, expiry: Duration, details: Any, beats: bool = True
+    ) -> None:
         self._engine = engine
         self._expiry = milliseconds(expiry)
         self._details = details
+        self._beats = beats
         self._floors: dict[str, dict[int, int]] = {}
         self._looked: dict[str, float] = {}
         self.closing = threading.Event()
@@ -45,11 +48,18 @@ class Session:
         self.close()
 
     def open(self) -> "Session":
-        """Enter the session and start its heart."""
+        """Enter the session and start its heart, if it has one."""
         self._engine.run(sessions.open_session, self.id, holder=self.holder, expiry=self._expiry, details=self._details)
-        self._heart = threading.Thread(target=self._beat, name=f"rowlock heart {self.id[:8]}", daemon=True)
-        self._heart.start()
+        if self._beats:
+            self._heart = threading.Thread(target=self._keep_alive, name=f"rowlock heart {self.id[:8]}", daemon=True)
+            self._heart.start()
         return self
+
+    def beat(self) -> None:
+        """Stay alive for another while, where no heart does it; StaleSession if it is no more."""
+        if not self._engine.run(sessions.beat, self.id, expiry=self._expiry):
+            self.lost.set()
+            raise claims.lost(self.id)
 
     def close(self) -> None:
         """End gently: what is claimed is free at once."""
@@ -59,7 +69,7 @@ class Session:
         if not self.lost.is_set():
             self._engine.run(sessions.close, self.id)
 
-    def _beat(self) -> None:
+    def _keep_alive(self) -> None:
         # A heart of its own connection: a busy pool must not look like death.
         database = self._engine.database.twin(connections=1)
         try:
@@ -89,6 +99,18 @@ class Session:
         taken = self.take_items(name, limit=limit, attempts_allowed=rules.attempts)
         if taken is None:
             return None
+        if not self._beats:
+            # Others will settle it: they must know what was handed out, and not what came between later.
+            self._engine.run(sessions.note_handed, self.id, taken)
+        return Claim(self._engine, self.id, taken, rules=rules, holder=self.holder, world=self._engine.world)
+
+    def held(self, token: str) -> Claim:
+        """A claim that another process made under this session without a heart, with what is left of it.
+
+        StaleClaim if it is no more.
+        """
+        taken = self._engine.read(sessions.held, self.id, token)
+        rules = self._rules(taken.list)
         return Claim(self._engine, self.id, taken, rules=rules, holder=self.holder, world=self._engine.world)
 
     def _rules(self, name: str) -> attempts.Policy:

@@ -1,0 +1,1 @@
+select details from rowlock_sessions where id = :session
