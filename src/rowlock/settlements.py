@@ -263,11 +263,17 @@ def _receipt_of(settling: Settling) -> str:
     # All plainly done is known by its positions, whichever way it was asked for.
     if all(outcome == Done() for _, outcome in settling):
         return _receipt(_json([position for position, _ in settling]))
-    return _receipt(_json([(position, outcome) for position, outcome in settling]))
+    try:
+        return _receipt(_json([(position, outcome) for position, outcome in settling]))
+    except (TypeError, ValueError):
+        # Said with what JSON cannot say; it is refused where it would have to be kept.
+        return _receipt(repr(settling))
+    except RecursionError:
+        raise InvalidData("the data of an outcome is nested too deeply", "give plain values") from None
 
 
 def _receipt(text: str) -> str:
-    return blake2b(text.encode(), digest_size=12).hexdigest()
+    return blake2b(text.encode(errors="backslashreplace"), digest_size=12).hexdigest()
 
 
 def _json(value: Any) -> str:

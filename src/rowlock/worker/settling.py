@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from rowlock import settlements
 from rowlock.attempts import resolve
 from rowlock.db import Transaction
 from rowlock.engine import Engine, Session
-from rowlock.errors import Invalid, Refused, RowlockError, Stale
+from rowlock.errors import Invalid, OutcomeUnknown, Refused, RowlockError, Stale
 from rowlock.model import Item
 from rowlock.outcomes import Fail, Outcome, Verdict, of_exception
 from rowlock.worker.hands import Hand
@@ -71,7 +72,11 @@ class Settling:
         return verdicts[0]
 
     def _run(self, verb: Any, hand: Hand, settling: Any, **options: Any) -> Any:
-        return self._engine.run(verb, self._session.id, hand.taken.token, settling, **options)
+        ask = partial(self._engine.run, verb, self._session.id, hand.taken.token, settling, **options)
+        try:
+            return ask()
+        except OutcomeUnknown:
+            return ask()  # the same again is answered as before, if it landed
 
     def _asked(self, hand: Hand, work: Callable[[], list[Verdict]]) -> list[Verdict] | None:
         try:

@@ -13,6 +13,8 @@ from rowlock.worker.handlers import Handler
 
 PAGE = 100
 SETTINGS_KEPT = 5.0
+LOOK_WHILE_BUSY = 0.25
+"""How long a list that wakes may wait behind others that are never done."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
 
 
@@ -34,6 +36,7 @@ class Supply:
         self._terms: dict[str, Terms] = {}
         self._pause = SHORTEST_PAUSE
         self._look_at = 0.0
+        self._look_anyway_at = 0.0
 
     def handler_of(self, name: str) -> Handler | None:
         """The first handler whose pattern fits."""
@@ -41,7 +44,7 @@ class Supply:
 
     def next(self) -> tuple[str, Handler] | None:
         """Whose turn it is, if any list is awake; the list stays in turn until it is dropped."""
-        if not self.turns and self._engine.world.monotonic() >= self._look_at:
+        if self._engine.world.monotonic() >= (self._look_anyway_at if self.turns else self._look_at):
             self._look()
         if not self.turns:
             return None
@@ -65,9 +68,11 @@ class Supply:
             self._engine.run(lists.answer_calls)
         page = self._engine.read(lists.awake, after=self._page_end, limit=PAGE)
         self._page_end = page[-1] if len(page) == PAGE else None
+        self._look_anyway_at = self._engine.world.monotonic() + LOOK_WHILE_BUSY
+        served = {name for name, _ in self.turns}
         for awake in page:
             handler = self.handler_of(awake.name)
-            if handler is not None:
+            if handler is not None and awake.name not in served:
                 self.turns.append((awake.name, handler))
         if self.turns or self._page_end:
             self._pause = SHORTEST_PAUSE

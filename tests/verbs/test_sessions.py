@@ -1,0 +1,145 @@
+"""Sessions: live workers. Death is the row's deletion, never anybody's clock."""
+
+import pytest
+from tests.conftest import Clock
+from tests.verbs.claiming import EVERY, Desk, broken, keys, states
+
+from rowlock import Counts, Engine, StaleClaim, StaleSession, sessions
+
+pytestmark = pytest.mark.parametrize("dialect", EVERY)
+
+
+def test_a_session_has_a_name_of_its_own_and_the_time_of_the_database(timed: Engine, clock: Clock) -> None:
+    with timed.session(holder="ann") as one, timed.session(holder="bob") as other:
+        opened = {info.id: info.opened_at.timestamp() * 1000 for info in timed.sessions()}
+        assert opened == {one.id: clock(), other.id: clock()}
+
+
+def test_sessions_are_listed_with_what_they_have_in_hand(timed: Engine) -> None:
+    timed["work"].add(["a", "b", "c"])
+    Desk(timed).got(2)
+    assert [(info.holder, info.claims, info.items) for info in timed.sessions()] == [("ann", 1, 2)]
+
+
+def test_a_session_keeps_the_details_it_was_opened_with(timed: Engine) -> None:
+    with timed.session(details={"host": "é"}):
+        assert timed.sessions()[0].details == {"host": "é"}
+
+
+def test_a_closed_session_frees_its_items_at_once(timed: Engine) -> None:
+    timed["work"].add(["a", "b", "c"])
+    ann, bob = Desk(timed), Desk(timed, "bob")
+    for _ in range(3):
+        ann.got(1)
+    ann.close()
+    assert (keys(bob.look()), broken(timed)) == (["a", "b", "c"], [])
+
+
+def test_a_session_that_ended_gently_leaves_nobody_under_suspicion(timed: Engine) -> None:
+    timed["work"].add(["a", "b"])
+    ann, bob = Desk(timed), Desk(timed, "bob")
+    ann.got()
+    ann.close()
+    assert bob.got().alone is False
+
+
+def test_a_session_lives_until_strictly_past_its_deadline(timed: Engine, clock: Clock) -> None:
+    Desk(timed)
+    clock.advance(15)
+    assert (timed.upkeep().expired, len(timed.sessions())) == (0, 1)
+
+
+def test_a_session_past_its_deadline_is_buried(timed: Engine, clock: Clock) -> None:
+    Desk(timed)
+    clock.advance(15.001)
+    assert (timed.upkeep().expired, timed.sessions()) == (1, [])
+
+
+def test_a_heartbeat_after_the_deadline_revives_a_session_with_its_claims(timed: Engine, clock: Clock) -> None:
+    timed["work"].add("a")
+    ann = Desk(timed)
+    taken = ann.got()
+    clock.advance(3600)
+    assert (ann.beat(), timed.upkeep().expired, ann.done(taken)) == (True, 0, ["done"])
+
+
+def test_the_heartbeat_of_a_buried_session_says_that_it_is_lost(timed: Engine, clock: Clock) -> None:
+    ann = Desk(timed)
+    clock.advance(16)
+    timed.upkeep()
+    assert ann.beat() is False
+
+
+def test_a_buried_session_can_claim_nothing(timed: Engine, clock: Clock) -> None:
+    timed["work"].add("a")
+    ann = Desk(timed)
+    clock.advance(16)
+    timed.upkeep()
+    with pytest.raises(StaleSession):
+        ann.look()
+    assert (ann.take(), states(timed)) == (None, {"a": "ready"})
+
+
+def test_a_buried_session_can_settle_nothing(timed: Engine, clock: Clock) -> None:
+    timed["work"].add(["a", "b"])
+    ann = Desk(timed)
+    taken = ann.got()
+    clock.advance(16)
+    timed.upkeep()
+    with pytest.raises(StaleClaim):
+        ann.done(taken)
+    assert (timed["work"].counts(), broken(timed)) == (Counts(ready=2), [])
+
+
+def test_the_death_of_a_session_frees_its_items(timed: Engine, clock: Clock) -> None:
+    timed["work"].add(["a", "b"])
+    ann = Desk(timed)
+    ann.got()
+    clock.advance(16)
+    before = timed["work"].counts()
+    timed.upkeep()
+    assert (before, timed["work"].counts()) == (Counts(claimed=2), Counts(ready=2))
+
+
+def test_a_live_session_keeps_its_items_however_long_it_takes(timed: Engine, clock: Clock) -> None:
+    timed["work"].add("a")
+    ann, bob = Desk(timed), Desk(timed, "bob")
+    taken = ann.got()
+    for _ in range(100):
+        clock.advance(14)
+        ann.beat()
+        bob.beat()
+        timed.upkeep()
+        assert bob.look() is None
+    assert ann.done(taken) == ["done"]
+
+
+def test_a_clock_that_goes_back_kills_nobody(timed: Engine, clock: Clock) -> None:
+    ann = Desk(timed)
+    clock.advance(-3600)
+    assert (timed.upkeep().expired, ann.beat()) == (0, True)
+
+
+def test_the_dead_are_buried_a_few_at_a_time(timed: Engine, clock: Clock) -> None:
+    for _ in range(12):
+        Desk(timed)
+    clock.advance(16)
+    assert [timed.run(sessions.expire, limit=10) for _ in range(3)] == [10, 2, 0]
+
+
+def test_an_unknown_session_is_neither_beaten_nor_closed(timed: Engine) -> None:
+    timed.make_ready()
+    assert (timed.run(sessions.beat, "nobody"), timed.run(sessions.close, "nobody")) == (False, False)
+
+
+def test_a_session_in_a_block_ends_with_it(timed: Engine) -> None:
+    timed["work"].add(["a", "b"])
+    with timed.session() as session:
+        session.take("work")
+    assert (timed.sessions(), timed["work"].counts()) == ([], Counts(ready=2))
+
+
+def test_a_session_in_hand_tells_that_it_is_lost(engine: Engine) -> None:
+    with engine.session(expiry="30ms") as session:
+        engine.run(sessions.close, session.id)
+        assert session.lost.wait(20)
