@@ -92,7 +92,7 @@ class Source:
             yield ast.Expr(_documenting(documentation, 1))
         if "__init__" in vars(self.face):
             yield from self.root()
-        for name, kind in self.attributes().items():
+        for name, kind in {"plain": self.plain.__name__, **self.attributes()}.items():
             yield _property(name, kind)
         for node in self.node.body:
             if isinstance(node, ast.FunctionDef) and node.name in self.face._colours:  # type: ignore[attr-defined]
@@ -102,15 +102,8 @@ class Source:
         """What only a face has that users make themselves."""
         functions = (each for each in self.node.body if isinstance(each, ast.FunctionDef))
         yield self.method(next(each for each in functions if each.name == "__init__"), Colour.HERE)
-        text = f'''
-@classmethod
-def over(cls, plain: {self.plain.__name__}) -> Self:
-    """The async face of what you hold already."""
-@property
-def plain(self) -> {self.plain.__name__}:
-    """The plain object behind it, for code that does not await."""
-'''
-        yield from ast.parse(text).body
+        over = f"@classmethod\ndef over(cls, plain: {self.plain.__name__}) -> Self: ..."
+        yield from ast.parse(over).body
 
     def method(self, node: ast.FunctionDef, colour: Colour) -> ast.stmt:
         """One method's signature, coloured."""

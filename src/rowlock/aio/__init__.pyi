@@ -12,7 +12,7 @@ from rowlock.db import Database
 from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
-from rowlock.engine import Engine
+from rowlock.engine import Claim, Engine, List, Session, Transaction
 from rowlock.engine.engine import P, T
 from rowlock.engine.list import Keys
 from rowlock.entries import Entries
@@ -33,6 +33,8 @@ class AsyncClaim:
     is handed back.
     """
 
+    @property
+    def plain(self) -> Claim: ...
     @property
     def settled(self) -> bool: ...
     @property
@@ -88,13 +90,9 @@ class AsyncEngine:
         **options: Any,
     ) -> None: ...
     @classmethod
-    def over(cls, plain: Engine) -> Self:
-        """The async face of what you hold already."""
-
+    def over(cls, plain: Engine) -> Self: ...
     @property
-    def plain(self) -> Engine:
-        """The plain object behind it, for code that does not await."""
-
+    def plain(self) -> Engine: ...
     @property
     def database(self) -> Database: ...
     @property
@@ -152,6 +150,8 @@ class AsyncEngine:
 class AsyncList:
     """A list by its name; it need not exist yet. Nothing is remembered here: each call asks the database."""
 
+    @property
+    def plain(self) -> List: ...
     @property
     def name(self) -> str: ...
     async def add(
@@ -232,6 +232,8 @@ class AsyncSession:
     """A live worker. `lost` is set when its row is gone: stop working, nothing more can be settled."""
 
     @property
+    def plain(self) -> Session: ...
+    @property
     def closing(self) -> threading.Event: ...
     @property
     def holder(self) -> str: ...
@@ -279,6 +281,8 @@ class AsyncSession:
 class AsyncTransaction:
     """An open transaction: your own SQL, and lists whose changes commit with it."""
 
+    @property
+    def plain(self) -> Transaction: ...
     @property
     def begun(self) -> bool:
         """Whether anything has been done in it: one that begins late holds no lock before."""

@@ -1,0 +1,16 @@
+"""Helpers for the tests of those who use rowlock: a throw-away engine, time that moves when told, inline workers."""
+
+from rowlock.testing.assertions import assert_added, assert_counts, assert_empty, assert_failed
+from rowlock.testing.clocks import MovableClock
+from rowlock.testing.engines import throwaway
+from rowlock.testing.workers import drain
+
+__all__ = [
+    "MovableClock",
+    "assert_added",
+    "assert_counts",
+    "assert_empty",
+    "assert_failed",
+    "drain",
+    "throwaway",
+]

@@ -1,0 +1,70 @@
+"""Assertions on lists, each saying what is true when it does not hold."""
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rowlock.engine import List
+
+SHOWN = 10
+
+
+def assert_added(on: "List", keys: str | Iterable[str]) -> None:
+    """These keys are on the list, in whatever state; others may be there too."""
+    __tracebackhide__ = True
+    wanted = [keys] if isinstance(keys, str) else list(keys)
+    missing = [key for key in wanted if not _has(on, key)]
+    if missing:
+        raise AssertionError(f"{_named(missing)} not on the list {on.name!r}; {_standing(on)}")
+
+
+def assert_empty(on: "List") -> None:
+    """Nothing is left on the list; a list that was never made is empty too."""
+    __tracebackhide__ = True
+    if next(on.items(page=1), None) is not None:
+        raise AssertionError(f"the list {on.name!r} is not empty; {_standing(on)}")
+
+
+def assert_failed(on: "List", key: str, *, saying: str = "") -> None:
+    """The item has failed, and the last thing that was said of it contains the text."""
+    __tracebackhide__ = True
+    if not _has(on, key):
+        raise AssertionError(f"{key!r} is not on the list {on.name!r}; {_standing(on)}")
+    state, said = on.show(key).state, [failure.message for failure in on.failures(key, limit=1)]
+    if state != "failed":
+        heard = f"; the last error was {said[0]!r}" if said else ""
+        raise AssertionError(f"{key!r} of {on.name!r} has not failed: it is {state.icon} {state}{heard}")
+    if saying and saying not in "".join(said):
+        raise AssertionError(f"{key!r} of {on.name!r} failed, but not saying {saying!r}: it said {''.join(said)!r}")
+
+
+def assert_counts(on: "List", **expected: int) -> None:
+    """As many items stand in these states (ready, delayed, gated, claimed, failed, total); others are not looked at."""
+    __tracebackhide__ = True
+    counts = on.counts()
+    wrong = {name: number for name, number in expected.items() if getattr(counts, name) != number}
+    if wrong:
+        told = ", ".join(f"{getattr(counts, name)} {name} instead of {number}" for name, number in wrong.items())
+        raise AssertionError(f"the list {on.name!r} has {told}; {_standing(on)}")
+
+
+def _has(on: "List", key: str) -> bool:
+    from rowlock.errors import NotFound  # a plugin that nobody uses must cost nothing
+
+    try:
+        on.show(key)
+    except NotFound:
+        return False
+    return True
+
+
+def _named(keys: list[str]) -> str:
+    more = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
+    return f"{', '.join(map(repr, keys[:SHOWN]))}{more} {'is' if len(keys) == 1 else 'are'}"
+
+
+def _standing(on: "List") -> str:
+    found = list(islice(on.items(page=SHOWN + 1), SHOWN + 1))
+    shown = ", ".join(f"{item.state.icon} {item.state} {item.key!r}" for item in found[:SHOWN])
+    return f"on it: {shown}{', …' if len(found) > SHOWN else ''}" if found else "nothing is on it"
