@@ -156,9 +156,11 @@ class Server:
         if not self._user[0] or _open_to_all(binaries):
             return binaries
         # Not beside the data: what lies in memory may not be executable.
-        copy = self._folder("/tmp") / "postgresql"
-        shutil.copytree(binaries.parent, copy, symlinks=True)
-        return copy / "bin"
+        copy, package = self._folder("/tmp"), binaries.parent.parent
+        for part in (package, package.with_name(f"{package.name}.libs")):
+            if part.exists():  # the libraries lie beside the package, where its programs look for them
+                shutil.copytree(part, copy / part.name, symlinks=True)
+        return copy / package.name / binaries.parent.name / binaries.name
 
 
 def _unprivileged() -> tuple[int, int]:
