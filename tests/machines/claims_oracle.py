@@ -1,0 +1,170 @@
+"""What sessions and claims should do, kept in plain dictionaries. Only positions are read from the database."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rowlock import Done, Fail, Move, Retry
+
+LIMIT = 3
+"""How often an item may fail here."""
+
+
+@dataclass
+class Item:
+    """An item as it should be."""
+
+    priority: int
+    gate: int = 0
+    due: int | None = None
+    failed: bool = False
+    attempts: int = 0
+    position: int = 0
+    in_line: bool = True
+    """Whether nobody has to promote it first: read from the database, like its position."""
+
+
+@dataclass
+class Claim:
+    """A claim as it should be."""
+
+    session: str
+    priority: int
+    low: int
+    high: int
+    handed: dict[str, int]
+    remaining: int
+
+
+@dataclass
+class Oracle:
+    """One list, the sessions that work it, and the time."""
+
+    now: int = 1_700_000_000_000
+    items: dict[str, Item] = field(default_factory=dict)
+    sessions: dict[str, int] = field(default_factory=dict)
+    claims: dict[str, Claim] = field(default_factory=dict)
+    suspects: list[tuple[int, int, int]] = field(default_factory=list)
+    condemned: list[str] = field(default_factory=list)
+    paused: bool = False
+    events: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("added", "done", "retried", "moved", "failed", "abandoned"), 0)
+    )
+
+    def ready(self, key: str) -> bool:
+        """Whether it stands in line."""
+        item = self.items[key]
+        return item.in_line and not item.failed and item.gate == 0
+
+    def holder(self, item: Item) -> Claim | None:
+        """The live claim whose interval it stands in."""
+        covering = (c for c in self.claims.values() if c.priority == item.priority and c.low < item.position <= c.high)
+        return next(covering, None)
+
+    def state(self, key: str) -> str:
+        """Where it stands, as people see it."""
+        item = self.items[key]
+        if item.failed:
+            return "failed"
+        if item.gate > 0:
+            return "gated"
+        if item.due is not None and item.due > self.now:
+            return "delayed"
+        return "claimed" if item.in_line and self.holder(item) else "ready"
+
+    def counts(self) -> dict[str, int]:
+        """How many items stand in each state."""
+        states = [self.state(key) for key in self.items]
+        return {state: states.count(state) for state in ("ready", "delayed", "gated", "claimed", "failed")}
+
+    def expected(self, limit: int, floors: dict[int, int] | None) -> list[str]:
+        """The keys that a claim should get: after the frontier with floors, else from the first hole on."""
+        if self.paused:
+            return []
+        for priority in range(10):
+            line = sorted((self.items[k].position, k) for k in self.items if self._in_lane(k, priority))
+            if floors is not None:
+                ends = [c.high for c in self.claims.values() if c.priority == priority]
+                low = max([floors.get(priority, 0), *ends])
+                line = [each for each in line if each[0] > low]
+            else:
+                line = [each for each in line if self.holder(self.items[each[1]]) is None]
+            if line:
+                return self._run_of(line, priority)[:limit]
+        return []
+
+    def _in_lane(self, key: str, priority: int) -> bool:
+        return self.ready(key) and self.items[key].priority == priority
+
+    def _run_of(self, line: list[tuple[int, str]], priority: int) -> list[str]:
+        """As far as one claim may reach: to the next claim, and not into a suspect interval, of which one item comes."""
+        first = line[0][0]
+        if self.suspected(priority, first):
+            return [line[0][1]]
+        walls = [c.low for c in self.claims.values() if c.priority == priority and c.low >= first]
+        walls += [low for lane, low, _ in self.suspects if lane == priority and low >= first]
+        return [key for position, key in line if not walls or position <= min(walls)]
+
+    def suspected(self, priority: int, position: int) -> bool:
+        """Whether a worker died with what stands there in hand."""
+        return any(lane == priority and low < position <= high for lane, low, high in self.suspects)
+
+    def settle(self, token: str, settling: list[tuple[str, Any]], *, close: bool) -> list[str]:
+        """The verdicts."""
+        claim = self.claims[token]
+        verdicts = [self._settle_one(key, claim.handed[key], outcome) for key, outcome in settling]
+        claim.remaining = max(0, claim.remaining - len(settling))
+        if close:
+            del self.claims[token]
+        return verdicts
+
+    def _settle_one(self, key: str, position: int, outcome: Any) -> str:
+        item = self.items.get(key)
+        if item is None or item.position != position or item.failed or not item.in_line:
+            return "gone"
+        verdict = {Done: "done", Retry: "retried", Move: "moved", Fail: "failed"}[type(outcome)]
+        self.events[verdict] += 1
+        self._write(key, item, outcome)
+        return verdict
+
+    def _write(self, key: str, item: Item, outcome: Any) -> None:
+        match outcome:
+            case Done():
+                del self.items[key]
+            case Fail():
+                item.failed, item.attempts = True, item.attempts + 1
+            case Retry():
+                item.attempts += outcome.counted
+                self._requeue(item, outcome.after)
+            case Move():
+                item.attempts, item.gate = 0, item.gate if outcome.gate is None else outcome.gate
+                self._requeue(item, outcome.after)
+
+    def _requeue(self, item: Item, after: int | None) -> None:
+        item.due = self.now + after * 1000 if after else None
+        item.in_line = item.due is None
+        item.position = -1 if item.in_line else item.position
+
+    def expire(self) -> int:
+        """How many sessions are strictly past their deadline; their claims are looked into."""
+        dead = [session for session, deadline in self.sessions.items() if deadline < self.now]
+        for session in dead:
+            unsettled = [c for c in self.claims.values() if c.session == session and c.remaining > 0]
+            if len(unsettled) == 1 and len(unsettled[0].handed) == 1:
+                self._charge(unsettled[0])
+            else:
+                self.suspects += [(c.priority, c.low, c.high) for c in unsettled]
+            self.end(session)
+        return len(dead)
+
+    def _charge(self, claim: Claim) -> None:
+        ((key, position),) = claim.handed.items()
+        item = self.items.get(key)
+        last = item is not None and item.attempts + 1 >= LIMIT
+        verdict = self._settle_one(key, position, Fail() if last else Retry())
+        if verdict == "retried":
+            self.condemned.append(key)
+
+    def end(self, session: str) -> None:
+        """The session goes, and its claims with it."""
+        del self.sessions[session]
+        self.claims = {token: c for token, c in self.claims.items() if c.session != session}

@@ -1,0 +1,254 @@
+"""Sessions, claims and settlements do what plain dictionaries would do, and what is stored never contradicts itself."""
+
+from itertools import count
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from tests.machines.claims_oracle import LIMIT, Claim, Item, Oracle
+from tests.machines.test_items_machine import Make, in_a_file, on_a_server
+from tests.servers import Server
+
+from rowlock import Done, Fail, Move, Retry, StaleClaim, StaleSession, claims, sessions, settlements, tallies
+from rowlock.check import check
+from rowlock.claims import Asking, Taken
+
+KEYS = st.sampled_from([f"{number:02}" for number in range(16)])
+MANY = st.lists(KEYS, min_size=1, max_size=8, unique=True)
+OUTCOMES = st.sampled_from(
+    [
+        Done(),
+        Done(),
+        Retry("no"),
+        Retry("no", after=60),
+        Retry("early", after=5, counted=False),
+        Move(1),
+        Move(),
+        Move(after=60),
+        Fail("bad"),
+    ]
+)
+WHO = st.integers(0, 1)
+EXPIRY = 15_000
+QUICK = {"max_examples": 60, "stateful_step_count": 30}
+BRIEF = {"max_examples": 22, "stateful_step_count": 30}
+LONG = {"max_examples": 1500, "stateful_step_count": 80}
+
+
+class Turns(RuleBasedStateMachine):
+    """Asks an engine and the oracle the same, and compares all there is after each step."""
+
+    make: Make
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.oracle = Oracle()
+        self.numbers = count(1)
+        self.making = type(self).make(lambda: self.oracle.now)
+        self.engine = self.making.__enter__()
+        self.work = self.engine["work"]
+        self.floors: list[dict[int, int]] = [{}, {}]
+        self.asked: list[tuple[Any, ...]] = []
+
+    def teardown(self) -> None:
+        self.making.__exit__(None, None, None)
+
+    @initialize()
+    def begin(self) -> None:
+        self.who = [self.arrive(), self.arrive()]
+        self.work.add([])
+
+    def arrive(self) -> str:
+        session = f"session-{next(self.numbers)}"
+        self.engine.run(sessions.open_session, session, holder="ann", expiry=EXPIRY)
+        self.oracle.sessions[session] = self.oracle.now + EXPIRY
+        return session
+
+    @rule(keys=MANY, priority=st.sampled_from([5, 5, 5, 0]), due=st.sampled_from([0, 0, 0, 60]))
+    def add(self, keys: list[str], priority: int, due: int) -> None:
+        new = [key for key in keys if key not in self.oracle.items]
+        assert self.work.add(keys, priority=priority, due=due).added == len(new)
+        for key in new:
+            at = self.oracle.now + due * 1000 if due else None
+            self.oracle.items[key] = Item(priority, due=at, in_line=not due)
+        self.oracle.events["added"] += len(new)
+
+    @rule(who=WHO, limit=st.integers(1, 6), quick=st.booleans())
+    def claim(self, who: int, limit: int, quick: bool) -> None:
+        session, floors = self.who[who], self.floors[who]
+        asking = Asking(session, "work", limit, f"token-{next(self.numbers)}", LIMIT, floors if quick else {})
+        alive = session in self.oracle.sessions
+        try:
+            taken = self.engine.run(claims.take if quick else claims.take_thoroughly, asking)
+        except StaleSession:
+            assert not alive
+            return
+        self.read_positions()
+        expected = self.oracle.expected(limit, floors if quick else None) if alive else []
+        assert ([item.key for item in taken.items] if taken else []) == expected
+        if taken is not None:
+            self.remember(session, floors, taken)
+
+    def remember(self, session: str, floors: dict[int, int], taken: Taken) -> None:
+        handed = {item.key: item.position for item in taken.items}
+        assert taken.alone == self.oracle.suspected(taken.priority, taken.items[0].position)
+        claim = Claim(session, taken.priority, taken.low, taken.high, handed, len(handed))
+        self.oracle.claims[taken.token] = claim
+        self.asked.append((taken.token, session, handed))
+        floors[taken.priority] = max(floors.get(taken.priority, 0), taken.high)
+
+    @precondition(lambda self: self.asked)
+    @rule(data=st.data(), close=st.booleans(), foreign=st.sampled_from([False] * 5 + [True]))
+    def settle(self, data: st.DataObject, close: bool, foreign: bool) -> None:
+        token, session, handed = data.draw(st.sampled_from(self.asked[-6:]))
+        chosen = data.draw(st.lists(st.sampled_from(sorted(handed)), unique=True, min_size=1))
+        said = [(key, data.draw(OUTCOMES)) for key in chosen]
+        whose = "somebody else" if foreign else session
+        settling = [(handed[key], outcome) for key, outcome in said]
+        self.settle_so(whose, token, settling, said, close=close)
+
+    def settle_so(self, session: str, token: str, settling: Any, said: Any, *, close: bool) -> None:
+        before = self.engine["work"].info()
+        claim = self.oracle.claims.get(token)
+        try:
+            verdicts = self.engine.run(settlements.settle, session, token, settling, close=close)
+        except StaleClaim:
+            assert claim is None or claim.session != session
+            assert self.work.info() == before
+            return
+        if claim is None or claim.session != session:
+            assert self.work.info() == before  # the very same was asked before, and is answered
+            return
+        expected = self.oracle.settle(token, said, close=close)
+        assert [str(verdict) for verdict in verdicts] == expected
+        after = self.work.info()
+        assert self.engine.run(settlements.settle, session, token, settling, close=close) == verdicts
+        assert self.work.info() == after
+
+    @precondition(lambda self: self.oracle.claims)
+    @rule(data=st.data())
+    def finish_a_claim(self, data: st.DataObject) -> None:
+        token = data.draw(st.sampled_from(sorted(self.oracle.claims)))
+        claim = self.oracle.claims[token]
+        positions = list(claim.handed.values())
+        verdicts = self.engine.run(settlements.settle_done, claim.session, token, positions)
+        expected = self.oracle.settle(token, [(key, Done()) for key in claim.handed], close=True)
+        assert [str(verdict) for verdict in verdicts] == expected
+        assert self.engine.run(settlements.settle_done, claim.session, token, positions) == verdicts
+
+    @precondition(lambda self: self.oracle.claims)
+    @rule(data=st.data())
+    def close_a_claim(self, data: st.DataObject) -> None:
+        token = data.draw(st.sampled_from(sorted(self.oracle.claims)))
+        assert self.engine.run(claims.close, self.oracle.claims.pop(token).session, token)
+
+    @rule(keys=MANY, verb=st.sampled_from(["abandon", "done"]))
+    def remove(self, keys: list[str], verb: str) -> None:
+        there = [key for key in keys if key in self.oracle.items]
+        assert getattr(self.work, verb)(keys) == len(there)
+        for key in there:
+            del self.oracle.items[key]
+        self.oracle.events["abandoned" if verb == "abandon" else "done"] += len(there)
+
+    @rule(keys=MANY)
+    def retry(self, keys: list[str]) -> None:
+        there = [self.oracle.items[key] for key in keys if key in self.oracle.items]
+        waiting = [item for item in there if item.failed or not item.in_line]
+        assert self.work.retry(keys) == len(waiting)
+        for item in waiting:
+            item.failed, item.due, item.attempts, item.in_line, item.position = False, None, 0, True, -1
+
+    @rule(seconds=st.sampled_from([1, 14, 16, 60]), beating=st.sampled_from([(), (0,), (1,), (0, 1)]))
+    def time_passes(self, seconds: int, beating: tuple[int, ...]) -> None:
+        self.oracle.now += seconds * 1000
+        for who in beating:
+            session = self.who[who]
+            alive = self.engine.run(sessions.beat, session, expiry=EXPIRY)
+            assert alive == (session in self.oracle.sessions)
+            if alive:
+                self.oracle.sessions[session] = self.oracle.now + EXPIRY
+
+    @rule()
+    def keep_up(self) -> None:
+        assert self.engine.upkeep().expired == self.oracle.expire()
+
+    @rule(who=WHO)
+    def leave_and_come_back(self, who: int) -> None:
+        session = self.who[who]
+        alive = session in self.oracle.sessions
+        assert self.engine.run(sessions.close, session) == alive
+        if alive:
+            self.oracle.end(session)
+        self.who[who] = self.arrive()
+
+    @rule(paused=st.booleans())
+    def pause_or_resume(self, paused: bool) -> None:
+        assert (self.work.pause if paused else self.work.resume)() == (self.oracle.paused != paused)
+        self.oracle.paused = paused
+
+    @rule()
+    def fold(self) -> None:
+        self.engine.run(tallies.fold, age=0, limit=5)
+
+    def read_positions(self) -> None:
+        for item in self.work.page():
+            expected = self.oracle.items[item.key]
+            in_line = item.due_at is None
+            assert in_line or expected.due == item.due_at
+            assert not in_line or expected.due is None or expected.due <= self.oracle.now
+            assert expected.position in (-1, 0, item.position) or not expected.in_line
+            expected.position, expected.in_line = item.position, in_line
+        for key in self.oracle.condemned:
+            item = self.oracle.items[key]
+            self.oracle.suspects.append((item.priority, item.position - 1, item.position))
+        self.oracle.condemned.clear()
+
+    @invariant()
+    def all_is_as_it_should_be(self) -> None:
+        self.read_positions()
+        shown = {item.key: (str(item.state), item.attempts, item.gate) for item in self.work.page()}
+        assert shown == {key: (self.oracle.state(key), i.attempts, i.gate) for key, i in self.oracle.items.items()}
+        info = self.work.info()
+        assert msgspec.structs.asdict(info.counts) == self.oracle.counts()
+        assert msgspec.structs.asdict(info.progress) == self.oracle.events
+
+    @invariant()
+    def nothing_contradicts_itself(self) -> None:
+        assert self.engine.read(check) == []
+
+
+def run(make: Make, size: dict[str, int]) -> None:
+    checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+    bounds = settings(deadline=None, database=None, suppress_health_check=checks, **size)
+    run_state_machine_as_test(type("Turns", (Turns,), {"make": staticmethod(make)}), settings=bounds)
+
+
+def test_claims_in_a_file_do_what_dictionaries_would() -> None:
+    run(in_a_file, QUICK)
+
+
+def test_claims_on_postgres_do_what_dictionaries_would(postgres: Server) -> None:
+    run(on_a_server(postgres, "postgresql"), BRIEF)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(0)
+def test_claims_in_a_file_do_what_dictionaries_would_for_long() -> None:
+    run(in_a_file, LONG)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("scheme", ["postgresql", "cockroachdb"])
+def test_claims_on_a_server_do_what_dictionaries_would_for_long(postgres: Server, scheme: str) -> None:
+    run(on_a_server(postgres, scheme), LONG)
