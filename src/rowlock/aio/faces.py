@@ -132,7 +132,7 @@ class _Block:
 
 def face(plain: type, *, here: Iterable[str] = (), root: bool = False) -> Any:
     """The async face of a plain class; `here` names what asks nobody; a `root` is made by users, with its threads."""
-    colours = {name: colour(name, member, here) for name, member in vars(plain).items() if _offered(name, member)}
+    colours = {name: colour(name, member, here=here) for name, member in vars(plain).items() if _offered(name, member)}
     name = f"Async{plain.__name__}"
     body: dict[str, Any] = {"__doc__": plain.__doc__, "_plain_class": plain, "_colours": colours}
     if root:
@@ -153,7 +153,7 @@ def _offered(name: str, member: Any) -> bool:
     return (callable(member) or isinstance(member, property)) and (not name.startswith("_") or name in DUNDERS)
 
 
-def colour(name: str, member: Any, here: Iterable[str]) -> Colour:
+def colour(name: str, member: Any, *, here: Iterable[str]) -> Colour:
     """How a member of a plain class becomes one of its face."""
     if isinstance(member, property) or name in here or name in ("__getitem__", "__len__"):
         return Colour.HERE
