@@ -41,7 +41,7 @@ class Loop:
         try:
             outcome = await self._outcome(hand, item)
         except asyncio.CancelledError as error:
-            if hand.turn.cancelled.is_set():
+            if hand.cancelled.is_set():
                 return  # the session is lost or the worker stops: nothing to settle
             outcome = of_exception(error)
         self._finish(hand, item, outcome)

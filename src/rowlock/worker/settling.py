@@ -72,7 +72,9 @@ class Settling:
         return verdicts[0]
 
     def _run(self, verb: Any, hand: Hand, settling: Any, **options: Any) -> Any:
-        ask = partial(self._engine.run, verb, self._session.id, hand.taken.token, settling, **options)
+        ask: Callable[[], Any] = partial(
+            self._engine.run, verb, self._session.id, hand.taken.token, settling, **options
+        )
         try:
             return ask()
         except OutcomeUnknown:
