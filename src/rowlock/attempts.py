@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from rowlock.durations import milliseconds
-from rowlock.errors import InvalidDuration
+from rowlock.durations import span
 from rowlock.outcomes import Fail, Outcome, Retry
 
 DEFAULT_ATTEMPTS = 5
@@ -27,11 +26,7 @@ class Policy(msgspec.Struct, frozen=True):
 
 def policy(attempts: int | None = DEFAULT_ATTEMPTS, backoff: str | None = None) -> Policy:
     """A policy from how people write it: `attempts=5, backoff="1s..10m"`; no attempts means for ever."""
-    shortest, dots, longest = (backoff or DEFAULT_BACKOFF).partition("..")
-    low = milliseconds(shortest)
-    high = milliseconds(longest) if dots else low
-    if high < low:
-        raise InvalidDuration(f"the backoff {backoff!r} ends before it begins", "write it like 1s..10m")
+    low, high = span(backoff or DEFAULT_BACKOFF)
     return Policy(attempts, low, high)
 
 

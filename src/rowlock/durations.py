@@ -42,6 +42,16 @@ def _parsed(text: str) -> float:
     return sum(float(number) * UNITS[unit] for number, unit in _PART.findall(text))
 
 
+def span(text: str) -> tuple[int, int]:
+    """A shortest and a longest length as `1s..10m`, in milliseconds; one length alone is both."""
+    shortest, dots, longest = text.partition("..")
+    low = milliseconds(shortest)
+    high = milliseconds(longest) if dots else low
+    if high < low:
+        raise InvalidDuration(f"{text!r} ends before it begins", "write it like 1s..10m")
+    return low, high
+
+
 def spoken(length: int) -> str:
     """Milliseconds as a person reads them: the two largest units, `1h 30m`."""
     if length < UNITS["s"]:

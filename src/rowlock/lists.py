@@ -141,8 +141,7 @@ def _set_state(tx: Transaction, name: str, state: str) -> bool:
 
 def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, version: int | None = None) -> Settings:
     """Set what is given, leave the rest; with `version`, only if nobody changed the list since it was read."""
-    ensure(tx, name)
-    row = hold(tx, name)
+    row = _hold_or_make(tx, name)
     if version is not None and version != row.version:
         raise StaleVersion(
             f"the list {name!r} is at version {row.version}, not {version}",
@@ -157,6 +156,13 @@ def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, vers
         settings=msgspec.json.encode(settings).decode(),
     )
     return settings
+
+
+def _hold_or_make(tx: Transaction, name: str) -> Row:
+    # More than once, if others make and drop a list of that name in between.
+    while (columns := tx.row("lists/hold", name=name)) is None:
+        ensure(tx, name)
+    return _row(columns)
 
 
 def rename(tx: Transaction, name: str, to: str) -> None:

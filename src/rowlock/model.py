@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock.durations import Duration, Moment, milliseconds
+from rowlock.durations import Duration, Moment, milliseconds, span
 from rowlock.errors import InvalidSetting
 
 DEFAULT_PRIORITY = 5
@@ -144,6 +144,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
                 f"attempts={self.attempts} is not at least 1", "leave it out for no limit of the list's own"
             )
         milliseconds(self.keep_for)
+        if self.backoff is not None:
+            span(self.backoff)
 
     @property
     def keep(self) -> int:

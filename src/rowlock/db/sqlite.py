@@ -45,6 +45,7 @@ DIALECT = Dialect(
         "now": "cast(round((julianday('now') - 2440587.5) * 86400000) as integer)",
         "given_now": ":now",
         "keys": "(select value as key from json_each(:keys)) as given",
+        "among_keys": "in (select value from json_each(:keys))",
         "ids": "select value from json_each(:ids)",
         "among_positions": "in (select value from json_each(:positions))",
         "share": "",

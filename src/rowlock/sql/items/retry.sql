@@ -4,7 +4,7 @@ set failed_at = null, due = null, attempts = 0, position = line.position, versio
 from (
     select waiting.key, nextval('rowlock_positions') as position from (
         select i.key from rowlock_items i
-        where i.list = :list and i.key in (select given.key from {keys})
+        where i.list = :list and i.key {among_keys}
             and (i.failed_at is not null or i.due is not null)
         order by i.key
     ) as waiting

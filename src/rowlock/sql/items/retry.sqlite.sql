@@ -5,7 +5,7 @@ from (
     select i.position as was, row_number() over (order by i.key) as place,
         (select seq from sqlite_sequence where name = 'rowlock_items') as last
     from rowlock_items i
-    where i.list = :list and i.key in (select given.key from {keys})
+    where i.list = :list and i.key {among_keys}
         and (i.failed_at is not null or i.due is not null)
 ) as line
 where rowlock_items.position = line.was
