@@ -1,7 +1,9 @@
 """Children: commands that run in process groups of their own, so that each can be ended with all it has started."""
 
+import errno
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +19,9 @@ PATIENCE = 1.0
 """Seconds between asking a command to end and ending it."""
 LOOK = 0.1
 """How often a running command's turn is looked at; that it ends is noticed at once."""
+
+ANNOUNCED = 'echo "+$$" >&0 && exec "$@" <"$0"'
+"""How a command begins: it tells the guardian itself, so that there is no moment at which it could be forgotten."""
 
 
 class Overdue(Exception):
@@ -92,13 +97,7 @@ class Children:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: dict[int, Child] = {}
-        script = str(Path(guardian.__file__))
-        self._guardian = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-I", "-S", script],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self._guardian = _guardian()
 
     @property
     def count(self) -> int:
@@ -110,48 +109,51 @@ class Children:
         command: Sequence[str],
         environment: Mapping[str, str],
         *,
-        streams: tuple[IO[bytes] | int, IO[bytes], IO[bytes]],
+        given: str,
+        written: tuple[IO[bytes], IO[bytes]],
         is_over: Callable[[], bool],
         timeout: float | None,
     ) -> int | None:
         """Run a command to its end; its status, or None if it was ended because its turn is over.
 
-        Overdue if its time ran out, OSError if it cannot be run.
+        It reads the file that is given and writes the other two. Overdue if its time ran out, OSError if it cannot be
+        run.
         """
-        child = self._started(command, environment, streams)
+        child = self._started(command, environment, given, written)
         try:
             return _watched(child, is_over, timeout)
         finally:
             self._forget(child)
 
     def _started(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        streams: tuple[IO[bytes] | int, IO[bytes], IO[bytes]],
+        self, command: Sequence[str], environment: Mapping[str, str], given: str, written: tuple[IO[bytes], IO[bytes]]
     ) -> Child:
-        stdin, stdout, stderr = streams
-        # A session of its own: neither our Ctrl-C nor our terminal reaches it.
-        process = subprocess.Popen(  # noqa: S603
-            command, env=environment, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
-        )
-        child = Child(process)
+        if shutil.which(command[0], path=environment.get("PATH")) is None:
+            missing = not os.path.lexists(command[0])
+            raise OSError(*(_as_error(errno.ENOENT) if missing else _as_error(errno.EACCES)))
         with self._lock:
-            self._running[child.group] = child
-            self._tell("+", child)
+            if self._guardian.poll() is not None:
+                self._guardian = _guardian()
+            # A session of its own: neither our Ctrl-C nor our terminal reaches it.
+            process = subprocess.Popen(  # noqa: S603
+                ["/bin/sh", "-c", ANNOUNCED, given, *command],
+                env=environment,
+                stdin=self._guardian.stdin,
+                stdout=written[0],
+                stderr=written[1],
+                start_new_session=True,
+            )
+            child = self._running[process.pid] = Child(process)
         return child
 
     def _forget(self, child: Child) -> None:
         with self._lock:
             self._running.pop(child.group, None)
-            self._tell("-", child)
-
-    def _tell(self, sign: str, child: Child) -> None:
-        assert self._guardian.stdin is not None, "it was opened as a pipe"  # noqa: S101
-        try:
-            os.write(self._guardian.stdin.fileno(), f"{sign}{child.group}\n".encode())
-        except (OSError, ValueError):  # the guardian was killed, or dismissed at the end; the work goes on without
-            return
+            assert self._guardian.stdin is not None, "it was opened as a pipe"  # noqa: S101
+            try:
+                os.write(self._guardian.stdin.fileno(), f"-{child.group}\n".encode())
+            except (OSError, ValueError):  # it was killed, or has been dismissed: nobody needs to know
+                return
 
     def ask_to_end(self) -> None:
         """Ask all to end now, and do not wait for them."""
@@ -166,6 +168,17 @@ class Children:
             child.end(until)
         with self._lock:
             self._guardian.communicate()
+
+
+def _guardian() -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-I", "-S", str(Path(guardian.__file__))]
+    return subprocess.Popen(  # noqa: S603
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+    )
+
+
+def _as_error(number: int) -> tuple[int, str]:
+    return number, os.strerror(number)
 
 
 def _watched(child: Child, is_over: Callable[[], bool], timeout: float | None) -> int | None:

@@ -5,7 +5,6 @@ import logging
 import os
 import shutil
 import signal
-import subprocess
 import tempfile
 import threading
 import time
@@ -120,7 +119,7 @@ class Commands:
             self._trouble(error)
 
     def _outcome(
-        self, items: Sequence[Item], cancelled: threading.Event, given: IO[bytes] | int, written: Written
+        self, items: Sequence[Item], cancelled: threading.Event, given: str, written: Written
     ) -> Outcome | None:
         def is_over() -> bool:
             return cancelled.is_set() or self._stopped.is_set()
@@ -129,7 +128,8 @@ class Commands:
             status = self._children.run(
                 self._template.filled(items),
                 self._surroundings(items),
-                streams=(given, *written),
+                given=given,
+                written=written,
                 is_over=is_over,
                 timeout=self._timeout,
             )
@@ -149,15 +149,15 @@ class Commands:
         return Fail(said, kind) if status == FAIL_AT_ONCE else Retry(said, kind=kind)
 
     @contextmanager
-    def _input(self, items: Sequence[Item]) -> Iterator[IO[bytes] | int]:
+    def _input(self, items: Sequence[Item]) -> Iterator[str]:
         # A file and no pipe: a command that never reads cannot hold us up.
         if not self._template.on_stdin:
-            yield subprocess.DEVNULL
+            yield os.devnull
             return
-        with tempfile.TemporaryFile() as file:
+        with tempfile.NamedTemporaryFile(prefix="rowlock-") as file:
             file.write("".join(f"{item.key}\n" for item in items).encode())
-            file.seek(0)
-            yield file
+            file.flush()
+            yield file.name
 
     def _surroundings(self, items: Sequence[Item]) -> dict[str, str]:
         known = {"ROWLOCK_LIST": items[0].list, "ROWLOCK_CLAIM": items[0].token or ""}

@@ -1,0 +1,26 @@
+"""Waiting for what other processes do: for a condition, never for a while."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def until(condition: Callable[[], object], *, seconds: float = 20) -> None:
+    """Wait until something is so; it is wrong if that takes too long."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to be"
+        time.sleep(0.01)
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a file that others write; none if it is not there yet."""
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def is_alive(process: str | int) -> bool:
+    """Whether a process runs; one that has ended and waits to be noticed does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
