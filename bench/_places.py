@@ -1,16 +1,22 @@
 """Databases to measure on: durable as in production, thrown away afterwards."""
 
+import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from statistics import median
 
 from tests.servers import Server
 
 from rowlock import Engine
 
 Fresh = Callable[[], str]
+
+DISK = "/tmp"
+"""Not in memory, where the tests have theirs: a flush must cost what it costs."""
 
 # PostgreSQL as it comes, but for the memory that any server for work is given.
 DURABLE = {
@@ -23,19 +29,30 @@ DURABLE = {
 }
 
 
+class DiskServer(Server):
+    """A server whose files lie where they are told to."""
+
+    def __init__(self, place: str, **settings: str) -> None:
+        self._place = place
+        super().__init__(**settings)
+
+    def _folder(self, place: str) -> Path:  # noqa: ARG002
+        return super()._folder(self._place)
+
+
 @contextmanager
-def sqlite() -> Iterator[Fresh]:
+def sqlite(place: str = DISK) -> Iterator[Fresh]:
     """Gives addresses of new files, each with the schema in place."""
     numbers = count()
-    with tempfile.TemporaryDirectory(prefix="rowlock-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="rowlock-bench-", dir=place) as folder:
         yield lambda: _with_schema(str(Path(folder) / f"{next(numbers)}.db"))
 
 
 @contextmanager
-def postgres() -> Iterator[Fresh]:
+def postgres(place: str = DISK) -> Iterator[Fresh]:
     """Gives addresses of new databases on one server that flushes at every commit."""
     numbers = count()
-    server = Server(**DURABLE).start()
+    server = DiskServer(place, **DURABLE).start()
 
     def fresh() -> str:
         name = f"bench_{next(numbers)}"
@@ -54,6 +71,18 @@ def _with_schema(url: str) -> str:
     with Engine(url) as engine:
         engine.migrate()
     return url
+
+
+def flush_milliseconds(place: str = DISK) -> float:
+    """What it takes to bring one page of a file to this disk; the median of fifty."""
+    with tempfile.TemporaryFile(dir=place, buffering=0) as file:
+        took = []
+        for _ in range(50):
+            file.write(b"x" * 8192)
+            start = time.perf_counter()
+            os.fdatasync(file.fileno())
+            took.append(1000 * (time.perf_counter() - start))
+    return median(took)
 
 
 PLACES = {"sqlite": sqlite, "postgres": postgres}
