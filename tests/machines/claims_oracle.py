@@ -96,7 +96,7 @@ class Oracle:
         return self.ready(key) and self.items[key].priority == priority
 
     def _run_of(self, line: list[tuple[int, str]], priority: int) -> list[str]:
-        """As far as one claim may reach: to the next claim, and not into a suspect interval, of which one item comes."""
+        """As far as one claim may reach: to the next claim, not into a suspect interval, and of that one item."""
         first = line[0][0]
         if self.suspected(priority, first):
             return [line[0][1]]

@@ -169,5 +169,5 @@ def call(function: Callable[..., Any], *arguments: Any) -> Outcome:
     """Run a handler for one item and read its answer; whatever it raises is an outcome too."""
     try:
         return read(function(*arguments))
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # one that leaves would take its thread's slot with it
         return of_exception(error)

@@ -40,6 +40,11 @@ class _Child:
         answer: Outcome = self.pipe.recv()
         return answer
 
+    def ended(self) -> int | None:
+        """How a child that is gone went."""
+        self.process.join(1)
+        return self.process.exitcode
+
     def kill(self) -> None:
         """End it now."""
         self.process.kill()
@@ -63,7 +68,7 @@ class Processes:
             self._replace()
             return Retry(f"timed out after {handler.timeout:g}s", kind="timeout")
         except (EOFError, BrokenPipeError, ConnectionResetError):
-            code = self._child().process.exitcode
+            code = self._child().ended()
             self._replace()
             return Retry(f"the handler's process died (exit {code})", kind="process died")
         except (AttributeError, PickleError, TypeError, ValueError) as error:  # it cannot be sent to another process

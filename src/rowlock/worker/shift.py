@@ -225,7 +225,7 @@ class Shift:
     def write_all(self) -> None:
         """Settle whatever is finished and end every claim: the last act before the session closes."""
         for hand in self._hands:
-            if not hand.over and hand.handler.kind is not Kind.BATCH:
+            if not hand.over and (hand.handler.kind is not Kind.BATCH or hand.unsettled):
                 self._settling.write(hand, close=True)
         self.drop()
 
