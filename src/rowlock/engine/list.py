@@ -1,9 +1,9 @@
 """A list in a user's hands: each method asks the database, nothing is remembered."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rowlock import entries, failures, items, lists, results
+from rowlock import entries, failures, items, lists, ranges, results
 from rowlock.engine.runner import Runner
 from rowlock.entries import Entries, Shared
 from rowlock.failures import Group
@@ -18,7 +18,11 @@ from rowlock.model import (
     Progress,
     Settings,
 )
+from rowlock.ranges import Range
 from rowlock.results import Result
+
+if TYPE_CHECKING:
+    from rowlock.trees import RankedSet
 
 Keys = str | Iterable[str]
 
@@ -101,6 +105,14 @@ class List:
     def retry(self, keys: Keys) -> int:
         """Make failed and delayed items ready at once; how many were."""
         return self._runner.run(items.retry, self.name, _listed(keys))
+
+    def ranges(self, parts: int) -> list[Range]:
+        """The keys in up to `parts` ranges whose sizes differ by one at the most, however long the list is."""
+        return self._runner.read(ranges.split, self.name, parts)
+
+    def snapshot(self) -> "RankedSet[str]":
+        """All keys as they stand now, in a tree in memory: rank, nth and slices while the list goes on changing."""
+        return self._runner.read(ranges.snapshot, self.name)
 
     def info(self) -> ListInfo:
         """The list as a whole; NoSuchList if it is not there."""

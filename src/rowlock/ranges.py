@@ -1,0 +1,54 @@
+"""Ranges: a list cut into parts of equal size, for whoever hands out its keys by hand. Verbs of a transaction."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from rowlock import lists
+from rowlock.db import Transaction
+from rowlock.entries import encoded
+from rowlock.errors import Invalid
+
+if TYPE_CHECKING:
+    from rowlock.trees import RankedSet
+
+MOST = 10_000
+
+
+class Range(msgspec.Struct, frozen=True):
+    """Keys strictly after one, up to and with another, in byte order."""
+
+    after: str
+    upto: str
+    count: int
+
+
+def split(tx: Transaction, name: str, parts: int) -> list[Range]:
+    """The list's keys in up to `parts` ranges whose sizes differ by one at the most; they touch and cover all.
+
+    One walk over the index, in the database: no matter how long the list is. Fewer parts if there are fewer keys.
+    """
+    if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= MOST:
+        raise Invalid(f"a list cannot be cut into {parts!r} parts", f"ask for 1 to {MOST}")
+    row = _found(tx, name)
+    ends = tx.rows("items/range_ends", list=row.id, parts=parts, ids=encoded(list(range(1, parts + 1))))
+    cut, after, place = [], "", 0
+    for key, until in ends:
+        cut.append(Range(after, key, until - place))
+        after, place = key, until
+    return cut
+
+
+def snapshot(tx: Transaction, name: str) -> "RankedSet[str]":
+    """All keys as they stand now, in memory: rank, nth and ranges of a list that fits, while it goes on changing."""
+    from rowlock.trees import RankedSet  # only who asks for a snapshot needs trees
+
+    row = _found(tx, name)
+    return RankedSet(key for (key,) in tx.rows("items/keys", list=row.id))
+
+
+def _found(tx: Transaction, name: str) -> lists.Row:
+    row = lists.find(tx, name)
+    if row is None:
+        raise lists.missing(tx, name)
+    return row

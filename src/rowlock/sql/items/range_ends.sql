@@ -1,0 +1,11 @@
+-- The last key of each of so many equal parts, and how many keys there are up to it: one walk over the index.
+with size as (select count(*) as number from rowlock_items where list = :list),
+ends as (
+    select distinct (size.number * part.value) / :parts as place from size cross join ({ids}) as part
+)
+select line.key, line.place
+from (
+    select i.key, row_number() over (order by i.key) as place from rowlock_items i where i.list = :list
+) as line
+where line.place in (select ends.place from ends)
+order by line.place
