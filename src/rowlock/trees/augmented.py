@@ -1,0 +1,83 @@
+"""Trees that keep a summary of every node: a count, a maximum, a sum, whatever two pure functions give.
+
+Summaries are made when asked for and kept with the node. A write drops those on its way from the
+root to the leaf, and only those, so asking again costs O(log n). Plain trees know nothing of this.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Any, TypeVar
+
+from rowlock.trees.bulk import admit
+from rowlock.trees.core import Tree
+from rowlock.trees.nodes import Inner, Leaf
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Trail = list[tuple[Inner, int]]
+
+
+class Augmented(Tree[K, V]):
+    """A tree with summaries: a subclass says what a leaf's is, and what its children's make."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def of_leaf(keys: list[Any], vals: list[Any] | None) -> Any:
+        """Summarise the entries of a leaf; never None. A pure function."""
+        raise NotImplementedError
+
+    @staticmethod
+    def of_inner(summaries: list[Any]) -> Any:
+        """Summarise the summaries of a node's children; never None. A pure function."""
+        raise NotImplementedError
+
+    def summary(self) -> Any:
+        """Return the summary of the whole tree. O(log n) after a write, O(1) again."""
+        return self._summary(self._root)
+
+    def _summary(self, node: Any) -> Any:
+        if node.summary is None:
+            node.summary = self._summarise(node)
+        return node.summary
+
+    def _summarise(self, node: Any) -> Any:
+        if type(node) is Leaf:
+            return self.of_leaf(node.keys, node.vals)
+        return self.of_inner([self._summary(kid) for kid in node.kids])
+
+    def _is_right(self, node: Any) -> bool:
+        return bool(node.summary == self._summarise(node))
+
+    def _changed(self, trail: Trail, leaf: Leaf, by: int) -> None:
+        """Learn that the leaf at the end of a trail has `by` entries more, or for 0 another value."""
+        leaf.summary = None
+        for node, _ in trail:
+            node.summary = None
+
+    def _put(self, key: K, value: V) -> None:
+        mark = key if self._key is None else self._key(key)
+        if self._front is not None:
+            hash(mark)
+        trail, leaf = self._path(mark)
+        marks = leaf.marks
+        at = bisect_left(marks, mark)
+        if at < len(marks) and marks[at] == mark:
+            if leaf.vals is not None:
+                leaf.vals[at] = value
+            self._changed(trail, leaf, 0)
+        else:
+            if not marks or mark != mark:
+                admit(mark)
+            if self._readers:
+                self._interrupt()
+            if len(marks) < self._leaf_most:
+                leaf.insert(at, (mark, key, value))
+                self._changed(trail, leaf, 1)
+            else:
+                self._grow(mark, key, value)
+            self._len += 1
+        if self._front is not None:
+            self._front[mark] = value

@@ -1,0 +1,350 @@
+"""The copy-on-write B-tree under all the maps and sets.
+
+All entries are in the leaves, as plain lists searched by `bisect`. A node may be edited in place by
+the tree whose token it carries; `clone()` shares the root and gives both trees a new token, so the
+next write on either side copies just the nodes it passes through.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, Self, TypeVar
+
+from rowlock.trees import walks
+from rowlock.trees.bulk import Columns, admit, arrange, build
+from rowlock.trees.cursors import Cursor
+from rowlock.trees.nodes import Inner, Leaf, newick
+from rowlock.trees.widths import Fill, inner_fill, leaf_fill
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+MISSING: Any = object()
+
+
+class Tree(Generic[K, V]):
+    """What maps and sets have in common: ordered entries, walks, cursors, clones.
+
+    `_key` gives a key's mark (None: a key is its own mark). `_front` is the hash table of a hashed
+    tree. `_readers` holds what walks and cursors have in hand; adding or removing a key empties it.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_front",
+        "_inner",
+        "_key",
+        "_leaf",
+        "_leaf_least",
+        "_leaf_most",
+        "_len",
+        "_levels",
+        "_readers",
+        "_root",
+        "_token",
+    )
+
+    _has_values = True
+    _root: Any
+    _levels: tuple[None, ...]
+    _readers: dict[object, list[Any]]
+
+    def _set_up(
+        self, *, key: Callable[[K], Any] | None, hashed: bool, leaf_width: int, inner_width: int
+    ) -> None:
+        self._key = key
+        self._front: dict[Any, Any] | None = {} if hashed else None
+        self._leaf = leaf_fill(leaf_width)
+        self._inner: Fill = inner_fill(inner_width)
+        self._leaf_least, self._leaf_most = self._leaf
+        self._readers = {}
+        self._load(Columns([], [], [] if self._has_values else None))
+
+    def __len__(self) -> int:
+        return self._len
+
+    def __iter__(self) -> Iterator[K]:
+        return walks.walk(self, walks.keys)
+
+    def __reversed__(self) -> Iterator[K]:
+        return walks.walk_back(self, walks.keys)
+
+    def __contains__(self, key: object) -> bool:
+        mark = key if self._key is None else self._key(key)  # type: ignore[arg-type]
+        if self._front is not None:
+            return mark in self._front
+        marks = self._seek(mark).marks
+        at = bisect_left(marks, mark)
+        return at < len(marks) and bool(marks[at] == mark)
+
+    def __copy__(self) -> Self:
+        return self.clone()
+
+    def copy(self) -> Self:
+        """Clone the tree; the name dict and set give it. O(1)."""
+        return self.clone()
+
+    def clone(self) -> Self:
+        """Make an independent copy that shares all nodes until either side writes. O(1).
+
+        The clone of a hashed tree is not hashed: its look-ups go through the tree.
+        """
+        twin = object.__new__(type(self))
+        twin._key = self._key
+        twin._front = None
+        twin._leaf = self._leaf
+        twin._inner = self._inner
+        twin._leaf_least = self._leaf_least
+        twin._leaf_most = self._leaf_most
+        twin._root = self._root
+        twin._levels = self._levels
+        twin._len = self._len
+        twin._readers = {}
+        twin._token = object()
+        self._token = object()
+        return twin
+
+    def clear(self) -> None:
+        """Drop every entry; clones keep theirs. O(1)."""
+        self._load(Columns([], [], [] if self._has_values else None))
+
+    @property
+    def height(self) -> int:
+        """The number of levels: 0 when empty, 1 for a lone leaf."""
+        return len(self._levels) + 1 if self._len else 0
+
+    def first(self) -> K:
+        """Return the smallest key, or raise KeyError when empty. O(log n)."""
+        return self._edge(last=False)
+
+    def last(self) -> K:
+        """Return the largest key, or raise KeyError when empty. O(log n)."""
+        return self._edge(last=True)
+
+    def range(
+        self, low: K | None = None, high: K | None = None, *, bounds: str = "[)", reverse: bool = False
+    ) -> Iterator[K]:
+        """Walk over the keys from low to high; None is no limit. O(log n + keys shown).
+
+        `bounds` says whether the limits themselves belong: "[)", "[]", "(]" or "()".
+        """
+        return self._walk_between(walks.keys, self._limits(low, high, bounds), reverse=reverse)
+
+    def cursor(self) -> Cursor[K, V]:
+        """Make a cursor that is not yet on any entry."""
+        return Cursor(self)
+
+    def newick(self) -> str:
+        """Draw the tree, nodes in parentheses and `;` at the end, for looking at its shape. O(n)."""
+        return f"{newick(self._root) if self._len else ''};"
+
+    def _edge(self, *, last: bool) -> K:
+        if not self._len:
+            raise KeyError("the tree is empty")
+        at = -1 if last else 0
+        node: Any = self._root
+        for _ in self._levels:
+            node = node.kids[at]
+        key: K = node.keys[at]
+        return key
+
+    def _mark(self, key: Any) -> Any:
+        return key if self._key is None else self._key(key)
+
+    def _limits(self, low: K | None, high: K | None, bounds: str) -> walks.Limits:
+        return walks.limits(
+            None if low is None else self._mark(low), None if high is None else self._mark(high), bounds
+        )
+
+    def _walk_between(
+        self, take: Callable[..., walks.Portion], within: walks.Limits, *, reverse: bool
+    ) -> Iterator[Any]:
+        return (walks.walk_back if reverse else walks.walk)(self, take, within)
+
+    def _seek(self, mark: Any) -> Leaf:
+        node: Any = self._root
+        for _ in self._levels:
+            node = node.kids[bisect_right(node.marks, mark)]
+        leaf: Leaf = node
+        return leaf
+
+    def _get(self, mark: Any, default: Any) -> Any:
+        node: Any = self._root
+        for _ in self._levels:
+            node = node.kids[bisect_right(node.marks, mark)]
+        marks = node.marks
+        at = bisect_left(marks, mark)
+        if at < len(marks) and marks[at] == mark:
+            return None if node.vals is None else node.vals[at]
+        return default
+
+    # The two writes below are written out flat, and know no path: a call or a list per level would
+    # cost a fifth of their time. The rare write that reshapes the tree goes down a second time.
+
+    def _put(self, key: K, value: V) -> None:
+        mark = key if self._key is None else self._key(key)
+        if self._front is not None:
+            hash(mark)
+        token = self._token
+        node = self._root
+        if node.owner is not token:
+            node = self._root = self._own(node)
+        for _ in self._levels:
+            at = bisect_right(node.marks, mark)
+            kids = node.kids
+            node = kids[at]
+            if node.owner is not token:
+                node = kids[at] = self._own(node)
+        marks = node.marks
+        at = bisect_left(marks, mark)
+        if at < len(marks) and marks[at] == mark:
+            if node.vals is not None:
+                node.vals[at] = value
+        else:
+            if not marks or mark != mark:
+                admit(mark)
+            if self._readers:
+                self._interrupt()
+            if len(marks) < self._leaf_most:
+                marks.insert(at, mark)
+                if node.keys is not marks:
+                    node.keys.insert(at, key)
+                if node.vals is not None:
+                    node.vals.insert(at, value)
+            else:
+                self._grow(mark, key, value)
+            self._len += 1
+        if self._front is not None:
+            self._front[mark] = value
+
+    def _take(self, key: K, default: Any) -> Any:
+        mark = key if self._key is None else self._key(key)
+        if self._front is not None and mark not in self._front:
+            return default
+        token = self._token
+        node = self._root
+        if node.owner is not token:
+            node = self._root = self._own(node)
+        for _ in self._levels:
+            at = bisect_right(node.marks, mark)
+            kids = node.kids
+            node = kids[at]
+            if node.owner is not token:
+                node = kids[at] = self._own(node)
+        marks = node.marks
+        at = bisect_left(marks, mark)
+        if at == len(marks) or marks[at] != mark:
+            return default
+        if self._readers:
+            self._interrupt()
+        value = self._shrink(mark) if len(marks) <= self._leaf_least else node.remove(at)
+        self._len -= 1
+        if self._front is not None:
+            del self._front[mark]
+        return value
+
+    def _own(self, node: Any) -> Any:
+        return node.copy(self._token)
+
+    def _interrupt(self) -> None:
+        readers, self._readers = self._readers, {}
+        for hand in list(readers.values()):
+            hand.clear()
+
+    def _path(self, mark: Any) -> tuple[list[tuple[Inner, int]], Any]:
+        """Own every node down to the leaf of a mark: after this a reshaping need not compare any more."""
+        token = self._token
+        node = self._root
+        if node.owner is not token:
+            node = self._root = self._own(node)
+        trail: list[tuple[Inner, int]] = []
+        for _ in self._levels:
+            at = bisect_right(node.marks, mark)
+            trail.append((node, at))
+            kids = node.kids
+            if kids[at].owner is not token:
+                kids[at] = self._own(kids[at])
+            node = kids[at]
+        return trail, node
+
+    def _grow(self, mark: Any, key: K, value: V) -> None:
+        """Insert into a full leaf and split it, and every full node above it."""
+        trail, leaf = self._path(mark)
+        leaf.insert(bisect_left(leaf.marks, mark), (mark, key, value))
+        leaf.summary = None
+        newcomer: Any = leaf.split(self._token)
+        for parent, at in reversed(trail):
+            parent.summary = None
+            if newcomer:
+                parent.adopt(at, newcomer)
+                newcomer = parent.split(self._token) if len(parent) > self._inner.most else None
+        if newcomer:
+            separator, right = newcomer
+            self._root = Inner(self._token, [separator], [self._root, right])
+            self._levels += (None,)
+
+    def _shrink(self, mark: Any) -> Any:
+        """Remove from a leaf at its least size; mend it, and every node above it that is left too small."""
+        trail, leaf = self._path(mark)
+        value = leaf.remove(bisect_left(leaf.marks, mark))
+        leaf.summary = None
+        fill = self._leaf
+        for parent, at in reversed(trail):
+            parent.summary = None
+            if len(parent.kids[at]) < fill.least:
+                self._mend(parent, max(at - 1, 0), fill)
+            fill = self._inner
+        while self._levels and len(self._root) == 1:
+            self._root = self._root.kids[0]
+            self._levels = self._levels[1:]
+        return value
+
+    def _mend(self, parent: Inner, at: int, fill: Fill) -> None:
+        """Make one node of two neighbours, or two of equal size where one would be too full."""
+        left, right = parent.kids[at : at + 2]
+        if left.owner is not self._token:
+            left = parent.kids[at] = self._own(left)
+        left.summary = None
+        left.absorb(right, parent.marks[at])
+        del parent.marks[at]
+        del parent.kids[at + 1]
+        if len(left) > fill.merged:
+            parent.adopt(at, left.split(self._token))
+
+    def _load(self, columns: Columns) -> None:
+        """Let arranged entries be all there is."""
+        if self._front is not None:
+            self._front = dict(zip(columns.marks, columns.vals or columns.marks, strict=True))
+        if self._readers:
+            self._interrupt()
+        self._token = object()
+        self._root, levels = build(columns, (self._leaf, self._inner), self._token)
+        self._levels = (None,) * levels
+        self._len = len(columns.marks)
+
+    def _columns(self, keys: list[K], vals: list[V] | None) -> Columns:
+        """Entries as columns of this tree, marks and all, in the order given."""
+        return Columns(keys if self._key is None else list(map(self._key, keys)), keys, vals)
+
+    def _merge(self, keys: list[K], vals: list[V] | None) -> None:
+        """Write many entries: into a new tree when they are many against those here, else one by one."""
+        if len(keys) * 8 <= self._len:
+            for at, key in enumerate(keys):
+                self._put(key, None if vals is None else vals[at])  # type: ignore[arg-type]
+            return
+        old_keys = list(self)
+        old_vals = None if vals is None else list(walks.walk(self, walks.values))
+        self._load(
+            arrange(self._columns(old_keys + keys, None if old_vals is None else old_vals + (vals or [])))
+        )
+
+    def _options(self) -> dict[str, Any]:
+        """What a tree like this one is made with."""
+        return {
+            "key": self._key,
+            "hashed": self._front is not None,
+            "leaf_width": self._leaf.most,
+            "inner_width": self._inner.most - 1,
+        }
+
