@@ -6,12 +6,14 @@ root to the leaf, and only those, so asking again costs O(log n). Plain trees kn
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from typing import Any, TypeVar
 
 from rowlock.trees.bulk import admit
 from rowlock.trees.core import Tree
+from rowlock.trees.maps import SortedMap
 from rowlock.trees.nodes import Inner, Leaf
+from rowlock.trees.sets import SortedSet
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -51,8 +53,8 @@ class Augmented(Tree[K, V]):
     def _is_right(self, node: Any) -> bool:
         return bool(node.summary == self._summarise(node))
 
-    def _changed(self, trail: Trail, leaf: Leaf, by: int) -> None:
-        """Learn that the leaf at the end of a trail has `by` entries more, or for 0 another value."""
+    def _changed(self, trail: Trail, leaf: Leaf, _by: int) -> None:
+        """Learn that the leaf at the end of a trail has so many entries more, or for 0 another value."""
         leaf.summary = None
         for node, _ in trail:
             node.summary = None
@@ -81,3 +83,38 @@ class Augmented(Tree[K, V]):
             self._len += 1
         if self._front is not None:
             self._front[mark] = value
+
+    def _take(self, key: K, default: Any) -> Any:
+        mark = key if self._key is None else self._key(key)
+        if self._front is not None and mark not in self._front:
+            return default
+        trail, leaf = self._path(mark)
+        marks = leaf.marks
+        at = bisect_left(marks, mark)
+        if at == len(marks) or marks[at] != mark:
+            return default
+        if self._readers:
+            self._interrupt()
+        if len(marks) > self._leaf_least:
+            value = leaf.remove(at)
+            self._changed(trail, leaf, -1)
+        else:
+            value = self._shrink(mark)
+        self._len -= 1
+        if self._front is not None:
+            del self._front[mark]
+        return value
+
+
+class AugmentedMap(Augmented[K, V], SortedMap[K, V]):
+    """A sorted map with summaries; a subclass gives `of_leaf` and `of_inner`."""
+
+    __slots__ = ()
+
+    __setitem__ = Augmented._put
+
+
+class AugmentedSet(Augmented[K, None], SortedSet[K]):
+    """A sorted set with summaries; a subclass gives `of_leaf` and `of_inner`."""
+
+    __slots__ = ()

@@ -41,7 +41,10 @@ def _descend(tree: Any, node: Any, depth: int) -> Iterator[Leaf]:
     for at, kid in enumerate(node.kids):
         for leaf in _descend(tree, kid, depth - 1):
             require(at == 0 or not leaf.marks[0] < node.marks[at - 1], "no mark is below its left separator")
-            require(at == len(node.marks) or leaf.marks[-1] < node.marks[at], "marks are below the right separator")
+            require(
+                at == len(node.marks) or leaf.marks[-1] < node.marks[at],
+                "marks are below the right separator",
+            )
             yield leaf
 
 
@@ -63,7 +66,9 @@ def _check_inner(tree: Any, node: Inner) -> None:
     require(len(node) <= tree._inner.most, "no inner node is too full")
     require(len(node.kids) == len(node.marks) + 1, "one mark stands between two children")
     owned = node.owner is tree._token
-    require(owned or all(kid.owner is not tree._token for kid in node.kids), "who owns a node owns its parent")
+    require(
+        owned or all(kid.owner is not tree._token for kid in node.kids), "who owns a node owns its parent"
+    )
     _check_summary(tree, node)
 
 
@@ -77,5 +82,9 @@ def _check_front(tree: Any, leaves: list[Leaf], marks: list[Any]) -> None:
         return
     require(tree._front.keys() == set(marks), "the hash table has the keys of the tree")
     if tree._has_values:
-        pairs = ((mark, val) for leaf in leaves for mark, val in zip(leaf.marks, leaf.vals or [], strict=True))
-        require(all(tree._front[mark] is val for mark, val in pairs), "the hash table has the values of the tree")
+        pairs = (
+            (mark, val) for leaf in leaves for mark, val in zip(leaf.marks, leaf.vals or [], strict=True)
+        )
+        require(
+            all(tree._front[mark] is val for mark, val in pairs), "the hash table has the values of the tree"
+        )

@@ -47,8 +47,10 @@ class Tree(Generic[K, V]):
 
     _has_values = True
     _root: Any
+    _len: int
     _levels: tuple[None, ...]
     _readers: dict[object, list[Any]]
+    _token: object
 
     def _set_up(
         self, *, key: Callable[[K], Any] | None, hashed: bool, leaf_width: int, inner_width: int
@@ -347,4 +349,3 @@ class Tree(Generic[K, V]):
             "leaf_width": self._leaf.most,
             "inner_width": self._inner.most - 1,
         }
-

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    MutableMapping,
+    ValuesView,
+)
 from reprlib import recursive_repr
 from typing import Any, Self, TypeVar
 
@@ -89,7 +98,7 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
     def update(self, items: Any = (), /, **more: Any) -> None:
         """Set many values: O(m log n), or O(n + m log m) when they are many against those here."""
         keys, vals = _unzip(items)
-        self._merge(keys + list(more), vals + list(more.values()))  # type: ignore[arg-type]
+        self._merge(keys + list(more), vals + list(more.values()))
 
     def keys(self) -> KeysView[K]:
         """Return a live view of the keys."""
@@ -154,17 +163,18 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
         return cls((key, value) for key in keys)
 
 
-def _restore(kind: type[SortedMap[K, V]], items: list[tuple[K, V]], options: dict[str, Any]) -> SortedMap[K, V]:
+def _restore(
+    kind: type[SortedMap[K, V]], items: list[tuple[K, V]], options: dict[str, Any]
+) -> SortedMap[K, V]:
     return kind(items, **options)
 
 
 def _unzip(items: Any) -> tuple[list[Any], list[Any]]:
     if isinstance(items, SortedMap):
         return list(items), list(items.values())
-    if isinstance(items, Mapping):
-        return list(items), [items[key] for key in items]
-    if hasattr(items, "keys"):
-        return list(items.keys()), [items[key] for key in items.keys()]
+    if isinstance(items, Mapping) or hasattr(items, "keys"):
+        keys = list(items.keys())
+        return keys, list(map(items.__getitem__, keys))
     pairs = [(key, value) for key, value in items]
     return [key for key, _ in pairs], [value for _, value in pairs]
 

@@ -68,7 +68,7 @@ class Leaf:
 
 
 class Inner:
-    """Children and the marks between them: every mark under kids[i] is < marks[i] <= every mark under kids[i + 1]."""
+    """Children and the marks between them: all under kids[i] < marks[i] <= all under kids[i + 1]."""
 
     __slots__ = ("kids", "marks", "owner", "summary")
 

@@ -25,13 +25,13 @@ class Spine:
     def seek(self, mark: Any) -> Leaf:
         """Go to the leaf where a mark is, or would be."""
         turns = self._turns = []
-        node = self._root
+        node: Any = self._root
         while type(node) is Inner:
             at = bisect_right(node.marks, mark)
             turns.append((node.kids, at))
             node = node.kids[at]
         self.leaf = node
-        return node
+        return self.leaf
 
     def edge(self, *, last: bool) -> Leaf:
         """Go to the first or the last leaf."""

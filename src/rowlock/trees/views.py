@@ -35,7 +35,7 @@ class Values(ValuesView[V]):
         return walks.walk_back(self._mapping, walks.values)
 
     def __contains__(self, value: object) -> bool:
-        return value in iter(self)
+        return any(mine is value or mine == value for mine in self)
 
 
 class Items(ItemsView[K, V]):

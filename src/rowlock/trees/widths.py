@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 LEAF = 512
@@ -44,7 +45,7 @@ def refuse_narrow(width: int) -> int:
 def shares(total: int, parts: int) -> list[slice]:
     """Cut `total` things into `parts` runs whose sizes differ by at most one."""
     cuts = [total * part // parts for part in range(parts + 1)]
-    return [slice(start, stop) for start, stop in zip(cuts, cuts[1:], strict=False)]
+    return [slice(start, stop) for start, stop in pairwise(cuts)]
 
 
 def portions(total: int, fill: Fill) -> list[slice]:
