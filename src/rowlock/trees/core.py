@@ -27,7 +27,7 @@ class Tree(Generic[K, V]):
     """What maps and sets have in common: ordered entries, walks, cursors, clones.
 
     `_key` gives a key's mark (None: a key is its own mark). `_front` is the hash table of a hashed
-    tree. `_readers` holds what walks and cursors have in hand; adding or removing a key empties it.
+    tree. `_readers` has the leaves that walks are reading; adding or removing a key ends them all.
     """
 
     __slots__ = (
@@ -49,7 +49,7 @@ class Tree(Generic[K, V]):
     _root: Any
     _len: int
     _levels: tuple[None, ...]
-    _readers: dict[object, list[Any]]
+    _readers: dict[object, Leaf]
     _token: object
 
     def _set_up(
@@ -92,6 +92,8 @@ class Tree(Generic[K, V]):
 
         The clone of a hashed tree is not hashed: its look-ups go through the tree.
         """
+        if self._readers:
+            self._release()
         twin = object.__new__(type(self))
         twin._key = self._key
         twin._front = None
@@ -131,7 +133,8 @@ class Tree(Generic[K, V]):
 
         `bounds` says whether the limits themselves belong: "[)", "[]", "(]" or "()".
         """
-        return self._walk_between(walks.keys, self._limits(low, high, bounds), reverse=reverse)
+        walk = walks.walk_back if reverse else walks.walk
+        return walk(self, walks.keys, self._between(low, high, bounds))
 
     def cursor(self) -> Cursor[K, V]:
         """Make a cursor that is not yet on any entry."""
@@ -154,15 +157,12 @@ class Tree(Generic[K, V]):
     def _mark(self, key: Any) -> Any:
         return key if self._key is None else self._key(key)
 
-    def _limits(self, low: K | None, high: K | None, bounds: str) -> walks.Limits:
-        return walks.limits(
-            None if low is None else self._mark(low), None if high is None else self._mark(high), bounds
-        )
-
-    def _walk_between(
-        self, take: Callable[..., walks.Portion], within: walks.Limits, *, reverse: bool
-    ) -> Iterator[Any]:
-        return (walks.walk_back if reverse else walks.walk)(self, take, within)
+    def _between(self, low: Any, high: Any, bounds: str) -> walks.Limits:
+        cut_low, cut_high = walks.cuts(bounds)
+        if self._key is not None:
+            low = None if low is None else self._key(low)
+            high = None if high is None else self._key(high)
+        return low, high, cut_low, cut_high
 
     def _seek(self, mark: Any) -> Leaf:
         node: Any = self._root
@@ -240,7 +240,13 @@ class Tree(Generic[K, V]):
             return default
         if self._readers:
             self._interrupt()
-        value = self._shrink(mark) if len(marks) <= self._leaf_least else node.remove(at)
+        if len(marks) > self._leaf_least:
+            del marks[at]
+            if node.keys is not marks:
+                del node.keys[at]
+            value = None if node.vals is None else node.vals.pop(at)
+        else:
+            value = self._shrink(mark)
         self._len -= 1
         if self._front is not None:
             del self._front[mark]
@@ -250,9 +256,15 @@ class Tree(Generic[K, V]):
         return node.copy(self._token)
 
     def _interrupt(self) -> None:
+        """End all walks: a key is about to be added or removed."""
         readers, self._readers = self._readers, {}
-        for hand in list(readers.values()):
-            hand.clear()
+        for leaf in list(readers.values()):
+            leaf.shed().wipe()
+
+    def _release(self) -> None:
+        """Leave to walks the lists they read: the leaves themselves are about to be shared."""
+        for reader, leaf in list(self._readers.items()):
+            self._readers[reader] = leaf.shed()
 
     def _path(self, mark: Any) -> tuple[list[tuple[Inner, int]], Any]:
         """Own every node down to the leaf of a mark: after this a reshaping need not compare any more."""

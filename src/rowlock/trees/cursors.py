@@ -5,20 +5,21 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Any, Generic, Protocol, TypeVar
 
-from rowlock.trees.nodes import Node
+from rowlock.trees.nodes import Leaf, Node
 from rowlock.trees.spines import Spine
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 CURSOR = object()
+NOTHING = Leaf(None, [], [], None)
 
 
 class Traversable(Protocol):
     """What a cursor needs of a tree."""
 
     _root: Node
-    _readers: dict[object, list[Any]]
+    _readers: dict[object, Leaf]
 
     def _mark(self, key: Any) -> Any: ...
 
@@ -39,7 +40,7 @@ class Cursor(Generic[K, V]):
         self._tree: Traversable = tree
         self._spine: Spine | None = None
         self._at = 0
-        self._readers: dict[object, list[Any]] | None = None
+        self._readers: dict[object, Leaf] | None = None
 
     @property
     def valid(self) -> bool:
@@ -114,7 +115,7 @@ class Cursor(Generic[K, V]):
     def _place(self, spine: Spine, at: int) -> bool:
         # The note left with the tree makes its next write change `_readers`, which every cursor looks at.
         self._readers = self._tree._readers
-        self._readers[CURSOR] = []
+        self._readers[CURSOR] = NOTHING
         self._spine = spine
         self._at = at
         return self.valid

@@ -116,7 +116,8 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
         self, low: K | None = None, high: K | None = None, *, bounds: str = "[)", reverse: bool = False
     ) -> Iterator[tuple[K, V]]:
         """Walk over the items from low to high, as `range` does over the keys. O(log n + items shown)."""
-        return self._walk_between(walks.items, self._limits(low, high, bounds), reverse=reverse)
+        walk = walks.walk_back if reverse else walks.walk
+        return walk(self, walks.items, self._between(low, high, bounds))
 
     def check(self) -> None:
         """Assert every invariant of the tree. O(n)."""

@@ -49,6 +49,14 @@ class Spine:
                 return True
         return False
 
+    def rest(self, *, back: bool) -> list[Leaf]:
+        """Go past the next leaf and those that follow it under the same node; return them all."""
+        if not self.step(back=back):
+            return []
+        kids, at = self._turns[-1]
+        self._turns[-1] = (kids, 0 if back else len(kids) - 1)
+        return kids[at::-1] if back else kids[at:]
+
     def _dive(self, node: Any, *, last: bool) -> Leaf:
         while type(node) is Inner:
             at = len(node.kids) - 1 if last else 0
