@@ -6,7 +6,7 @@ root to the leaf, and only those, so asking again costs O(log n). Plain trees kn
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from typing import Any, TypeVar
 
 from rowlock.trees.bulk import admit
@@ -59,51 +59,59 @@ class Augmented(Tree[K, V]):
         for node, _ in trail:
             node.summary = None
 
-    def _put(self, key: K, value: V) -> None:
-        mark = key if self._key is None else self._key(key)
+    # Flat, as in the plain tree, but for the trail.
+
+    def _put(self, key: K, value: V) -> None:  # noqa: C901 - flat, for speed
         if self._front is not None:
-            hash(mark)
-        trail, leaf = self._path(mark)
-        marks = leaf.marks
+            return self._put_hashed(key, value)
+        mark = key if self._key is None else self._key(key)
+        token = self._token
+        node = self._root
+        if node.owner is not token:
+            node = self._root = self._own(node)
+        trail: Trail = []
+        for _ in self._levels:
+            at = bisect_right(node.marks, mark)
+            trail.append((node, at))
+            kids = node.kids
+            node = kids[at]
+            if node.owner is not token:
+                node = kids[at] = self._own(node)
+        marks = node.marks
         at = bisect_left(marks, mark)
         if at < len(marks) and marks[at] == mark:
-            if leaf.vals is not None:
-                leaf.vals[at] = value
-            self._changed(trail, leaf, 0)
-        else:
-            if not marks or mark != mark:
-                admit(mark)
-            if self._readers:
-                self._interrupt()
-            if len(marks) < self._leaf_most:
-                leaf.insert(at, (mark, key, value))
-                self._changed(trail, leaf, 1)
-            else:
-                self._grow(mark, key, value)
-            self._len += 1
-        if self._front is not None:
-            self._front[mark] = value
+            if node.vals is not None:
+                node.vals[at] = value
+            return self._changed(trail, node, 0)
+        if not marks or mark != mark:
+            admit(mark)
+        if self._readers:
+            marks = self._interrupt(node)
+        if len(marks) >= self._leaf_most:
+            return self._grow(mark, key, value)
+        marks.insert(at, mark)
+        if node.keys is not marks:
+            node.keys.insert(at, key)
+        if node.vals is not None:
+            node.vals.insert(at, value)
+        self._len += 1
+        return self._changed(trail, node, 1)
 
     def _take(self, key: K, default: Any) -> Any:
+        if self._front is not None:
+            return self._take_hashed(key, default)
         mark = key if self._key is None else self._key(key)
-        if self._front is not None and mark not in self._front:
-            return default
         trail, leaf = self._path(mark)
-        marks = leaf.marks
-        at = bisect_left(marks, mark)
-        if at == len(marks) or marks[at] != mark:
+        at = bisect_left(leaf.marks, mark)
+        if at == len(leaf) or leaf.marks[at] != mark:
             return default
         if self._readers:
             self._interrupt()
-        if len(marks) > self._leaf_least:
-            value = leaf.remove(at)
-            self._changed(trail, leaf, -1)
-        else:
-            value = self._shrink(mark)
+        if len(leaf) <= self._leaf_least:
+            return self._shrink(mark)
         self._len -= 1
-        if self._front is not None:
-            del self._front[mark]
-        return value
+        self._changed(trail, leaf, -1)
+        return leaf.remove(at)
 
 
 class AugmentedMap(Augmented[K, V], SortedMap[K, V]):

@@ -70,7 +70,7 @@ class Tree(Generic[K, V]):
         return walks.walk(self, walks.keys)
 
     def __reversed__(self) -> Iterator[K]:
-        return walks.walk_back(self, walks.keys)
+        return walks.walk(self, walks.keys, reverse=True)
 
     def __contains__(self, key: object) -> bool:
         mark = key if self._key is None else self._key(key)  # type: ignore[arg-type]
@@ -133,8 +133,9 @@ class Tree(Generic[K, V]):
 
         `bounds` says whether the limits themselves belong: "[)", "[]", "(]" or "()".
         """
-        walk = walks.walk_back if reverse else walks.walk
-        return walk(self, walks.keys, self._between(low, high, bounds))
+        if self._key is not None:
+            low, high = self._limit(low), self._limit(high)
+        return walks.walk(self, walks.keys, low, high, bounds=bounds, reverse=reverse)
 
     def cursor(self) -> Cursor[K, V]:
         """Make a cursor that is not yet on any entry."""
@@ -157,12 +158,8 @@ class Tree(Generic[K, V]):
     def _mark(self, key: Any) -> Any:
         return key if self._key is None else self._key(key)
 
-    def _between(self, low: Any, high: Any, bounds: str) -> walks.Limits:
-        cut_low, cut_high = walks.cuts(bounds)
-        if self._key is not None:
-            low = None if low is None else self._key(low)
-            high = None if high is None else self._key(high)
-        return low, high, cut_low, cut_high
+    def _limit(self, key: Any) -> Any:
+        return None if key is None else self._mark(key)
 
     def _seek(self, mark: Any) -> Leaf:
         node: Any = self._root
@@ -181,13 +178,14 @@ class Tree(Generic[K, V]):
             return None if node.vals is None else node.vals[at]
         return default
 
-    # The two writes below are written out flat, and know no path: a call or a list per level would
-    # cost a fifth of their time. The rare write that reshapes the tree goes down a second time.
+    # The two writes below are written out flat, and keep no path: a call or a list for each level would
+    # cost a fifth of their time. The rare write that reshapes the tree goes down a second time. Nothing
+    # is changed before the last comparison, so a key that cannot be compared leaves the tree as it was.
 
-    def _put(self, key: K, value: V) -> None:
-        mark = key if self._key is None else self._key(key)
+    def _put(self, key: K, value: V) -> None:  # noqa: C901 - flat, for speed
         if self._front is not None:
-            hash(mark)
+            return self._put_hashed(key, value)
+        mark = key if self._key is None else self._key(key)
         token = self._token
         node = self._root
         if node.owner is not token:
@@ -203,27 +201,26 @@ class Tree(Generic[K, V]):
         if at < len(marks) and marks[at] == mark:
             if node.vals is not None:
                 node.vals[at] = value
-        else:
-            if not marks or mark != mark:
-                admit(mark)
-            if self._readers:
-                self._interrupt()
-            if len(marks) < self._leaf_most:
-                marks.insert(at, mark)
-                if node.keys is not marks:
-                    node.keys.insert(at, key)
-                if node.vals is not None:
-                    node.vals.insert(at, value)
-            else:
-                self._grow(mark, key, value)
+            return None
+        if not marks or mark != mark:
+            admit(mark)
+        if self._readers:
+            marks = self._interrupt(node)
+        if len(marks) < self._leaf_most:
+            marks.insert(at, mark)
+            if node.keys is not marks:
+                node.keys.insert(at, key)
+            if node.vals is not None:
+                node.vals.insert(at, value)
             self._len += 1
-        if self._front is not None:
-            self._front[mark] = value
+        else:
+            self._grow(mark, key, value)
+        return None
 
     def _take(self, key: K, default: Any) -> Any:
+        if self._front is not None:
+            return self._take_hashed(key, default)
         mark = key if self._key is None else self._key(key)
-        if self._front is not None and mark not in self._front:
-            return default
         token = self._token
         node = self._root
         if node.owner is not token:
@@ -239,27 +236,48 @@ class Tree(Generic[K, V]):
         if at == len(marks) or marks[at] != mark:
             return default
         if self._readers:
-            self._interrupt()
-        if len(marks) > self._leaf_least:
-            del marks[at]
-            if node.keys is not marks:
-                del node.keys[at]
-            value = None if node.vals is None else node.vals.pop(at)
-        else:
-            value = self._shrink(mark)
+            marks = self._interrupt(node)
+        if len(marks) <= self._leaf_least:
+            return self._shrink(mark)
         self._len -= 1
-        if self._front is not None:
-            del self._front[mark]
+        del marks[at]
+        if node.keys is not marks:
+            del node.keys[at]
+        return None if node.vals is None else node.vals.pop(at)
+
+    def _put_hashed(self, key: K, value: V) -> None:
+        """Write to the tree, then to the hash table: a key that either refuses reaches neither."""
+        mark = self._mark(key)
+        hash(mark)
+        front, self._front = self._front, None
+        try:
+            self._put(key, value)
+        finally:
+            self._front = front
+        if front is not None:
+            front[mark] = value
+
+    def _take_hashed(self, key: K, default: Any) -> Any:
+        """Remove from the tree, then from the hash table."""
+        mark = self._mark(key)
+        front, self._front = self._front, None
+        try:
+            value = self._take(key, default) if front is not None and mark in front else default
+        finally:
+            self._front = front
+        if front is not None:
+            front.pop(mark, None)
         return value
 
     def _own(self, node: Any) -> Any:
         return node.copy(self._token)
 
-    def _interrupt(self) -> None:
-        """End all walks: a key is about to be added or removed."""
+    def _interrupt(self, leaf: Leaf | None = None) -> list[Any]:
+        """End all walks, as a key is about to be added or removed; return the marks of the leaf for it."""
         readers, self._readers = self._readers, {}
-        for leaf in list(readers.values()):
-            leaf.shed().wipe()
+        for held in list(readers.values()):
+            held.shed().wipe()
+        return [] if leaf is None else leaf.marks
 
     def _release(self) -> None:
         """Leave to walks the lists they read: the leaves themselves are about to be shared."""
@@ -285,6 +303,7 @@ class Tree(Generic[K, V]):
     def _grow(self, mark: Any, key: K, value: V) -> None:
         """Insert into a full leaf and split it, and every full node above it."""
         trail, leaf = self._path(mark)
+        self._len += 1
         leaf.insert(bisect_left(leaf.marks, mark), (mark, key, value))
         leaf.summary = None
         newcomer: Any = leaf.split(self._token)
@@ -302,6 +321,7 @@ class Tree(Generic[K, V]):
         """Remove from a leaf at its least size; mend it, and every node above it that is left too small."""
         trail, leaf = self._path(mark)
         value = leaf.remove(bisect_left(leaf.marks, mark))
+        self._len -= 1
         leaf.summary = None
         fill = self._leaf
         for parent, at in reversed(trail):

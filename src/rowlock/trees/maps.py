@@ -116,8 +116,8 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
         self, low: K | None = None, high: K | None = None, *, bounds: str = "[)", reverse: bool = False
     ) -> Iterator[tuple[K, V]]:
         """Walk over the items from low to high, as `range` does over the keys. O(log n + items shown)."""
-        walk = walks.walk_back if reverse else walks.walk
-        return walk(self, walks.items, self._between(low, high, bounds))
+        low, high = self._limit(low), self._limit(high)
+        return walks.walk(self, walks.items, low, high, bounds=bounds, reverse=reverse)
 
     def check(self) -> None:
         """Assert every invariant of the tree. O(n)."""

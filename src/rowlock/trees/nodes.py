@@ -29,7 +29,7 @@ class Leaf:
         return self._cut(owner, 0)
 
     def shed(self) -> Leaf:
-        """Go on with copies of the lists; return a leaf that has the old ones, which a walk may be reading."""
+        """Go on with copies of the lists; return a leaf with the old ones, which walks may be reading."""
         old = Leaf(None, self.marks, self.keys, self.vals)
         fresh = self._cut(None, 0)
         self.marks, self.keys, self.vals = fresh.marks, fresh.keys, fresh.vals

@@ -29,7 +29,7 @@ class Tally:
 
     def __init__(self, counts: list[int]) -> None:
         self.counts = counts
-        self.total = sum(counts)
+        self.total = sum(self.counts)
         self.running: Any = None
 
     def __eq__(self, other: object) -> bool:
@@ -41,18 +41,13 @@ class Tally:
         """Copy for a node that is about to be edited."""
         return Tally(self.counts[:])
 
-    def shift(self, at: int, by: int) -> None:
-        """Learn that there are `by` entries more under a child."""
-        self.counts[at] += by
-        self.total += by
-        self.running = None
-
     def before(self, at: int) -> int:
-        """Count the entries under the children before one."""
-        if self.running is None:
-            self.running = ()
-            return sum(islice(self.counts, at))
-        return self.sums()[at - 1] if at else 0
+        """Count the entries under the first children, one or more."""
+        if self.running is not None:
+            return self.sums()[at - 1]
+        self.running = ()
+        counts = self.counts
+        return sum(counts[:at]) if at * 2 < len(counts) else self.total - sum(counts[at:])
 
     def sums(self) -> list[int]:
         """The running sums of the counts."""
@@ -127,7 +122,7 @@ class Ranked(Augmented[K, V]):
 
     def _from(self, take: Any, position: int) -> Iterator[Any]:
         leaf, at = self._locate(position)
-        return walks.walk(self, take, (leaf.marks[at], None, *walks.cuts("[)")))
+        return walks.walk(self, take, leaf.marks[at])
 
     def _summarise(self, node: Any) -> Any:
         # A leaf's size needs no keeping, and is read here in one step for all the leaves of a node.
@@ -138,8 +133,11 @@ class Ranked(Augmented[K, V]):
     def _changed(self, trail: Trail, _leaf: Leaf, by: int) -> None:
         if by:
             for node, at in trail:
-                if node.summary is not None:
-                    node.summary.shift(at, by)
+                tally = node.summary
+                if tally is not None:
+                    tally.counts[at] += by
+                    tally.total += by
+                    tally.running = None
 
     def _own(self, node: Any) -> Any:
         fresh = node.copy(self._token)

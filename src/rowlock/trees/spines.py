@@ -1,66 +1,75 @@
-"""A place among the leaves of a tree, and the way to the leaf before and the leaf after it."""
+"""The way from the root to a leaf, and from there to its neighbours.
+
+Leaves do not know their neighbours: links between them would have to be copied with every leaf and
+so defeat sharing. The turns taken on the way down stand in for them.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any
+from typing import Any, Protocol
 
-from rowlock.trees.nodes import Inner, Leaf, Node
+from rowlock.trees.nodes import Leaf
+
+# For each level from the root down: the children there, and which of them the way goes through.
+Turns = list[tuple[list[Any], int]]
 
 
-class Spine:
-    """The turns taken from the root down to one leaf.
+class Rooted(Protocol):
+    """What a way starts from: a root, and one element for each inner level."""
 
-    Leaves do not know their neighbours: links between them would have to be copied with every
-    leaf and so defeat sharing. The turns stand in for them.
-    """
+    _root: Any
+    _levels: tuple[None, ...]
 
-    __slots__ = ("_root", "_turns", "leaf")
 
-    def __init__(self, root: Node) -> None:
-        self._root = root
-        self._turns: list[tuple[list[Any], int]] = []
-        self.leaf: Leaf
+def seek(tree: Rooted, mark: Any) -> tuple[Turns, Leaf]:
+    """Go to the leaf where a mark is, or would be."""
+    turns: Turns = []
+    node = tree._root
+    for _ in tree._levels:
+        at = bisect_right(node.marks, mark)
+        kids = node.kids
+        turns.append((kids, at))
+        node = kids[at]
+    return turns, node
 
-    def seek(self, mark: Any) -> Leaf:
-        """Go to the leaf where a mark is, or would be."""
-        turns = self._turns = []
-        node: Any = self._root
-        while type(node) is Inner:
-            at = bisect_right(node.marks, mark)
-            turns.append((node.kids, at))
-            node = node.kids[at]
-        self.leaf = node
-        return self.leaf
 
-    def edge(self, *, last: bool) -> Leaf:
-        """Go to the first or the last leaf."""
-        self._turns = []
-        return self._dive(self._root, last=last)
+def edge(tree: Rooted, *, last: bool) -> tuple[Turns, Leaf]:
+    """Go to the first or the last leaf."""
+    turns: Turns = []
+    node = tree._root
+    for _ in tree._levels:
+        turns.append((node.kids, len(node.kids) - 1 if last else 0))
+        node = node.kids[-1 if last else 0]
+    return turns, node
 
-    def step(self, *, back: bool) -> bool:
-        """Go to the neighbouring leaf; stay and say False where there is none."""
-        by = -1 if back else 1
-        for level in reversed(range(len(self._turns))):
-            kids, at = self._turns[level]
-            if 0 <= at + by < len(kids):
-                self._turns[level:] = [(kids, at + by)]
-                self._dive(kids[at + by], last=back)
-                return True
-        return False
 
-    def rest(self, *, back: bool) -> list[Leaf]:
-        """Go past the next leaf and those that follow it under the same node; return them all."""
-        if not self.step(back=back):
-            return []
-        kids, at = self._turns[-1]
-        self._turns[-1] = (kids, 0 if back else len(kids) - 1)
-        return kids[at::-1] if back else kids[at:]
+def step(turns: Turns, *, back: bool) -> Leaf | None:
+    """Turn to the neighbouring leaf and return it; where there is none, stay."""
+    by = -1 if back else 1
+    for level in reversed(range(len(turns))):
+        kids, at = turns[level]
+        if 0 <= at + by < len(kids):
+            turns[level] = (kids, at + by)
+            return _dive(turns, level, last=back)
+    return None
 
-    def _dive(self, node: Any, *, last: bool) -> Leaf:
-        while type(node) is Inner:
-            at = len(node.kids) - 1 if last else 0
-            self._turns.append((node.kids, at))
-            node = node.kids[at]
-        self.leaf = node
-        return self.leaf
+
+def rest(turns: Turns, *, back: bool) -> list[Leaf]:
+    """Turn past the next leaf and those that follow it under the same node; return them all."""
+    if step(turns, back=back) is None:
+        return []
+    kids, at = turns[-1]
+    turns[-1] = (kids, 0 if back else len(kids) - 1)
+    return kids[at::-1] if back else kids[at:]
+
+
+def _dive(turns: Turns, level: int, *, last: bool) -> Leaf:
+    """Keep to one edge on all levels below this one."""
+    kids, at = turns[level]
+    for below in range(level + 1, len(turns)):
+        kids = kids[at].kids
+        at = len(kids) - 1 if last else 0
+        turns[below] = (kids, at)
+    leaf: Leaf = kids[at]
+    return leaf

@@ -20,7 +20,7 @@ class Keys(KeysView[K]):
         return walks.walk(self._mapping, walks.keys)
 
     def __reversed__(self) -> Iterator[K]:
-        return walks.walk_back(self._mapping, walks.keys)
+        return walks.walk(self._mapping, walks.keys, reverse=True)
 
 
 class Values(ValuesView[V]):
@@ -32,7 +32,7 @@ class Values(ValuesView[V]):
         return walks.walk(self._mapping, walks.values)
 
     def __reversed__(self) -> Iterator[V]:
-        return walks.walk_back(self._mapping, walks.values)
+        return walks.walk(self._mapping, walks.values, reverse=True)
 
     def __contains__(self, value: object) -> bool:
         return any(mine is value or mine == value for mine in self)
@@ -47,4 +47,4 @@ class Items(ItemsView[K, V]):
         return walks.walk(self._mapping, walks.items)
 
     def __reversed__(self) -> Iterator[tuple[K, V]]:
-        return walks.walk_back(self._mapping, walks.items)
+        return walks.walk(self._mapping, walks.items, reverse=True)

@@ -12,13 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, Protocol
 
+from rowlock.trees import spines
 from rowlock.trees.nodes import Leaf
-from rowlock.trees.spines import Spine
 
 Cut = Callable[[list[Any], Any], int]
 Take = Callable[[Leaf, int, int], Iterable[Any]]
-# From which mark to which, None being no limit, and where to cut so that a limit itself belongs or not.
-Limits = tuple[Any, Any, Cut, Cut]
 
 CUTS: dict[str, tuple[Cut, Cut]] = {
     "[]": (bisect_left, bisect_right),
@@ -31,35 +29,26 @@ CUTS: dict[str, tuple[Cut, Cut]] = {
 CHANGED = "a key was added to or removed from the tree during iteration"
 
 
-class Walkable(Protocol):
-    """What a walk needs of a tree: where it starts, and where to say what it holds."""
+class Walkable(spines.Rooted, Protocol):
+    """What a walk needs of a tree besides: whose nodes are its own, and where to say what is read."""
 
-    _root: Any
     _token: object
-    _levels: tuple[None, ...]
     _readers: dict[object, Leaf]
 
-    def _seek(self, mark: Any) -> Leaf: ...
 
-
-ALL: Limits = (None, None, bisect_left, bisect_right)
-
-
-def cuts(bounds: str) -> tuple[Cut, Cut]:
-    """Read whether the limits of a walk belong to it."""
+def walk(
+    tree: Walkable,
+    take: Take,
+    low: Any = None,
+    high: Any = None,
+    *,
+    bounds: str = "[)",
+    reverse: bool = False,
+) -> Iterator[Any]:
+    """Walk from one mark to another, None being no limit, showing of each entry what `take` takes."""
     if bounds not in CUTS:
         raise ValueError(f"bounds are one of {', '.join(CUTS)}, not {bounds!r}")
-    return CUTS[bounds]
-
-
-def walk(tree: Walkable, take: Take, within: Limits = ALL) -> Iterator[Any]:
-    """Walk upwards, showing of each entry what `take` takes."""
-    return chain.from_iterable(upwards(tree, take, within))
-
-
-def walk_back(tree: Walkable, take: Take, within: Limits = ALL) -> Iterator[Any]:
-    """Walk downwards, showing of each entry what `take` takes."""
-    return chain.from_iterable(downwards(tree, take, within))
+    return chain.from_iterable((_downwards if reverse else _upwards)(tree, take, low, high, CUTS[bounds]))
 
 
 def keys(leaf: Leaf, start: int, stop: int) -> Iterable[Any]:
@@ -90,19 +79,19 @@ def _run(column: list[Any], start: int, stop: int) -> Iterable[Any]:
     return islice(run, stop - start)
 
 
-def upwards(tree: Walkable, take: Take, within: Limits) -> Iterator[Iterable[Any]]:
-    """Take one leaf after the other, from the lower limit to the upper."""
-    low, high, cut_low, cut_high = within
+def _upwards(
+    tree: Walkable, take: Take, low: Any, high: Any, cuts: tuple[Cut, Cut]
+) -> Iterator[Iterable[Any]]:
     readers, me = tree._readers, object()
-    leaf = _edge(tree, 0) if low is None else tree._seek(low)
-    start = 0 if low is None else cut_low(leaf.marks, low)
-    run, spine = [leaf], None
+    turns, leaf = spines.edge(tree, last=False) if low is None else spines.seek(tree, low)
+    start = 0 if low is None else cuts[0](leaf.marks, low)
+    run = [leaf]
     try:
         while run:
             for leaf in run:
                 marks = leaf.marks
                 last = high is not None and marks and not marks[-1] < high
-                stop = cut_high(marks, high) if last else len(marks)
+                stop = cuts[1](marks, high) if last else len(marks)
                 if start < stop:
                     held = readers[me] = leaf if leaf.owner is tree._token else leaf.copy(None)
                     yield take(held, start, stop)
@@ -111,25 +100,24 @@ def upwards(tree: Walkable, take: Take, within: Limits) -> Iterator[Iterable[Any
                 if last:
                     return
                 start = 0
-            spine = spine or _spine(tree, low, last=False)
-            run = spine.rest(back=False)
+            run = spines.rest(turns, back=False)
     finally:
         readers.pop(me, None)
 
 
-def downwards(tree: Walkable, take: Take, within: Limits) -> Iterator[Iterable[Any]]:
-    """Take one leaf after the other, from the upper limit to the lower."""
-    low, high, cut_low, cut_high = within
+def _downwards(
+    tree: Walkable, take: Take, low: Any, high: Any, cuts: tuple[Cut, Cut]
+) -> Iterator[Iterable[Any]]:
     readers, me = tree._readers, object()
-    leaf = _edge(tree, -1) if high is None else tree._seek(high)
-    stop: int | None = len(leaf.marks) if high is None else cut_high(leaf.marks, high)
-    run, spine = [leaf], None
+    turns, leaf = spines.edge(tree, last=True) if high is None else spines.seek(tree, high)
+    stop: int | None = len(leaf.marks) if high is None else cuts[1](leaf.marks, high)
+    run = [leaf]
     try:
         while run:
             for leaf in run:
                 marks = leaf.marks
                 last = low is not None and marks and not low < marks[0]
-                start = cut_low(marks, low) if last else 0
+                start = cuts[0](marks, low) if last else 0
                 stop = len(marks) if stop is None else stop
                 if start < stop:
                     held = readers[me] = leaf if leaf.owner is tree._token else leaf.copy(None)
@@ -139,25 +127,6 @@ def downwards(tree: Walkable, take: Take, within: Limits) -> Iterator[Iterable[A
                 if last:
                     return
                 stop = None
-            spine = spine or _spine(tree, high, last=True)
-            run = spine.rest(back=True)
+            run = spines.rest(turns, back=True)
     finally:
         readers.pop(me, None)
-
-
-def _edge(tree: Walkable, at: int) -> Leaf:
-    node: Any = tree._root
-    for _ in tree._levels:
-        node = node.kids[at]
-    leaf: Leaf = node
-    return leaf
-
-
-def _spine(tree: Walkable, mark: Any, *, last: bool) -> Spine:
-    # Made only when a walk leaves its first leaf: most short ranges never do.
-    spine = Spine(tree._root)
-    if mark is None:
-        spine.edge(last=last)
-    else:
-        spine.seek(mark)
-    return spine
