@@ -53,8 +53,8 @@ class Augmented(Tree[K, V]):
     def _is_right(self, node: Any) -> bool:
         return bool(node.summary == self._summarise(node))
 
-    def _changed(self, trail: Trail, leaf: Leaf, _by: int) -> None:
-        """Learn that the leaf at the end of a trail has so many entries more, or for 0 another value."""
+    def _changed(self, trail: Trail, leaf: Leaf, _mark: Any, _by: int) -> None:
+        """Learn that the leaf at the end of a trail has this mark more (1), less (-1), or with another value (0)."""
         leaf.summary = None
         for node, _ in trail:
             node.summary = None
@@ -82,7 +82,7 @@ class Augmented(Tree[K, V]):
         if at < len(marks) and marks[at] == mark:
             if node.vals is not None:
                 node.vals[at] = value
-            return self._changed(trail, node, 0)
+            return self._changed(trail, node, mark, 0)
         if not marks or mark != mark:
             admit(mark)
         if self._readers:
@@ -95,7 +95,7 @@ class Augmented(Tree[K, V]):
         if node.vals is not None:
             node.vals.insert(at, value)
         self._len += 1
-        return self._changed(trail, node, 1)
+        return self._changed(trail, node, mark, 1)
 
     def _take(self, key: K, default: Any) -> Any:
         if self._front is not None:
@@ -110,8 +110,23 @@ class Augmented(Tree[K, V]):
         if len(leaf) <= self._leaf_least:
             return self._shrink(mark)
         self._len -= 1
-        self._changed(trail, leaf, -1)
+        self._changed(trail, leaf, mark, -1)
         return leaf.remove(at)
+
+
+class Patched(Augmented[K, V]):
+    """An augmented tree that does not drop the summaries a write passes by, but patches them.
+
+    They are patched in place, so a node that is copied takes a copy of its summary along.
+    """
+
+    __slots__ = ()
+
+    def _own(self, node: Any) -> Any:
+        fresh = super()._own(node)
+        if node.summary is not None:
+            fresh.summary = node.summary.copy()
+        return fresh
 
 
 class AugmentedMap(Augmented[K, V], SortedMap[K, V]):

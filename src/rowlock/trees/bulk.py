@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from itertools import islice
 from operator import lt, ne
 from typing import Any, NamedTuple
@@ -18,12 +18,11 @@ class Columns(NamedTuple):
     keys: list[Any]
     vals: list[Any] | None
 
-    def pick(self, rows: Iterable[int]) -> Columns:
+    def pick(self, rows: list[int]) -> Columns:
         """The same columns with these rows, in this order."""
-        rows = list(rows)
-        marks = [self.marks[row] for row in rows]
-        keys = marks if self.keys is self.marks else [self.keys[row] for row in rows]
-        return Columns(marks, keys, None if self.vals is None else [self.vals[row] for row in rows])
+        marks = list(map(self.marks.__getitem__, rows))
+        keys = marks if self.keys is self.marks else list(map(self.keys.__getitem__, rows))
+        return Columns(marks, keys, None if self.vals is None else list(map(self.vals.__getitem__, rows)))
 
 
 def admit(mark: Any) -> None:
@@ -33,12 +32,12 @@ def admit(mark: Any) -> None:
     lt(mark, mark)
 
 
-def arrange(columns: Columns) -> Columns:
-    """Sort entries by mark; of several with one mark, the first key and the last value stay."""
+def arrange(columns: Columns, in_order: Callable[[Columns], Columns]) -> Columns:
+    """Put entries in strict order; of several with one mark, the first key and the last value stay."""
     if columns.marks:
         admit(columns.marks[0])
     if not _ascending(columns.marks):
-        columns = _sorted(columns)
+        columns = in_order(columns)
         if not _ascending(columns.marks):
             columns = _distinct(columns)
     return columns
@@ -73,11 +72,24 @@ def _ascending(marks: list[Any]) -> bool:
     return all(map(lt, marks, islice(marks, 1, None)))
 
 
-def _sorted(columns: Columns) -> Columns:
-    if columns.vals is None and columns.keys is columns.marks:
-        marks = sorted(columns.marks)
-        return Columns(marks, marks, None)
-    return columns.pick(sorted(range(len(columns.marks)), key=columns.marks.__getitem__))
+def by_mark(columns: Columns) -> Columns:
+    """Sort entries by mark, in a stable way."""
+    marks, keys, vals = columns
+    if keys is not marks:
+        return columns.pick(sorted(range(len(marks)), key=marks.__getitem__))
+    if vals is None:
+        ordered = sorted(marks)
+        return Columns(ordered, ordered, None)
+    try:
+        return _by_hash(dict(zip(marks, vals, strict=True)))
+    except TypeError:  # unhashable: the long way
+        return columns.pick(sorted(range(len(marks)), key=marks.__getitem__))
+
+
+def _by_hash(entries: dict[Any, Any]) -> Columns:
+    """Sort the bare keys, which is quickest, and look up their values."""
+    marks = sorted(entries)
+    return Columns(marks, marks, list(map(entries.__getitem__, marks)))
 
 
 def _distinct(columns: Columns) -> Columns:

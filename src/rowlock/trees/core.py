@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, Self, TypeVar
 
 from rowlock.trees import walks
-from rowlock.trees.bulk import Columns, admit, arrange, build
+from rowlock.trees.bulk import Columns, admit, arrange, build, by_mark
 from rowlock.trees.cursors import Cursor
 from rowlock.trees.nodes import Inner, Leaf, newick
 from rowlock.trees.widths import Fill, inner_fill, leaf_fill
@@ -357,9 +357,12 @@ class Tree(Generic[K, V]):
         self._levels = (None,) * levels
         self._len = len(columns.marks)
 
-    def _columns(self, keys: list[K], vals: list[V] | None) -> Columns:
-        """Entries as columns of this tree, marks and all, in the order given."""
-        return Columns(keys if self._key is None else list(map(self._key, keys)), keys, vals)
+    _in_order = staticmethod(by_mark)
+
+    def _arranged(self, keys: list[K], vals: list[V] | None) -> Columns:
+        """Entries in any order as columns of this tree, each mark once and in order."""
+        marks = keys if self._key is None else list(map(self._key, keys))
+        return arrange(Columns(marks, keys, vals), self._in_order)
 
     def _merge(self, keys: list[K], vals: list[V] | None) -> None:
         """Write many entries: into a new tree when they are many against those here, else one by one."""
@@ -369,9 +372,7 @@ class Tree(Generic[K, V]):
             return
         old_keys = list(self)
         old_vals = None if vals is None else list(walks.walk(self, walks.values))
-        self._load(
-            arrange(self._columns(old_keys + keys, None if old_vals is None else old_vals + (vals or [])))
-        )
+        self._load(self._arranged(old_keys + keys, None if old_vals is None else old_vals + (vals or [])))
 
     def _options(self) -> dict[str, Any]:
         """What a tree like this one is made with."""

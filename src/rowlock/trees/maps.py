@@ -16,7 +16,6 @@ from reprlib import recursive_repr
 from typing import Any, Self, TypeVar
 
 from rowlock.trees import walks
-from rowlock.trees.bulk import arrange
 from rowlock.trees.checks import check
 from rowlock.trees.core import MISSING, Tree
 from rowlock.trees.views import Items, Keys, Values
@@ -47,7 +46,7 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
         inner_width: int = INNER,
     ) -> None:
         self._set_up(key=key, hashed=hashed, leaf_width=leaf_width, inner_width=inner_width)
-        self._load(arrange(self._columns(*_unzip(items))))
+        self._load(self._arranged(*_unzip(items)))
 
     def __getitem__(self, key: K) -> V:
         if self._front is not None and self._key is None:
@@ -175,8 +174,8 @@ def _unzip(items: Any) -> tuple[list[Any], list[Any]]:
         return list(items), list(items.values())
     if isinstance(items, Mapping) or hasattr(items, "keys"):
         keys = list(items.keys())
-        return keys, list(map(items.__getitem__, keys))
-    pairs = [(key, value) for key, value in items]
+        return keys, list(items.values()) if isinstance(items, dict) else [items[key] for key in keys]
+    pairs = list(items)
     return [key for key, _ in pairs], [value for _, value in pairs]
 
 

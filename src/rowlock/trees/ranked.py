@@ -8,7 +8,7 @@ from itertools import accumulate, islice
 from typing import Any, TypeVar, overload
 
 from rowlock.trees import walks
-from rowlock.trees.augmented import Augmented, AugmentedMap, AugmentedSet, Trail
+from rowlock.trees.augmented import AugmentedMap, AugmentedSet, Patched, Trail
 from rowlock.trees.cursors import Cursor
 from rowlock.trees.nodes import Inner, Leaf
 from rowlock.trees.views import Items, Keys, Values
@@ -57,7 +57,7 @@ class Tally:
         return sums
 
 
-class Ranked(Augmented[K, V]):
+class Ranked(Patched[K, V]):
     """Order statistics: the summary of an inner node is its tally, that of a leaf its size."""
 
     __slots__ = ()
@@ -130,7 +130,7 @@ class Ranked(Augmented[K, V]):
             return Tally([len(leaf.marks) for leaf in node.kids])
         return super()._summarise(node)
 
-    def _changed(self, trail: Trail, _leaf: Leaf, by: int) -> None:
+    def _changed(self, trail: Trail, _leaf: Leaf, _mark: Any, by: int) -> None:
         if by:
             for node, at in trail:
                 tally = node.summary
@@ -138,12 +138,6 @@ class Ranked(Augmented[K, V]):
                     tally.counts[at] += by
                     tally.total += by
                     tally.running = None
-
-    def _own(self, node: Any) -> Any:
-        fresh = node.copy(self._token)
-        if node.summary is not None:
-            fresh.summary = node.summary.copy()
-        return fresh
 
 
 class RankedCursor(Cursor[K, V]):

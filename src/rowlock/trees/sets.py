@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, MutableSet, Set
 from reprlib import recursive_repr
 from typing import Any, Self, TypeVar
 
-from rowlock.trees.bulk import arrange
 from rowlock.trees.checks import check
 from rowlock.trees.core import MISSING, Tree
 from rowlock.trees.widths import INNER, LEAF
@@ -35,7 +34,7 @@ class SortedSet(Tree[T, None], MutableSet[T]):
         inner_width: int = INNER,
     ) -> None:
         self._set_up(key=key, hashed=hashed, leaf_width=leaf_width, inner_width=inner_width)
-        self._load(arrange(self._columns(list(elements), None)))
+        self._load(self._arranged(list(elements), None))
 
     def add(self, value: T) -> None:
         """Add an element; one that is there already stays. O(log n)."""
