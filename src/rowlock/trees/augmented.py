@@ -54,7 +54,7 @@ class Augmented(Tree[K, V]):
         return bool(node.summary == self._summarise(node))
 
     def _changed(self, trail: Trail, leaf: Leaf, _mark: Any, _by: int) -> None:
-        """Learn that the leaf at the end of a trail has this mark more (1), less (-1), or with another value (0)."""
+        """Learn that the leaf at the end of a trail has a mark more (1), less (-1), or another value (0)."""
         leaf.summary = None
         for node, _ in trail:
             node.summary = None

@@ -61,7 +61,7 @@ class Tree(Generic[K, V]):
         self._inner: Fill = inner_fill(inner_width)
         self._leaf_least, self._leaf_most = self._leaf
         self._readers = {}
-        self._load(Columns([], [], [] if self._has_values else None))
+        self._load(self._arranged([], [] if self._has_values else None))
 
     def __len__(self) -> int:
         return self._len
@@ -111,7 +111,7 @@ class Tree(Generic[K, V]):
 
     def clear(self) -> None:
         """Drop every entry; clones keep theirs. O(1)."""
-        self._load(Columns([], [], [] if self._has_values else None))
+        self._load(self._arranged([], [] if self._has_values else None))
 
     @property
     def height(self) -> int:
