@@ -1,9 +1,10 @@
 """Ordered trees side by side with sortedcontainers and intervaltree.
 
-    python -m bench.trees [--size 1000000] [--keys int,str] [--only insert,rank] [--plot docs/assets/trees]
+    python -m bench.trees [--size 1000000] [--keys int,str] [--plot docs/assets/trees]
 
-Both sides of a duel take turns, a small batch each, so that a noisy machine troubles both alike;
-the ratio is our time over theirs for the same work. Memory is read off fresh processes.
+Both sides of a duel take turns, a batch each and now one first, now the other, so that a noisy
+machine and a warm cache serve both alike. The ratio is our time over theirs for the same work.
+Memory is read off fresh processes.
 """
 
 import argparse
@@ -23,8 +24,8 @@ from sortedcontainers import SortedDict
 
 from rowlock.trees import IntervalMap, RankedMap, SortedMap
 
-BATCH = 2_000
-READS = 40_000
+TURNS = 20
+READS = 100_000
 CLONE_LIMIT_US = 1.0
 
 GOALS = {
@@ -74,21 +75,25 @@ def race(theirs: Iterable[Callable[[], object]], ours: Iterable[Callable[[], obj
     spent = [0.0, 0.0]
     gc.collect()
     gc.disable()
-    for turn in zip(theirs, ours, strict=True):
-        for side, step in enumerate(turn):
+    for turn, steps in enumerate(zip(theirs, ours, strict=True)):
+        for side in (0, 1) if turn % 2 else (1, 0):
             start = time.perf_counter()
-            step()
+            steps[side]()
             spent[side] += time.perf_counter() - start
     gc.enable()
     return spent[0], spent[1]
 
 
 def batches(work: Callable[[list], object], things: list) -> Iterator[Callable[[], object]]:
-    for at in range(0, len(things), BATCH):
-        yield lambda batch=things[at : at + BATCH]: work(batch)
+    size = -(-len(things) // TURNS)
+    for at in range(0, len(things), size):
+        yield lambda batch=things[at : at + size]: work(batch)
 
 
-def duel(theirs: Callable[[list], object], ours: Callable[[list], object], things: list) -> tuple[float, float]:
+Work = Callable[[list], object]
+
+
+def duel(theirs: Work, ours: Work, things: list) -> tuple[float, float]:
     """Race over the same things; return nanoseconds per thing."""
     spent = race(batches(theirs, things), batches(ours, things))
     return spent[0] / len(things) * 1e9, spent[1] / len(things) * 1e9
@@ -181,12 +186,12 @@ class Bench:
         show(self.results[-1])
 
     def walks(self, theirs: SortedDict, ours: SortedMap) -> None:
-        rounds = [None] * BATCH * 3
+        rounds = [None] * 4
         for name, walk in (("keys", iter), ("items", lambda tree: iter(tree.items()))):
             times = duel(lambda _, w=walk: consume(w(theirs)), lambda _, w=walk: consume(w(ours)), rounds)
-            self.add(name, tuple(time * len(rounds) / 3 / self.size for time in times))
+            self.add(name, tuple(time / self.size for time in times))
         ordered = list(ours)
-        for name, width, count in (("range of 100", 100, 6_000), ("range of 20k", 20_000, 60)):
+        for name, width, count in (("range of 100", 100, 20_000), ("range of 20k", 20_000, 100)):
             if width < self.size:
                 self.ranges(name, (theirs, ours), self.pairs(ordered, width, count))
 
@@ -213,8 +218,9 @@ class Bench:
             for key in self.some[:1_000]:
                 tree[key] = 1
 
-        rounds = 3
-        times = race([lambda: snapshot_and_write(theirs)] * rounds, [lambda: snapshot_and_write(ours)] * rounds)
+        rounds = 4
+        sides = [[lambda side=side: snapshot_and_write(side)] * rounds for side in (theirs, ours)]
+        times = race(*sides)
         self.add("snapshot+1k", (times[0] / rounds * 1e9, times[1] / rounds * 1e9))
 
     def ranks(self, theirs: SortedDict) -> None:
@@ -330,14 +336,14 @@ def plot(results: list[Result], folder: Path) -> None:
         axes.axvline(1, color="grey", linewidth=0.8, linestyle=":")
         axes.set_xscale("log")
         axes.set_xlabel("our time (or memory) over theirs; red: goal; less is better")
-        axes.set_title(f"{lines[0].size:,} entries, {kind} keys" if kind != "interval" else f"{lines[0].size:,} intervals")
+        axes.set_title(f"{lines[0].size:,} entries, {kind} keys")
         figure.tight_layout()
         figure.savefig(folder / f"{kind}.svg", metadata={"Date": None})
         pyplot.close(figure)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--size", type=int, default=1_000_000)
     parser.add_argument("--keys", default="int,str,interval")
     parser.add_argument("--plot", type=Path, metavar="DIR")

@@ -102,6 +102,27 @@ def test_equal_clones_are_known_equal_without_looking():
     assert tree == tree.clone()
 
 
+def clone_then_walk(tree):
+    twin = tree.clone()
+    return twin, iter(tree)
+
+
+def walk_then_clone(tree):
+    walk = iter(tree)
+    next(walk)
+    return tree.clone(), walk
+
+
+@pytest.mark.parametrize("begin", [clone_then_walk, walk_then_clone])
+def test_ending_a_walk_does_not_take_away_what_a_reader_of_a_clone_has_in_hand(begin):
+    tree = SortedSet(range(10))
+    twin, walk = begin(tree)
+    next(walk)
+    in_hand = twin._root.marks
+    tree.add(99)
+    assert in_hand == list(range(10))
+
+
 def run_all(*workers):
     failures = []
 

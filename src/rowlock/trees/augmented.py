@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from typing import Any, TypeVar
 
 from rowlock.trees.bulk import admit
-from rowlock.trees.core import Tree
+from rowlock.trees.core import MISSING, Tree
 from rowlock.trees.maps import SortedMap
 from rowlock.trees.nodes import Inner, Leaf
 from rowlock.trees.sets import SortedSet
@@ -97,14 +97,14 @@ class Augmented(Tree[K, V]):
         self._len += 1
         return self._changed(trail, node, mark, 1)
 
-    def _take(self, key: K, default: Any) -> Any:
+    def _take(self, key: K, default: Any = MISSING) -> Any:
         if self._front is not None:
             return self._take_hashed(key, default)
         mark = key if self._key is None else self._key(key)
         trail, leaf = self._path(mark)
         at = bisect_left(leaf.marks, mark)
         if at == len(leaf) or leaf.marks[at] != mark:
-            return default
+            return self._absent(key, default)
         if self._readers:
             self._interrupt()
         if len(leaf) <= self._leaf_least:
@@ -135,6 +135,7 @@ class AugmentedMap(Augmented[K, V], SortedMap[K, V]):
     __slots__ = ()
 
     __setitem__ = Augmented._put
+    __delitem__ = Augmented._take
 
 
 class AugmentedSet(Augmented[K, None], SortedSet[K]):

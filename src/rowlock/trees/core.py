@@ -217,7 +217,7 @@ class Tree(Generic[K, V]):
             self._grow(mark, key, value)
         return None
 
-    def _take(self, key: K, default: Any) -> Any:
+    def _take(self, key: K, default: Any = MISSING) -> Any:
         if self._front is not None:
             return self._take_hashed(key, default)
         mark = key if self._key is None else self._key(key)
@@ -234,7 +234,7 @@ class Tree(Generic[K, V]):
         marks = node.marks
         at = bisect_left(marks, mark)
         if at == len(marks) or marks[at] != mark:
-            return default
+            return self._absent(key, default)
         if self._readers:
             marks = self._interrupt(node)
         if len(marks) <= self._leaf_least:
@@ -260,14 +260,20 @@ class Tree(Generic[K, V]):
     def _take_hashed(self, key: K, default: Any) -> Any:
         """Remove from the tree, then from the hash table."""
         mark = self._mark(key)
+        hash(mark)
         front, self._front = self._front, None
         try:
-            value = self._take(key, default) if front is not None and mark in front else default
+            value = self._take(key, default)
         finally:
             self._front = front
         if front is not None:
             front.pop(mark, None)
         return value
+
+    def _absent(self, key: K, default: Any) -> Any:
+        if default is MISSING:
+            raise KeyError(key)
+        return default
 
     def _own(self, node: Any) -> Any:
         return node.copy(self._token)

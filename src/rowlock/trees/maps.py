@@ -62,12 +62,9 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
         mark = key if self._key is None else self._key(key)
         return self._get(mark, default) if self._front is None else self._front.get(mark, default)
 
-    # The same function under its public name: one call less for every write.
+    # The same functions under their public names: one call less for every write.
     __setitem__ = Tree._put
-
-    def __delitem__(self, key: K) -> None:
-        if self._take(key, MISSING) is MISSING:
-            raise KeyError(key)
+    __delitem__ = Tree._take
 
     def upsert(self, key: K, value: V) -> tuple[bool, V | None]:
         """Set a value; return whether it replaced one, and which. O(log n)."""
@@ -77,10 +74,7 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
 
     def pop(self, key: K, default: Any = MISSING) -> Any:
         """Remove a key and return its value, or the default; KeyError when there is neither. O(log n)."""
-        value = self._take(key, default)
-        if value is MISSING:
-            raise KeyError(key)
-        return value
+        return self._take(key, default)
 
     def popitem(self, *, last: bool = True) -> tuple[K, V]:
         """Remove the largest key, or the smallest, and return it with its value. O(log n)."""

@@ -7,7 +7,7 @@ from reprlib import recursive_repr
 from typing import Any, Self, TypeVar
 
 from rowlock.trees.checks import check
-from rowlock.trees.core import MISSING, Tree
+from rowlock.trees.core import Tree
 from rowlock.trees.widths import INNER, LEAF
 
 T = TypeVar("T")
@@ -46,8 +46,7 @@ class SortedSet(Tree[T, None], MutableSet[T]):
 
     def remove(self, value: T) -> None:
         """Remove an element, or raise KeyError. O(log n)."""
-        if self._take(value, MISSING) is MISSING:
-            raise KeyError(value)
+        self._take(value)
 
     def pop(self, *, last: bool = True) -> T:
         """Remove and return the largest element, or the smallest; KeyError when empty. O(log n)."""
