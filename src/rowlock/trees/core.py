@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, Generic, Self, TypeVar
 
 from rowlock.trees import walks
 from rowlock.trees.bulk import Columns, admit, arrange, build, by_mark
 from rowlock.trees.cursors import Cursor
 from rowlock.trees.nodes import Inner, Leaf, newick
+from rowlock.trees.walks import CUTS, downwards, upwards
 from rowlock.trees.widths import Fill, inner_fill, leaf_fill
 
 K = TypeVar("K")
@@ -135,7 +137,11 @@ class Tree(Generic[K, V]):
         """
         if self._key is not None:
             low, high = self._limit(low), self._limit(high)
-        return walks.walk(self, walks.keys, low, high, bounds=bounds, reverse=reverse)
+        # What `walk` does, without the call: it would be a tenth of a short range.
+        lead = downwards if reverse else upwards
+        return chain.from_iterable(
+            lead(self, walks.keys, low, high, CUTS.get(bounds) or walks.refuse(bounds))
+        )
 
     def cursor(self) -> Cursor[K, V]:
         """Make a cursor that is not yet on any entry."""

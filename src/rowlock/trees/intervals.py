@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
+from operator import is_
 from typing import Any, TypeVar
 
 from rowlock.trees.augmented import AugmentedMap, AugmentedSet, Patched, Trail
@@ -132,7 +133,11 @@ def by_bounds(columns: Columns) -> Columns:
     """Sort entries by end, then by start: twice by bare bounds takes half the time of once by tuples."""
     rows = sorted(range(len(columns.marks)), key=[end for _, end in columns.marks].__getitem__)
     rows.sort(key=[start for start, _ in columns.marks].__getitem__)
-    return columns.pick(rows)
+    if not all(map(is_, columns.marks, columns.keys)):
+        return columns.pick(rows)
+    # Nothing is without limit: the marks are the keys, and one pass over them all is spared.
+    picked = columns._replace(keys=columns.marks).pick(rows)
+    return picked._replace(keys=picked.marks[:])
 
 
 def query_of(what: Any) -> Query:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from rowlock.trees import spines
 from rowlock.trees.nodes import Leaf
 
-Cut = Callable[[list[Any], Any], int]
+Cut = Callable[..., int]
 Take = Callable[[Leaf, int, int], Iterable[Any]]
 
 CUTS: dict[str, tuple[Cut, Cut]] = {
@@ -46,9 +46,13 @@ def walk(
     reverse: bool = False,
 ) -> Iterator[Any]:
     """Walk from one mark to another, None being no limit, showing of each entry what `take` takes."""
-    if bounds not in CUTS:
-        raise ValueError(f"bounds are one of {', '.join(CUTS)}, not {bounds!r}")
-    return chain.from_iterable((_downwards if reverse else _upwards)(tree, take, low, high, CUTS[bounds]))
+    lead = downwards if reverse else upwards
+    return chain.from_iterable(lead(tree, take, low, high, CUTS.get(bounds) or refuse(bounds)))
+
+
+def refuse(bounds: str) -> NoReturn:
+    """Raise ValueError for bounds that are none."""
+    raise ValueError(f"bounds are one of {', '.join(CUTS)}, not {bounds!r}")
 
 
 def keys(leaf: Leaf, start: int, stop: int) -> Iterable[Any]:
@@ -68,30 +72,32 @@ def items(leaf: Leaf, start: int, stop: int) -> Iterable[Any]:
 
 def _run(column: list[Any], start: int, stop: int) -> Iterable[Any]:
     """Iterate over a part of a list without copying it: who empties the list ends the iteration."""
-    if start > stop:
-        back: Any = reversed(column)
-        back.__setstate__(start - 1)
-        return islice(back, start - stop)
-    if stop - start == len(column):
+    count = stop - start
+    if count == len(column):
         return column
-    run: Any = iter(column)
-    run.__setstate__(start)
-    return islice(run, stop - start)
+    run: Any = iter(column) if count > 0 else reversed(column)
+    run.__setstate__(start if count > 0 else start - 1)
+    return islice(run, abs(count))
 
 
-def _upwards(
+def upwards(
     tree: Walkable, take: Take, low: Any, high: Any, cuts: tuple[Cut, Cut]
 ) -> Iterator[Iterable[Any]]:
+    """Lead from leaf to leaf, from the lower limit up."""
     readers, me = tree._readers, object()
     turns, leaf = spines.edge(tree, last=False) if low is None else spines.seek(tree, low)
     start = 0 if low is None else cuts[0](leaf.marks, low)
+    # Most short ranges end in their first leaf: look for the end there at once.
+    near = high is not None
     run = [leaf]
     try:
         while run:
             for leaf in run:
                 marks = leaf.marks
-                last = high is not None and marks and not marks[-1] < high
-                stop = cuts[1](marks, high) if last else len(marks)
+                stop = len(marks)
+                if near or (high is not None and not marks[-1] < high):
+                    stop, near = cuts[1](marks, high, start), False
+                last = stop < len(marks)
                 if start < stop:
                     held = readers[me] = leaf if leaf.owner is tree._token else leaf.copy(None)
                     yield take(held, start, stop)
@@ -105,9 +111,10 @@ def _upwards(
         readers.pop(me, None)
 
 
-def _downwards(
+def downwards(
     tree: Walkable, take: Take, low: Any, high: Any, cuts: tuple[Cut, Cut]
 ) -> Iterator[Iterable[Any]]:
+    """Lead from leaf to leaf, from the upper limit down."""
     readers, me = tree._readers, object()
     turns, leaf = spines.edge(tree, last=True) if high is None else spines.seek(tree, high)
     stop: int | None = len(leaf.marks) if high is None else cuts[1](leaf.marks, high)
