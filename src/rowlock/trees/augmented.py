@@ -83,7 +83,7 @@ class Augmented(Tree[K, V]):
             if node.vals is not None:
                 node.vals[at] = value
             return self._changed(trail, node, mark, 0)
-        if not marks or mark != mark:
+        if not at:
             admit(mark)
         if self._readers:
             marks = self._interrupt(node)

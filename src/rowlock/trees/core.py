@@ -187,6 +187,8 @@ class Tree(Generic[K, V]):
     # The two writes below are written out flat, and keep no path: a call or a list for each level would
     # cost a fifth of their time. The rare write that reshapes the tree goes down a second time. Nothing
     # is changed before the last comparison, so a key that cannot be compared leaves the tree as it was.
+    # A NaN, below and above nothing, always arrives at position 0, as does the first key: only there
+    # need a mark be looked at.
 
     def _put(self, key: K, value: V) -> None:  # noqa: C901 - flat, for speed
         if self._front is not None:
@@ -208,7 +210,7 @@ class Tree(Generic[K, V]):
             if node.vals is not None:
                 node.vals[at] = value
             return None
-        if not marks or mark != mark:
+        if not at:
             admit(mark)
         if self._readers:
             marks = self._interrupt(node)
@@ -249,7 +251,12 @@ class Tree(Generic[K, V]):
         del marks[at]
         if node.keys is not marks:
             del node.keys[at]
-        return None if node.vals is None else node.vals.pop(at)
+        vals = node.vals
+        if vals is None:
+            return None
+        value = vals[at]
+        del vals[at]
+        return value
 
     def _put_hashed(self, key: K, value: V) -> None:
         """Write to the tree, then to the hash table: a key that either refuses reaches neither."""

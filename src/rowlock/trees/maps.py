@@ -49,10 +49,10 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
         self._load(self._arranged(*_unzip(items)))
 
     def __getitem__(self, key: K) -> V:
-        if self._front is not None and self._key is None:
-            value: V = self._front[key]
-            return value
-        value = self._get(key if self._key is None else self._key(key), MISSING)
+        front = self._front
+        if front is not None and self._key is None:
+            return front[key]  # type: ignore[no-any-return]
+        value: V = self._get(key if self._key is None else self._key(key), MISSING)
         if value is MISSING:
             raise KeyError(key)
         return value
