@@ -1,0 +1,144 @@
+"""Trees that keep a summary of every node: a count, a maximum, a sum, whatever two pure functions give.
+
+Summaries are made when asked for and kept with the node. A write drops those on its way from the
+root to the leaf, and only those, so asking again costs O(log n). Plain trees know nothing of this.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Any, TypeVar
+
+from rowlock.trees.bulk import admit
+from rowlock.trees.core import MISSING, Tree
+from rowlock.trees.maps import SortedMap
+from rowlock.trees.nodes import Inner, Leaf
+from rowlock.trees.sets import SortedSet
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Trail = list[tuple[Inner, int]]
+
+
+class Augmented(Tree[K, V]):
+    """A tree with summaries: a subclass says what a leaf's is, and what its children's make."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def of_leaf(keys: list[Any], vals: list[Any] | None) -> Any:
+        """Summarise the entries of a leaf; never None. A pure function."""
+        raise NotImplementedError
+
+    @staticmethod
+    def of_inner(summaries: list[Any]) -> Any:
+        """Summarise the summaries of a node's children; never None. A pure function."""
+        raise NotImplementedError
+
+    def summary(self) -> Any:
+        """Return the summary of the whole tree. O(log n) after a write, O(1) again."""
+        return self._summary(self._root)
+
+    def _summary(self, node: Any) -> Any:
+        if node.summary is None:
+            node.summary = self._summarise(node)
+        return node.summary
+
+    def _summarise(self, node: Any) -> Any:
+        if type(node) is Leaf:
+            return self.of_leaf(node.keys, node.vals)
+        return self.of_inner([self._summary(kid) for kid in node.kids])
+
+    def _is_right(self, node: Any) -> bool:
+        return bool(node.summary == self._summarise(node))
+
+    def _changed(self, trail: Trail, leaf: Leaf, _mark: Any, _by: int) -> None:
+        """Learn that the leaf at the end of a trail has a mark more (1), less (-1), or another value (0)."""
+        leaf.summary = None
+        for node, _ in trail:
+            node.summary = None
+
+    # Flat, as in the plain tree, but for the trail.
+
+    def _put(self, key: K, value: V) -> None:  # noqa: C901 - flat, for speed
+        if self._front is not None:
+            return self._put_hashed(key, value)
+        mark = key if self._key is None else self._key(key)
+        token = self._token
+        node = self._root
+        if node.owner is not token:
+            node = self._root = self._own(node)
+        trail: Trail = []
+        for _ in self._levels:
+            at = bisect_right(node.marks, mark)
+            trail.append((node, at))
+            kids = node.kids
+            node = kids[at]
+            if node.owner is not token:
+                node = kids[at] = self._own(node)
+        marks = node.marks
+        at = bisect_left(marks, mark)
+        if at < len(marks) and marks[at] == mark:
+            if node.vals is not None:
+                node.vals[at] = value
+            return self._changed(trail, node, mark, 0)
+        if not at:
+            admit(mark)
+        if self._readers:
+            marks = self._interrupt(node)
+        if len(marks) >= self._leaf_most:
+            return self._grow(mark, key, value)
+        marks.insert(at, mark)
+        if node.keys is not marks:
+            node.keys.insert(at, key)
+        if node.vals is not None:
+            node.vals.insert(at, value)
+        self._len += 1
+        return self._changed(trail, node, mark, 1)
+
+    def _take(self, key: K, default: Any = MISSING) -> Any:
+        if self._front is not None:
+            return self._take_hashed(key, default)
+        mark = key if self._key is None else self._key(key)
+        trail, leaf = self._path(mark)
+        at = bisect_left(leaf.marks, mark)
+        if at == len(leaf) or leaf.marks[at] != mark:
+            return self._absent(key, default)
+        if self._readers:
+            self._interrupt()
+        if len(leaf) <= self._leaf_least:
+            return self._shrink(mark)
+        self._len -= 1
+        self._changed(trail, leaf, mark, -1)
+        return leaf.remove(at)
+
+
+class Patched(Augmented[K, V]):
+    """An augmented tree that does not drop the summaries a write passes by, but patches them.
+
+    They are patched in place, so a node that is copied takes a copy of its summary along.
+    """
+
+    __slots__ = ()
+
+    def _own(self, node: Any) -> Any:
+        fresh = super()._own(node)
+        if node.summary is not None:
+            fresh.summary = node.summary.copy()
+        return fresh
+
+
+class AugmentedMap(Augmented[K, V], SortedMap[K, V]):
+    """A sorted map with summaries; a subclass gives `of_leaf` and `of_inner`."""
+
+    __slots__ = ()
+
+    __setitem__ = Augmented._put
+    __delitem__ = Augmented._take
+
+
+class AugmentedSet(Augmented[K, None], SortedSet[K]):
+    """A sorted set with summaries; a subclass gives `of_leaf` and `of_inner`."""
+
+    __slots__ = ()

@@ -1,0 +1,403 @@
+"""The copy-on-write B-tree under all the maps and sets.
+
+All entries are in the leaves, as plain lists searched by `bisect`. A node may be edited in place by
+the tree whose token it carries; `clone()` shares the root and gives both trees a new token, so the
+next write on either side copies just the nodes it passes through.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any, Generic, Self, TypeVar
+
+from rowlock.trees import walks
+from rowlock.trees.bulk import Columns, admit, arrange, build, by_mark
+from rowlock.trees.cursors import Cursor
+from rowlock.trees.nodes import Inner, Leaf, newick
+from rowlock.trees.walks import CUTS, downwards, upwards
+from rowlock.trees.widths import Fill, inner_fill, leaf_fill
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+MISSING: Any = object()
+
+
+class Tree(Generic[K, V]):
+    """What maps and sets have in common: ordered entries, walks, cursors, clones.
+
+    `_key` gives a key's mark (None: a key is its own mark). `_front` is the hash table of a hashed
+    tree. `_readers` has the leaves that walks are reading; adding or removing a key ends them all.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_front",
+        "_inner",
+        "_key",
+        "_leaf",
+        "_leaf_least",
+        "_leaf_most",
+        "_len",
+        "_levels",
+        "_readers",
+        "_root",
+        "_token",
+    )
+
+    _has_values = True
+    _root: Any
+    _len: int
+    _levels: tuple[None, ...]
+    _readers: dict[object, Leaf]
+    _token: object
+
+    def _set_up(
+        self, *, key: Callable[[K], Any] | None, hashed: bool, leaf_width: int, inner_width: int
+    ) -> None:
+        self._key = key
+        self._front: dict[Any, Any] | None = {} if hashed else None
+        self._leaf = leaf_fill(leaf_width)
+        self._inner: Fill = inner_fill(inner_width)
+        self._leaf_least, self._leaf_most = self._leaf
+        self._readers = {}
+        self._load(self._arranged([], [] if self._has_values else None))
+
+    def __len__(self) -> int:
+        return self._len
+
+    def __iter__(self) -> Iterator[K]:
+        return walks.walk(self, walks.keys)
+
+    def __reversed__(self) -> Iterator[K]:
+        return walks.walk(self, walks.keys, reverse=True)
+
+    def __contains__(self, key: object) -> bool:
+        mark = key if self._key is None else self._key(key)  # type: ignore[arg-type]
+        if self._front is not None:
+            return mark in self._front
+        marks = self._seek(mark).marks
+        at = bisect_left(marks, mark)
+        return at < len(marks) and bool(marks[at] == mark)
+
+    def __copy__(self) -> Self:
+        return self.clone()
+
+    def copy(self) -> Self:
+        """Clone the tree; the name dict and set give it. O(1)."""
+        return self.clone()
+
+    def clone(self) -> Self:
+        """Make an independent copy that shares all nodes until either side writes. O(1).
+
+        The clone of a hashed tree is not hashed: its look-ups go through the tree.
+        """
+        if self._readers:
+            self._release()
+        twin = object.__new__(type(self))
+        twin._key = self._key
+        twin._front = None
+        twin._leaf = self._leaf
+        twin._inner = self._inner
+        twin._leaf_least = self._leaf_least
+        twin._leaf_most = self._leaf_most
+        twin._root = self._root
+        twin._levels = self._levels
+        twin._len = self._len
+        twin._readers = {}
+        twin._token = object()
+        self._token = object()
+        return twin
+
+    def clear(self) -> None:
+        """Drop every entry; clones keep theirs. O(1)."""
+        self._load(self._arranged([], [] if self._has_values else None))
+
+    @property
+    def height(self) -> int:
+        """The number of levels: 0 when empty, 1 for a lone leaf."""
+        return len(self._levels) + 1 if self._len else 0
+
+    def first(self) -> K:
+        """Return the smallest key, or raise KeyError when empty. O(log n)."""
+        return self._edge(last=False)
+
+    def last(self) -> K:
+        """Return the largest key, or raise KeyError when empty. O(log n)."""
+        return self._edge(last=True)
+
+    def range(
+        self, low: K | None = None, high: K | None = None, *, bounds: str = "[)", reverse: bool = False
+    ) -> Iterator[K]:
+        """Walk over the keys from low to high; None is no limit. O(log n + keys shown).
+
+        `bounds` says whether the limits themselves belong: "[)", "[]", "(]" or "()".
+        """
+        if self._key is not None:
+            low, high = self._limit(low), self._limit(high)
+        # What `walk` does, without the call: it would be a tenth of a short range.
+        lead = downwards if reverse else upwards
+        return chain.from_iterable(
+            lead(self, walks.keys, low, high, CUTS.get(bounds) or walks.refuse(bounds))
+        )
+
+    def cursor(self) -> Cursor[K, V]:
+        """Make a cursor that is not yet on any entry."""
+        return Cursor(self)
+
+    def newick(self) -> str:
+        """Draw the tree, nodes in parentheses and `;` at the end, for looking at its shape. O(n)."""
+        return f"{newick(self._root) if self._len else ''};"
+
+    def _edge(self, *, last: bool) -> K:
+        if not self._len:
+            raise KeyError("the tree is empty")
+        at = -1 if last else 0
+        node: Any = self._root
+        for _ in self._levels:
+            node = node.kids[at]
+        key: K = node.keys[at]
+        return key
+
+    def _mark(self, key: Any) -> Any:
+        return key if self._key is None else self._key(key)
+
+    def _limit(self, key: Any) -> Any:
+        return None if key is None else self._mark(key)
+
+    def _seek(self, mark: Any) -> Leaf:
+        node: Any = self._root
+        for _ in self._levels:
+            node = node.kids[bisect_right(node.marks, mark)]
+        leaf: Leaf = node
+        return leaf
+
+    def _get(self, mark: Any, default: Any) -> Any:
+        node: Any = self._root
+        for _ in self._levels:
+            node = node.kids[bisect_right(node.marks, mark)]
+        marks = node.marks
+        at = bisect_left(marks, mark)
+        if at < len(marks) and marks[at] == mark:
+            return None if node.vals is None else node.vals[at]
+        return default
+
+    # The two writes below are written out flat, and keep no path: a call or a list for each level would
+    # cost a fifth of their time. The rare write that reshapes the tree goes down a second time. Nothing
+    # is changed before the last comparison, so a key that cannot be compared leaves the tree as it was.
+    # A NaN, below and above nothing, always arrives at position 0, as does the first key: only there
+    # need a mark be looked at.
+
+    def _put(self, key: K, value: V) -> None:  # noqa: C901 - flat, for speed
+        if self._front is not None:
+            return self._put_hashed(key, value)
+        mark = key if self._key is None else self._key(key)
+        token = self._token
+        node = self._root
+        if node.owner is not token:
+            node = self._root = self._own(node)
+        for _ in self._levels:
+            at = bisect_right(node.marks, mark)
+            kids = node.kids
+            node = kids[at]
+            if node.owner is not token:
+                node = kids[at] = self._own(node)
+        marks = node.marks
+        at = bisect_left(marks, mark)
+        if at < len(marks) and marks[at] == mark:
+            if node.vals is not None:
+                node.vals[at] = value
+            return None
+        if not at:
+            admit(mark)
+        if self._readers:
+            marks = self._interrupt(node)
+        if len(marks) < self._leaf_most:
+            marks.insert(at, mark)
+            if node.keys is not marks:
+                node.keys.insert(at, key)
+            if node.vals is not None:
+                node.vals.insert(at, value)
+            self._len += 1
+        else:
+            self._grow(mark, key, value)
+        return None
+
+    def _take(self, key: K, default: Any = MISSING) -> Any:
+        if self._front is not None:
+            return self._take_hashed(key, default)
+        mark = key if self._key is None else self._key(key)
+        token = self._token
+        node = self._root
+        if node.owner is not token:
+            node = self._root = self._own(node)
+        for _ in self._levels:
+            at = bisect_right(node.marks, mark)
+            kids = node.kids
+            node = kids[at]
+            if node.owner is not token:
+                node = kids[at] = self._own(node)
+        marks = node.marks
+        at = bisect_left(marks, mark)
+        if at == len(marks) or marks[at] != mark:
+            return self._absent(key, default)
+        if self._readers:
+            marks = self._interrupt(node)
+        if len(marks) <= self._leaf_least:
+            return self._shrink(mark)
+        self._len -= 1
+        del marks[at]
+        if node.keys is not marks:
+            del node.keys[at]
+        vals = node.vals
+        if vals is None:
+            return None
+        value = vals[at]
+        del vals[at]
+        return value
+
+    def _put_hashed(self, key: K, value: V) -> None:
+        """Write to the tree, then to the hash table: a key that either refuses reaches neither."""
+        mark = self._mark(key)
+        hash(mark)
+        front, self._front = self._front, None
+        try:
+            self._put(key, value)
+        finally:
+            self._front = front
+        if front is not None:
+            front[mark] = value
+
+    def _take_hashed(self, key: K, default: Any) -> Any:
+        """Remove from the tree, then from the hash table."""
+        mark = self._mark(key)
+        hash(mark)
+        front, self._front = self._front, None
+        try:
+            value = self._take(key, default)
+        finally:
+            self._front = front
+        if front is not None:
+            front.pop(mark, None)
+        return value
+
+    def _absent(self, key: K, default: Any) -> Any:
+        if default is MISSING:
+            raise KeyError(key)
+        return default
+
+    def _own(self, node: Any) -> Any:
+        return node.copy(self._token)
+
+    def _interrupt(self, leaf: Leaf | None = None) -> list[Any]:
+        """End all walks, as a key is about to be added or removed; return the marks of the leaf for it."""
+        readers, self._readers = self._readers, {}
+        for held in list(readers.values()):
+            held.shed().wipe()
+        return [] if leaf is None else leaf.marks
+
+    def _release(self) -> None:
+        """Leave to walks the lists they read: the leaves themselves are about to be shared."""
+        for reader, leaf in list(self._readers.items()):
+            self._readers[reader] = leaf.shed()
+
+    def _path(self, mark: Any) -> tuple[list[tuple[Inner, int]], Any]:
+        """Own every node down to the leaf of a mark: after this a reshaping need not compare any more."""
+        token = self._token
+        node = self._root
+        if node.owner is not token:
+            node = self._root = self._own(node)
+        trail: list[tuple[Inner, int]] = []
+        for _ in self._levels:
+            at = bisect_right(node.marks, mark)
+            trail.append((node, at))
+            kids = node.kids
+            if kids[at].owner is not token:
+                kids[at] = self._own(kids[at])
+            node = kids[at]
+        return trail, node
+
+    def _grow(self, mark: Any, key: K, value: V) -> None:
+        """Insert into a full leaf and split it, and every full node above it."""
+        trail, leaf = self._path(mark)
+        self._len += 1
+        leaf.insert(bisect_left(leaf.marks, mark), (mark, key, value))
+        leaf.summary = None
+        newcomer: Any = leaf.split(self._token)
+        for parent, at in reversed(trail):
+            parent.summary = None
+            if newcomer:
+                parent.adopt(at, newcomer)
+                newcomer = parent.split(self._token) if len(parent) > self._inner.most else None
+        if newcomer:
+            separator, right = newcomer
+            self._root = Inner(self._token, [separator], [self._root, right])
+            self._levels += (None,)
+
+    def _shrink(self, mark: Any) -> Any:
+        """Remove from a leaf at its least size; mend it, and every node above it that is left too small."""
+        trail, leaf = self._path(mark)
+        value = leaf.remove(bisect_left(leaf.marks, mark))
+        self._len -= 1
+        leaf.summary = None
+        fill = self._leaf
+        for parent, at in reversed(trail):
+            parent.summary = None
+            if len(parent.kids[at]) < fill.least:
+                self._mend(parent, max(at - 1, 0), fill)
+            fill = self._inner
+        while self._levels and len(self._root) == 1:
+            self._root = self._root.kids[0]
+            self._levels = self._levels[1:]
+        return value
+
+    def _mend(self, parent: Inner, at: int, fill: Fill) -> None:
+        """Make one node of two neighbours, or two of equal size where one would be too full."""
+        left, right = parent.kids[at : at + 2]
+        if left.owner is not self._token:
+            left = parent.kids[at] = self._own(left)
+        left.summary = None
+        left.absorb(right, parent.marks[at])
+        del parent.marks[at]
+        del parent.kids[at + 1]
+        if len(left) > fill.merged:
+            parent.adopt(at, left.split(self._token))
+
+    def _load(self, columns: Columns) -> None:
+        """Let arranged entries be all there is."""
+        if self._front is not None:
+            self._front = dict(zip(columns.marks, columns.vals or columns.marks, strict=True))
+        if self._readers:
+            self._interrupt()
+        self._token = object()
+        self._root, levels = build(columns, (self._leaf, self._inner), self._token)
+        self._levels = (None,) * levels
+        self._len = len(columns.marks)
+
+    _in_order = staticmethod(by_mark)
+
+    def _arranged(self, keys: list[K], vals: list[V] | None) -> Columns:
+        """Entries in any order as columns of this tree, each mark once and in order."""
+        marks = keys if self._key is None else list(map(self._key, keys))
+        return arrange(Columns(marks, keys, vals), self._in_order)
+
+    def _merge(self, keys: list[K], vals: list[V] | None) -> None:
+        """Write many entries: into a new tree when they are many against those here, else one by one."""
+        if len(keys) * 8 <= self._len:
+            for at, key in enumerate(keys):
+                self._put(key, None if vals is None else vals[at])  # type: ignore[arg-type]
+            return
+        old_keys = list(self)
+        old_vals = None if vals is None else list(walks.walk(self, walks.values))
+        self._load(self._arranged(old_keys + keys, None if old_vals is None else old_vals + (vals or [])))
+
+    def _options(self) -> dict[str, Any]:
+        """What a tree like this one is made with."""
+        return {
+            "key": self._key,
+            "hashed": self._front is not None,
+            "leaf_width": self._leaf.most,
+            "inner_width": self._inner.most - 1,
+        }

@@ -1,0 +1,184 @@
+"""A map whose keys are always in order."""
+
+from __future__ import annotations
+
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    MutableMapping,
+    ValuesView,
+)
+from reprlib import recursive_repr
+from typing import Any, Self, TypeVar
+
+from rowlock.trees import walks
+from rowlock.trees.checks import check
+from rowlock.trees.core import MISSING, Tree
+from rowlock.trees.views import Items, Keys, Values
+from rowlock.trees.widths import INNER, LEAF
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Source = Mapping[K, V] | Iterable[tuple[K, V]]
+
+
+class SortedMap(Tree[K, V], MutableMapping[K, V]):
+    """A mutable mapping in the order of its keys, with clones in constant time.
+
+    `key` orders keys by what it returns for them; keys for which it returns equals are one key.
+    `hashed` keeps a dict beside the tree for quick look-ups, at the cost of its memory.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        items: Source[K, V] = (),
+        *,
+        key: Callable[[K], Any] | None = None,
+        hashed: bool = False,
+        leaf_width: int = LEAF,
+        inner_width: int = INNER,
+    ) -> None:
+        self._set_up(key=key, hashed=hashed, leaf_width=leaf_width, inner_width=inner_width)
+        self._load(self._arranged(*_unzip(items)))
+
+    def __getitem__(self, key: K) -> V:
+        front = self._front
+        if front is not None and self._key is None:
+            return front[key]  # type: ignore[no-any-return]
+        value: V = self._get(key if self._key is None else self._key(key), MISSING)
+        if value is MISSING:
+            raise KeyError(key)
+        return value
+
+    def get(self, key: K, default: Any = None) -> Any:
+        """Return the value of a key, or the default. O(log n), hashed O(1)."""
+        mark = key if self._key is None else self._key(key)
+        return self._get(mark, default) if self._front is None else self._front.get(mark, default)
+
+    # The same functions under their public names: one call less for every write.
+    __setitem__ = Tree._put
+    __delitem__ = Tree._take
+
+    def upsert(self, key: K, value: V) -> tuple[bool, V | None]:
+        """Set a value; return whether it replaced one, and which. O(log n)."""
+        old = self.get(key, MISSING)
+        self[key] = value
+        return (False, None) if old is MISSING else (True, old)
+
+    def pop(self, key: K, default: Any = MISSING) -> Any:
+        """Remove a key and return its value, or the default; KeyError when there is neither. O(log n)."""
+        return self._take(key, default)
+
+    def popitem(self, *, last: bool = True) -> tuple[K, V]:
+        """Remove the largest key, or the smallest, and return it with its value. O(log n)."""
+        key = self._edge(last=last)
+        return key, self.pop(key)
+
+    def setdefault(self, key: K, default: Any = None) -> Any:
+        """Return the value of a key; where there is none, set the default first. O(log n)."""
+        value = self.get(key, MISSING)
+        if value is MISSING:
+            self[key] = value = default
+        return value
+
+    def update(self, items: Any = (), /, **more: Any) -> None:
+        """Set many values: O(m log n), or O(n + m log m) when they are many against those here."""
+        keys, vals = _unzip(items)
+        self._merge(keys + list(more), vals + list(more.values()))
+
+    def keys(self) -> KeysView[K]:
+        """Return a live view of the keys."""
+        return Keys(self)
+
+    def values(self) -> ValuesView[V]:
+        """Return a live view of the values."""
+        return Values(self)
+
+    def items(self) -> ItemsView[K, V]:
+        """Return a live view of the pairs of key and value."""
+        return Items(self)
+
+    def range_items(
+        self, low: K | None = None, high: K | None = None, *, bounds: str = "[)", reverse: bool = False
+    ) -> Iterator[tuple[K, V]]:
+        """Walk over the items from low to high, as `range` does over the keys. O(log n + items shown)."""
+        low, high = self._limit(low), self._limit(high)
+        return walks.walk(self, walks.items, low, high, bounds=bounds, reverse=reverse)
+
+    def check(self) -> None:
+        """Assert every invariant of the tree. O(n)."""
+        check(self)
+
+    def __or__(self, other: Mapping[K, V]) -> Self:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        union = self.clone()
+        union.update(other)
+        return union
+
+    def __ror__(self, other: Mapping[K, V]) -> Self:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        union = type(self)(other, **self._options())
+        union.update(self)
+        return union
+
+    def __ior__(self, other: Source[K, V]) -> Self:
+        self.update(other)
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        if isinstance(other, SortedMap) and other._root is self._root:
+            return True
+        return len(self) == len(other) and _has_all(other, self.items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @recursive_repr()
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{key!r}: {value!r}" for key, value in self.items())
+        return f"{type(self).__name__}({{{inside}}})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), list(self.items()), self._options())
+
+    @classmethod
+    def fromkeys(cls, keys: Iterable[K], value: V) -> Self:
+        """Make a map that has one value for all of these keys. O(n log n)."""
+        return cls((key, value) for key in keys)
+
+
+def _restore(
+    kind: type[SortedMap[K, V]], items: list[tuple[K, V]], options: dict[str, Any]
+) -> SortedMap[K, V]:
+    return kind(items, **options)
+
+
+def _unzip(items: Any) -> tuple[list[Any], list[Any]]:
+    if isinstance(items, SortedMap):
+        return list(items), list(items.values())
+    if isinstance(items, Mapping) or hasattr(items, "keys"):
+        keys = list(items.keys())
+        return keys, list(items.values()) if isinstance(items, dict) else [items[key] for key in keys]
+    pairs = list(items)
+    return [key for key, _ in pairs], [value for _, value in pairs]
+
+
+def _has_all(other: Mapping[Any, Any], items: Iterable[tuple[Any, Any]]) -> bool:
+    try:
+        return all(_same(other.get(key, MISSING), value) for key, value in items)
+    except TypeError:  # a key that cannot be compared or hashed there is not there
+        return False
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or bool(one == other)
