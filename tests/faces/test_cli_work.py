@@ -6,6 +6,7 @@ import subprocess
 import msgspec
 import pytest
 from tests.faces.shell import PROGRAM, QuickShell, Ran, Shell
+from tests.faces.waiting import started
 
 ONE_TRY = ("--attempts", "1")
 QUICK_TRIES = ("--backoff", "1ms", "--attempts", "3")
@@ -217,7 +218,7 @@ def test_a_single_output_is_passed_on_byte_by_byte(shell: Shell, names: Shell) -
 
 def test_the_last_reader_going_ends_the_work(shell: Shell, quick: QuickShell) -> None:
     quick("add", "names", *[f"{number}" for number in range(50)])
-    with shell.start("work", "names", "-j", "2", "--", "echo", "{}") as working:
+    with started(shell, "work", "names", "-j", "2", "--", "echo", "{}") as working:
         working.stdout.close()
         assert working.wait(20) == 141
     assert len(states(quick)) > 0

@@ -4,13 +4,12 @@ import re
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from tests.faces.shell import QuickShell, Shell
-from tests.faces.waiting import is_alive, lines, until
+from tests.faces.waiting import is_alive, lines, started, until
 
 # Says that it began, waits until the test lets it go on, says that it is done.
 PATIENT = 'echo "$ROWLOCK_KEY $$" >> began; while [ ! -e go ]; do sleep 0.02; done; echo "$ROWLOCK_KEY" >> done'
@@ -30,14 +29,8 @@ def began(folder: Path) -> list[str]:
     return [line.split()[1] for line in lines(folder / "began")]
 
 
-@contextmanager
-def work(shell: Shell, script: str, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """Start it, and whatever happens to the test, do not leave it behind."""
-    with shell.start("work", "names", *options, "--", "sh", "-c", script) as working:
-        try:
-            yield working
-        finally:
-            working.kill()
+def work(shell: Shell, script: str, *options: str) -> AbstractContextManager["subprocess.Popen[bytes]"]:
+    return started(shell, "work", "names", *options, "--", "sh", "-c", script)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

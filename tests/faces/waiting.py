@@ -1,8 +1,12 @@
 """Waiting for what other processes do: for a condition, never for a while."""
 
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from tests.faces.shell import Shell
 
 
 def until(condition: Callable[[], object], *, seconds: float = 20) -> None:
@@ -24,3 +28,13 @@ def is_alive(process: str | int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+@contextmanager
+def started(shell: Shell, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """A command that runs; whatever happens to the test, it is not left behind."""
+    with shell.start(*arguments) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
