@@ -34,6 +34,7 @@ INSTEAD = {
 # Where a package that we use has such a word for a thing of its own.
 THEIRS = {
     "src/rowlock/cli/progress.py": {"task": "what rich calls a bar"},
+    "src/rowlock/cli/work.py": {"job": "how make, xargs and parallel spell the option"},
     "src/rowlock/worker/loop.py": {"task": "what asyncio calls a coroutine that runs"},
     "src/rowlock/worker/shift.py": {"task": "what asyncio calls a coroutine that runs"},
 }

@@ -11,14 +11,14 @@ import msgspec
 from rowlock.cli.invocation import Invocation
 from rowlock.cli.output import visible
 
-_KNOWN = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"message", "taskName"}
+_KNOWN = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"message"}
 
 log_option = click.option(
     "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How -v writes logs."
 )
 
 
-def show_logs(invocation: Invocation, form: str, write: Callable[[str], None]) -> None:
+def show_logs(invocation: Invocation, *, form: str, write: Callable[[str], None]) -> None:
     """Show what rowlock logs: warnings always, all of it with -v, errors alone with -q."""
     ours = logging.getLogger("rowlock")
     ours.setLevel(logging.ERROR if invocation.quiet else logging.INFO if invocation.verbose else logging.WARNING)

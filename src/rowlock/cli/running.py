@@ -36,7 +36,7 @@ def run(invocation: Invocation, /, *, place: str, reloads: bool, log_format: str
     screen = Screen(quiet=invocation.quiet)
     if reloads:
         return Reloading(sys.argv, Path.cwd(), say=screen.say).run()
-    show_logs(invocation, log_format, screen.write)
+    show_logs(invocation, form=log_format, write=screen.write)
     worker = _worker(module, name)
     screen.say(f"working with {place}; Ctrl-C stops")
 

@@ -57,7 +57,7 @@ def work(invocation: Invocation, /, *, name: str, words: tuple[str, ...], log_fo
     goes on from there.
     """
     screen = Screen(quiet=invocation.quiet)
-    show_logs(invocation, log_format, screen.write)
+    show_logs(invocation, form=log_format, write=screen.write)
     template = Template(words, shell=options["shell"], batch=options["batch"] is not None)
     check_program(template)
     with invocation.open() as engine:
