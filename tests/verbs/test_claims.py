@@ -1,5 +1,7 @@
 """Claims: an interval of a lane, the most urgent first, never the same item in two hands."""
 
+from itertools import chain
+
 import pytest
 from tests.conftest import Clock
 from tests.verbs.claiming import EVERY, Desk, all_done, broken, keys, numbered, states
@@ -46,7 +48,7 @@ def test_a_claim_takes_no_more_than_it_asks_for(work: Engine) -> None:
 def test_claims_follow_each_other_without_overlap(work: Engine) -> None:
     ann, bob = Desk(work), Desk(work, "bob")
     handed = [keys(each.take(6)) for each in (ann, bob, ann, bob, ann)]
-    assert ([len(each) for each in handed], sum(handed, [])) == ([6, 6, 6, 2, 0], numbered(20))
+    assert ([len(each) for each in handed], [*chain(*handed)]) == ([6, 6, 6, 2, 0], numbered(20))
     assert broken(work) == []
 
 

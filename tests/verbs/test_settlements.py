@@ -276,12 +276,19 @@ def test_a_settlement_and_the_rows_of_the_caller_commit_together(work: Engine) -
 def test_a_settlement_and_the_rows_of_the_caller_are_rolled_back_together(work: Engine) -> None:
     ann = Desk(work)
     taken = ann.got()
-    with pytest.raises(ZeroDivisionError), work.transaction() as tx:
-        tx["other"].add("x")
-        tx.run(settlements.settle_done, ann.id, taken.token, [item.position for item in taken.items])
-        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        settle_and_raise(work, ann, [item.position for item in taken.items])
     assert ([info.name for info in work.lists()], work["work"].counts()) == (["work"], Counts(claimed=4))
     assert ann.done(taken) == ["done"] * 4
+
+
+def settle_and_raise(engine: Engine, desk: Desk, positions: list[int]) -> None:
+    with engine.transaction() as tx:
+        tx["other"].add("x")
+        tx.run(
+            settlements.settle_done, desk.id, tx.execute("select token from rowlock_claims").fetchone()[0], positions
+        )
+        raise ZeroDivisionError
 
 
 def test_results_are_kept_where_the_list_keeps_them(work: Engine) -> None:

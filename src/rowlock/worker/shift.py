@@ -125,11 +125,10 @@ class Shift:
     def _next_order(self) -> Order | None:
         if self._must_be_alone():
             return None
-        turn = self._supply.next()
-        room = 0 if turn is None else self._room(turn[1])
-        if turn is None or room <= 0:
+        turn = self._supply.next(self._room)
+        if turn is None:
             return None
-        name, handler = turn
+        name, handler, room = turn
         settings = self._supply.settings(name)
         return Order(name, handler, handler.rules(settings), room, plain=not settings.keep_results)
 

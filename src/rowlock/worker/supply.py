@@ -1,7 +1,7 @@
 """The supply: which lists may have work for our handlers, served in turn."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -42,14 +42,20 @@ class Supply:
         """The first handler whose pattern fits."""
         return next((handler for handler in self._handlers if handler.fits(name)), None)
 
-    def next(self) -> tuple[str, Handler] | None:
-        """Whose turn it is, if any list is awake; the list stays in turn until it is dropped."""
+    def next(self, room: Callable[[Handler], int]) -> tuple[str, Handler, int] | None:
+        """Whose turn it is and how many it may have; the list stays in turn until it is dropped.
+
+        One for whose handler there is no room keeps its place: else the same one might be passed over for ever.
+        """
         if self._engine.world.monotonic() >= (self._look_anyway_at if self.turns else self._look_at):
             self._look()
-        if not self.turns:
-            return None
-        self.turns.rotate(-1)
-        return self.turns[-1]
+        for turn in self.turns:
+            free = room(turn[1])
+            if free > 0:
+                self.turns.remove(turn)
+                self.turns.append(turn)
+                return *turn, free
+        return None
 
     def drop(self, name: str) -> None:
         """Nothing was ready there: out of turn until it wakes again."""

@@ -1,0 +1,109 @@
+"""Workers die at any moment, and each item is still done exactly once."""
+
+import os
+import signal
+
+import pytest
+from tests.races.killing import BATCH, Gang, account, at_work, prepare, ranks, settled, until
+from tests.servers import Server
+
+from rowlock import Counts, Engine, StaleClaim
+
+pytestmark = pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+
+PAUSED = """
+with engine.session(expiry="300ms") as session:
+    claim = session.take("work")
+    print("claimed", flush=True)
+    sys.stdin.readline()
+    for item in claim:
+        claim.done(item)
+    try:
+        with engine.transaction() as tx:
+            tx.execute("insert into ranks (key) values ('late')")
+            claim.settle(using=tx)
+        print("settled", flush=True)
+    except Exception as error:
+        print(error.code, flush=True)
+"""
+POISON = """
+worker = Worker(engine, concurrency=4, expiry="300ms")
+
+@worker.on("work", {how}, attempts=3)
+def handle(items):
+    if any(item.key == "000500" for item in {each}):
+        os._exit(1)
+
+worker.run(until="done")
+engine.close()
+"""
+
+
+def survive(url: str, items: int, kills: int) -> None:
+    with Engine(url) as engine:
+        prepare(engine, items)
+        gang = Gang(url, BATCH, 8)
+        for kill in range(kills):
+            until(lambda after=items * kill // (kills + 1): ranks(engine)[0] >= after, 120)
+            gang.kill_one(lambda: at_work(engine))
+        assert gang.wait(120) == [0] * 8
+        assert account(engine) == settled(items)
+
+
+def test_workers_are_killed_at_random_and_each_item_is_done_once(url: str) -> None:
+    survive(url, 4_000, 20)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(0)
+def test_workers_are_killed_a_hundred_times_and_each_item_is_done_once(url: str) -> None:
+    survive(url, 20_000, 100)
+
+
+def test_a_worker_that_was_stopped_past_its_expiry_settles_nothing_when_it_goes_on(url: str) -> None:
+    with Engine(url) as engine:
+        prepare(engine, 3)
+        gang = Gang(url, PAUSED, 1)
+        process = gang.processes[0]
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == "claimed\n"
+        os.kill(process.pid, signal.SIGSTOP)
+        until(lambda: engine.upkeep() and not engine.sessions())
+        os.kill(process.pid, signal.SIGCONT)
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == f"{StaleClaim.code}\n"
+        gang.end()
+        assert (engine["work"].counts(), ranks(engine)) == (Counts(ready=3), (0, 0))
+
+
+@pytest.mark.parametrize(("how", "each"), [("batch=1000", "items"), ("batch=None", "[items]")], ids=["batch", "plain"])
+def test_an_item_that_kills_its_worker_is_failed_and_no_neighbour_is_charged(url: str, how: str, each: str) -> None:
+    with Engine(url) as engine:
+        prepare(engine, 1_000)
+        gang = Gang(url, POISON.format(how=how, each=each), 1)
+        until(lambda: gang.replace_dead() * 0 + (engine["work"].counts() == Counts(failed=1)), 120)
+        gang.wait(30)
+        failed = engine["work"].show("000500")
+        assert (failed.attempts, engine["work"].progress().retried, engine["work"].progress().done) == (3, 2, 999)
+        assert {failure.kind for failure in engine["work"].failures("000500")} == {"worker died"}
+
+
+def test_the_work_goes_on_when_the_server_was_killed_and_came_back(dialect: str) -> None:
+    if dialect == "sqlite":
+        pytest.skip("a file has no server")
+    server = Server(synchronous_commit="on").start()
+    try:
+        with Engine(server.url()) as engine:
+            engine.migrate()
+            prepare(engine, 4_000)
+            gang = Gang(server.url(), BATCH, 3)
+            for part in (500, 1500):
+                until(lambda after=part: ranks(engine)[0] >= after)
+                server.kill()
+                server.start()
+            assert gang.wait(60) == [0] * 3
+            assert account(engine) == settled(4_000)
+    finally:
+        server.remove()
