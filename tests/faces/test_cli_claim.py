@@ -34,6 +34,7 @@ def test_a_claim_may_be_json(names: QuickShell) -> None:
 
 
 def test_each_item_is_settled_once_by_its_key(names: QuickShell) -> None:
+    names("settings", "names", "backoff=10h")
     session, token, _ = claimed(names, "-n", "4")
     ran = ack(names, session, token, "a", "--retry", "b b", "--fail", "c", "--error", "too bad")
     assert (ran.status, ran.lines) == (0, ["a\tdone", "b b\tretried", "c\tfailed"])

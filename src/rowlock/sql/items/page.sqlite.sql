@@ -4,7 +4,7 @@ select l.name, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.faile
         when i.failed_at is not null then 'failed'
         when i.gate > l.gate then 'gated'
         when i.due > {now} then 'delayed'
-        when exists (
+        when i.due is null and exists (
             select 1 from rowlock_claims c
             where c.list = i.list and c.gate = i.gate and c.priority = i.priority
                 and c.low < i.position and c.high >= i.position
