@@ -1,0 +1,84 @@
+"""A checker of recorded histories: what was asked of an engine, and how it was answered, must fit the promises."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+Event = dict[str, Any]
+Settled = tuple[str, int]
+"""A claim's token and a position that was settled under it."""
+
+CLAIMS = ("claims.take", "claims.take_thoroughly")
+
+
+def read(path: Path) -> list[Event]:
+    """The events of a file; a last line that was cut off by a kill is left out."""
+    lines = path.read_text().splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def check(events: Iterable[Event], *, present: int) -> list[str]:
+    """What in the history breaks a promise, one sentence each; `present` items are on the list at its end."""
+    asked: dict[tuple[int, int], Event] = {}
+    handed: dict[str, set[int]] = {}
+    done: Counter[int] = Counter()
+    answered: dict[Settled, str] = {}
+    added, lost, wrong = 0, 0, []
+    for event in events:
+        who = event["process"], event["thread"]
+        if event["phase"] == "invoke":
+            lost += _positions(asked.get(who))
+            asked[who] = event
+            continue
+        question = asked.pop(who)
+        if event["phase"] != "ok":
+            lost += _positions(question) if event["phase"] == "unknown" else 0
+        elif event["operation"] == "items.add":
+            added += event["answer"]["added"]
+        elif event["operation"] in CLAIMS and event["answer"]:
+            wrong += _hand_out(event["answer"], handed)
+        elif event["operation"] == "settlements.settle":
+            wrong += _settle(question, event["answer"], handed, answered, done)
+    # Who was killed between question and answer may have settled or not.
+    lost += sum(_positions(question) for question in asked.values())
+    wrong += [f"position {position} was done {times} times" for position, times in done.items() if times > 1]
+    if not len(done) <= added - present <= len(done) + lost:
+        wrong.append(f"of {added} added items {len(done)} were done, {present} are there, {lost} may have been done")
+    return wrong
+
+
+def _positions(question: Event | None) -> int:
+    if question is None or question["operation"] != "settlements.settle":
+        return 0
+    return len(question["arguments"]["args"][2])
+
+
+def _hand_out(taken: dict[str, Any], handed: dict[str, set[int]]) -> list[str]:
+    token, positions = taken["token"], {item["position"] for item in taken["items"]}
+    wrong = [f"the token {token} came twice"] if token in handed else []
+    handed[token] = positions
+    return wrong
+
+
+def _settle(
+    question: Event, answer: list[str], handed: dict[str, set[int]], answered: dict[Settled, str], done: Counter[int]
+) -> list[str]:
+    _, token, settling = question["arguments"]["args"]
+    wrong = []
+    for (position, _), verdict in zip(settling, answer, strict=True):
+        if position not in handed.get(token, ()):
+            wrong.append(f"position {position} was settled under {token}, which never had it")
+        before = answered.setdefault((token, position), verdict)
+        if before != verdict:
+            wrong.append(f"position {position} was answered with {before} and then with {verdict}")
+        elif verdict == "done" and done[position] == 0:
+            done[position] = 1
+        elif verdict == "done" and not _again(answered, token, position):
+            done[position] += 1
+    return wrong
+
+
+def _again(answered: dict[Settled, str], token: str, position: int) -> bool:
+    return not any(each != token and at == position and verdict == "done" for (each, at), verdict in answered.items())
