@@ -27,7 +27,7 @@ class Taken(msgspec.Struct, frozen=True):
     low: int
     items: Sequence[Item]
     alone: bool = False
-    """Whether a worker died with its item in hand: run it with nothing else beside it, so that it is known who did it."""
+    """Whether workers died with its item in hand: run it with nothing beside it, so that it is known who did it."""
 
     @property
     def high(self) -> int:

@@ -110,7 +110,8 @@ def expire(tx: Transaction, *, limit: int = 10) -> int:
         if len(unsettled) == 1 and unsettled[0].taken == 1:
             _charge(tx, session, holder, unsettled[0])
         else:
-            # Any of them may have done it: none is charged, each will be handed out alone.
+            # Any of them may have done it: none is charged. They are handed out one to a claim, so that a second death
+            # leaves few to choose from, and those run alone.
             for grasp in unsettled:
                 tx.run("claims/add_suspect", holder=holder, **grasp.interval)
         close(tx, session)

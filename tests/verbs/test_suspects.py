@@ -33,8 +33,22 @@ def test_after_a_death_the_items_are_handed_out_one_by_one(timed: Engine, clock:
     dies(timed, clock)
     bob = Desk(timed, "bob")
     handed = [bob.got() for _ in range(3)]
-    assert [(keys(each), each.alone) for each in handed] == [(["a"], True), (["b"], True), (["c"], True)]
+    assert [(keys(each), each.alone) for each in handed] == [(["a"], False), (["b"], False), (["c"], False)]
     assert broken(timed) == []
+
+
+def test_what_was_in_hand_at_a_second_death_is_handed_out_alone(timed: Engine, clock: Clock) -> None:
+    timed["work"].add(["a", "b", "c"])
+    Desk(timed).got()
+    dies(timed, clock)
+    bob = Desk(timed, "bob")
+    bob.got()
+    bob.got()
+    dies(timed, clock)
+    eve = Desk(timed, "eve")
+    handed = [eve.got() for _ in range(3)]
+    assert [(keys(each), each.alone) for each in handed] == [(["a"], True), (["b"], True), (["c"], False)]
+    assert (attempts(timed), broken(timed)) == ({"a": 0, "b": 0, "c": 0}, [])
 
 
 def test_the_frontier_hands_out_suspects_one_by_one_too(timed: Engine, clock: Clock) -> None:
@@ -70,7 +84,7 @@ def test_nobody_is_charged_when_several_claims_of_one_item_were_in_hand(timed: E
     for _ in range(3):
         ann.got(1)
     dies(timed, clock)
-    assert (attempts(timed), Desk(timed).got().alone) == ({"a": 0, "b": 0, "c": 0}, True)
+    assert (attempts(timed), keys(Desk(timed).got())) == ({"a": 0, "b": 0, "c": 0}, ["a"])
 
 
 def test_the_item_that_was_alone_in_hand_is_charged_and_says_why(timed: Engine, clock: Clock) -> None:

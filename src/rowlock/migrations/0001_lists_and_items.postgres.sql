@@ -67,7 +67,8 @@ create table rowlock_claims (
 create unique index rowlock_claims_lane on rowlock_claims (list, gate, priority, high);
 create index rowlock_claims_session on rowlock_claims (session);
 
--- Intervals whose worker died: their items are handed out one by one until each has been settled.
+-- Intervals whose worker died: their items are handed out one to a claim until each has been settled, and those that
+-- were in hand at a second death with nothing beside them: so few that it takes no time to find the one.
 create table rowlock_suspects (
     list bigint not null,
     gate integer not null,
@@ -75,7 +76,8 @@ create table rowlock_suspects (
     low bigint not null,
     high bigint not null,
     since bigint not null,
-    holder text not null
+    holder text not null,
+    deaths integer not null default 1
 );
 create index rowlock_suspects_lane on rowlock_suspects (list, gate, priority, high);
 

@@ -69,7 +69,8 @@ create table rowlock_claims (
 create unique index rowlock_claims_lane on rowlock_claims (list, gate, priority, high);
 create index rowlock_claims_session on rowlock_claims (session);
 
--- Intervals whose worker died: their items are handed out one by one until each has been settled.
+-- Intervals whose worker died: their items are handed out one to a claim until each has been settled, and those that
+-- were in hand at a second death with nothing beside them: so few that it takes no time to find the one.
 create table rowlock_suspects (
     list integer not null,
     gate integer not null,
@@ -77,7 +78,8 @@ create table rowlock_suspects (
     low integer not null,
     high integer not null,
     since integer not null,
-    holder text not null
+    holder text not null,
+    deaths integer not null default 1
 );
 create index rowlock_suspects_lane on rowlock_suspects (list, gate, priority, high);
 

@@ -1,3 +1,5 @@
--- Whose item killed the worker is not known: each will be handed out alone.
-insert into rowlock_suspects (list, gate, priority, low, high, since, holder)
-values (:list, :gate, :priority, :low, :high, {now}, :holder)
+-- Whose item killed the worker is not known: each will be handed out one to a claim; at a second death, alone.
+insert into rowlock_suspects (list, gate, priority, low, high, since, holder, deaths)
+select :list, :gate, :priority, :low, :high, {now}, :holder, 1 + coalesce(max(x.deaths), 0)
+from rowlock_suspects x
+where x.list = :list and x.gate = :gate and x.priority = :priority and x.low < :high and x.high > :low

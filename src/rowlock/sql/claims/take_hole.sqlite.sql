@@ -37,6 +37,7 @@ bound as materialized (
     )) as high, exists (
         select 1 from rowlock_suspects x
         where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low < s.position and x.high >= s.position
+            and x.deaths > 1
     ) as alone
     from start s
 ),
