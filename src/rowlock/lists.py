@@ -154,6 +154,7 @@ def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, vers
         list=row.id,
         version=row.version,
         settings=msgspec.json.encode(settings).decode(),
+        exclusive=settings.exclusive,
     )
     return settings
 

@@ -10,6 +10,7 @@ create table rowlock_lists (
     gate integer not null default 0,
     sealed boolean not null default false,
     settings text not null default '{}',
+    exclusive boolean not null default false,
     version integer not null default 1,
     wake_at bigint
 );

@@ -8,6 +8,7 @@ create table rowlock_lists (
     gate integer not null default 0,
     sealed integer not null default 0,
     settings text not null default '{}',
+    exclusive integer not null default 0,
     version integer not null default 1,
     wake_at integer
 );

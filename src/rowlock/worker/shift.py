@@ -130,6 +130,8 @@ class Shift:
             return None
         name, handler, room = turn
         settings = self._supply.settings(name)
+        if settings.exclusive and handler.kind is not Kind.BATCH:
+            room = 1  # in order, one after the other: the next is claimed when this one is settled
         return Order(name, handler, handler.rules(settings), room, plain=not settings.keep_results)
 
     def _must_be_alone(self) -> bool:

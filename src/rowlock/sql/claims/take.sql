@@ -7,6 +7,7 @@ with lane as (
     from rowlock_lists l cross join generate_series(0, 9) as p (priority)
     where l.name = :name and l.state = 'open'
         and exists (select 1 from rowlock_sessions s where s.id = :session)
+        and not (l.exclusive and exists (select 1 from rowlock_claims c where c.list = l.id))
 ),
 start as (
     select lane.list, lane.gate, lane.priority, front.low, first.position

@@ -6,6 +6,7 @@ with lane as (
     from rowlock_lists l, json_each('[0,1,2,3,4,5,6,7,8,9]') as p
     where l.name = :name and l.state = 'open'
         and exists (select 1 from rowlock_sessions s where s.id = :session)
+        and not (l.exclusive and exists (select 1 from rowlock_claims c where c.list = l.id))
 ),
 gap as (
     select lane.list, lane.gate, lane.priority, 0 as low from lane
