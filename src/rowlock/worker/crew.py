@@ -26,11 +26,13 @@ class Berth:
         self.since = 0.0
         self.turn: Turn | None = None
         self.relieved = False
+        self.ended = 0
 
     def end_turn(self) -> bool:
         """Whether the handler was in time: then the outcome is its own."""
         with self.lock:
             self.work = self.turn = None
+            self.ended += not self.relieved
             return not self.relieved
 
     def relieve(self, work: Work) -> bool:
@@ -56,32 +58,29 @@ class Crew:
         self._monotonic = monotonic
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._berths: list[Berth] = []
+        self._given = 0
+        self._ended = 0
+        """What was taken back, or ended in berths that are no more."""
         self._processes: Processes | None = None
-
-    @property
-    def waiting(self) -> int:
-        """Pieces of work that no thread has begun."""
-        return self._work.qsize()
-
-    @property
-    def busy(self) -> int:
-        """Threads that are in a handler now."""
-        return sum(1 for berth in self._berths if berth.work is not None)
 
     def take_on(self, hand: Hand) -> None:
         """Work through a claim: item by item, or as one batch."""
         if hand.handler.kind is Kind.BATCH:
-            self._work.put((hand, None))
-            self._man(1)
-            return
-        for item in hand.taken.items:
-            self._work.put((hand, item))
-        self._man(len(hand.taken.items))
-
-    def _man(self, wanted: int) -> None:
-        idle = len(self._berths) - self.busy
-        for _ in range(min(wanted - idle, self._size - len(self._berths))):
+            self._put((hand, None))
+        else:
+            for item in hand.taken.items:
+                self._put((hand, item))
+        while len(self._berths) < min(self._size, self._unended):
             self._start()
+
+    def _put(self, work: Work) -> None:
+        self._given += 1
+        self._work.put(work)
+
+    @property
+    def _unended(self) -> int:
+        # Counted by what was given and what has ended: a thread that has just taken its work may not look busy yet.
+        return self._given - self._ended - sum(berth.ended for berth in self._berths)
 
     def _start(self) -> None:
         berth = Berth()
@@ -127,6 +126,7 @@ class Crew:
             if work is None or not self._overdue(work[0].handler, now - berth.since) or not berth.relieve(work):
                 continue
             self._berths.remove(berth)
+            self._ended += berth.ended + 1
             hand, item = work
             if item is None:
                 hand.cancelled.set()
@@ -153,6 +153,7 @@ class Crew:
             try:
                 work = self._work.get_nowait()
             except queue.Empty:
+                self._ended += len(back)
                 return back
             if work is not None:
                 back.append(work)
