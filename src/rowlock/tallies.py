@@ -40,8 +40,10 @@ def record_removed(tx: Transaction, list_id: int, rows: Iterable[Any], *, event:
 def read(tx: Transaction, list_id: int, gate: int) -> tuple[Counts, Progress]:
     """How many items stand in each state, and what has ever happened; exact, without counting items."""
     events = dict.fromkeys(EVENTS, 0)
-    gated = ready = delayed = failed = overdue = claimed = 0
-    for at_gate, *sums, overdue, claimed in tx.rows("tallies/sum", list=list_id, open=gate):
+    gated = ready = delayed = failed = 0
+    rows = tx.rows("tallies/sum", list=list_id, open=gate)
+    overdue, claimed = rows[0][-2:] if rows else (0, 0)
+    for at_gate, *sums, _, _ in rows:
         for name, number in zip(EVENTS, sums, strict=False):
             events[name] += number
         items, items_delayed, items_failed = sums[len(EVENTS) :]

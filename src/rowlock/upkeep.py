@@ -5,7 +5,6 @@ import msgspec
 from rowlock import claims, lists, sessions, tallies
 from rowlock.db import Database, Transaction
 
-
 FOLDS = 4
 """Batches of tallies added up in one pass: enough to keep up with thousands of small settlements a second."""
 

@@ -20,8 +20,10 @@ from rowlock.failures import Group
 from rowlock.history import Sink
 from rowlock.model import DEFAULT_PRIORITY, Added, Counts, Failure, Item, ListInfo, Moment, Progress, Settings
 from rowlock.outcomes import UNCHANGED, Outcome, Verdict
+from rowlock.ranges import Range
 from rowlock.results import Result
 from rowlock.sessions import SessionInfo
+from rowlock.trees import RankedSet
 from rowlock.world import REAL, World
 
 __all__ = ["AsyncClaim", "AsyncEngine", "AsyncList", "AsyncSession", "AsyncTransaction"]
@@ -203,6 +205,12 @@ class AsyncList:
 
     async def retry(self, keys: Keys) -> int:
         """Make failed and delayed items ready at once; how many were."""
+
+    async def ranges(self, parts: int) -> list[Range]:
+        """The keys in up to `parts` ranges whose sizes differ by one at the most, however long the list is."""
+
+    async def snapshot(self) -> RankedSet[str]:
+        """All keys as they stand now, in a tree in memory: rank, nth and slices while the list goes on changing."""
 
     async def info(self) -> ListInfo:
         """The list as a whole; NoSuchList if it is not there."""
