@@ -33,6 +33,7 @@ class Claim:
     high: int
     handed: dict[str, int]
     remaining: int
+    token: str
 
 
 @dataclass
@@ -43,7 +44,7 @@ class Oracle:
     items: dict[str, Item] = field(default_factory=dict)
     sessions: dict[str, int] = field(default_factory=dict)
     claims: dict[str, Claim] = field(default_factory=dict)
-    suspects: list[tuple[int, int, int]] = field(default_factory=list)
+    suspects: list[tuple[int, int, int, int]] = field(default_factory=list)
     condemned: list[str] = field(default_factory=list)
     paused: bool = False
     events: dict[str, int] = field(
@@ -101,12 +102,32 @@ class Oracle:
         if self.suspected(priority, first):
             return [line[0][1]]
         walls = [c.low for c in self.claims.values() if c.priority == priority and c.low >= first]
-        walls += [low for lane, low, _ in self.suspects if lane == priority and low >= first]
+        walls += [low for lane, low, *_ in self.suspects if lane == priority and low >= first]
         return [key for position, key in line if not walls or position <= min(walls)]
 
-    def suspected(self, priority: int, position: int) -> bool:
-        """Whether a worker died with what stands there in hand."""
-        return any(lane == priority and low < position <= high for lane, low, high in self.suspects)
+    def suspected(self, priority: int, position: int) -> int:
+        """How many workers died with what stands there in hand."""
+        return max(
+            (d for lane, low, high, d in self.suspects if lane == priority and low < position <= high), default=0
+        )
+
+    def suspect(self, claim: Claim) -> None:
+        """One more worker died with this in hand."""
+        met = [
+            d
+            for lane, low, high, d in self.suspects
+            if lane == claim.priority and low < claim.high and high > claim.low
+        ]
+        self.suspects.append((claim.priority, claim.low, claim.high, 1 + max(met, default=0)))
+
+    def clear_suspects(self) -> None:
+        """Where nothing is left nobody is suspect."""
+        line = [
+            (item.priority, item.position)
+            for key, item in self.items.items()
+            if item.in_line and not item.failed and item.gate == 0
+        ]
+        self.suspects = [s for s in self.suspects if any(lane == s[0] and s[1] < at <= s[2] for lane, at in line)]
 
     def settle(self, token: str, settling: list[tuple[str, Any]], *, close: bool) -> list[str]:
         """The verdicts."""
@@ -152,7 +173,8 @@ class Oracle:
             if len(unsettled) == 1 and len(unsettled[0].handed) == 1:
                 self._charge(unsettled[0])
             else:
-                self.suspects += [(c.priority, c.low, c.high) for c in unsettled]
+                for claim in sorted(unsettled, key=lambda each: each.token):
+                    self.suspect(claim)
             self.end(session)
         return len(dead)
 
