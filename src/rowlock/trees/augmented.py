@@ -9,16 +9,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import Any, TypeVar
 
-from rowlock.trees.bulk import admit
 from rowlock.trees.core import MISSING, Tree
 from rowlock.trees.maps import SortedMap
-from rowlock.trees.nodes import Inner, Leaf
+from rowlock.trees.nodes import Leaf
 from rowlock.trees.sets import SortedSet
+from rowlock.trees.shapes import Trail
 
 K = TypeVar("K")
 V = TypeVar("V")
-
-Trail = list[tuple[Inner, int]]
 
 
 class Augmented(Tree[K, V]):
@@ -53,17 +51,16 @@ class Augmented(Tree[K, V]):
     def _is_right(self, node: Any) -> bool:
         return bool(node.summary == self._summarise(node))
 
-    def _changed(self, trail: Trail, leaf: Leaf, _mark: Any, _by: int) -> None:
-        """Learn that the leaf at the end of a trail has a mark more (1), less (-1), or another value (0)."""
+    def _changed(self, trail: Trail, leaf: Leaf, mark: Any, by: int) -> None:  # noqa: ARG002 - for others
         leaf.summary = None
         for node, _ in trail:
             node.summary = None
 
     # Flat, as in the plain tree, but for the trail.
 
-    def _put(self, key: K, value: V) -> None:  # noqa: C901 - flat, for speed
+    def _put(self, key: K, value: V) -> None:
         if self._front is not None:
-            return self._put_hashed(key, value)
+            return self._put_aside(key, value)
         mark = key if self._key is None else self._key(key)
         token = self._token
         node = self._root
@@ -78,17 +75,10 @@ class Augmented(Tree[K, V]):
             if node.owner is not token:
                 node = kids[at] = self._own(node)
         marks = node.marks
+        size = len(marks)
         at = bisect_left(marks, mark)
-        if at < len(marks) and marks[at] == mark:
-            if node.vals is not None:
-                node.vals[at] = value
-            return self._changed(trail, node, mark, 0)
-        if not at:
-            admit(mark)
-        if self._readers:
-            marks = self._interrupt(node)
-        if len(marks) >= self._leaf_most:
-            return self._grow(mark, key, value)
+        if not at or size >= self._leaf_most or self._readers or (at < size and marks[at] == mark):
+            return self._put_in(mark, key, value)
         marks.insert(at, mark)
         if node.keys is not marks:
             node.keys.insert(at, key)
@@ -98,20 +88,7 @@ class Augmented(Tree[K, V]):
         return self._changed(trail, node, mark, 1)
 
     def _take(self, key: K, default: Any = MISSING) -> Any:
-        if self._front is not None:
-            return self._take_hashed(key, default)
-        mark = key if self._key is None else self._key(key)
-        trail, leaf = self._path(mark)
-        at = bisect_left(leaf.marks, mark)
-        if at == len(leaf) or leaf.marks[at] != mark:
-            return self._absent(key, default)
-        if self._readers:
-            self._interrupt()
-        if len(leaf) <= self._leaf_least:
-            return self._shrink(mark)
-        self._len -= 1
-        self._changed(trail, leaf, mark, -1)
-        return leaf.remove(at)
+        return self._take_aside(key, default)
 
 
 class Patched(Augmented[K, V]):

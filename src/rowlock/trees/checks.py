@@ -66,9 +66,7 @@ def _check_inner(tree: Any, node: Inner) -> None:
     require(len(node) <= tree._inner.most, "no inner node is too full")
     require(len(node.kids) == len(node.marks) + 1, "one mark stands between two children")
     owned = node.owner is tree._token
-    require(
-        owned or all(kid.owner is not tree._token for kid in node.kids), "who owns a node owns its parent"
-    )
+    require(owned or all(kid.owner is not tree._token for kid in node.kids), "who owns a node owns its parent")
     _check_summary(tree, node)
 
 
@@ -82,9 +80,5 @@ def _check_front(tree: Any, leaves: list[Leaf], marks: list[Any]) -> None:
         return
     require(tree._front.keys() == set(marks), "the hash table has the keys of the tree")
     if tree._has_values:
-        pairs = (
-            (mark, val) for leaf in leaves for mark, val in zip(leaf.marks, leaf.vals or [], strict=True)
-        )
-        require(
-            all(tree._front[mark] is val for mark, val in pairs), "the hash table has the values of the tree"
-        )
+        pairs = ((mark, val) for leaf in leaves for mark, val in zip(leaf.marks, leaf.vals or [], strict=True))
+        require(all(tree._front[mark] is val for mark, val in pairs), "the hash table has the values of the tree")

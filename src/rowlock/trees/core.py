@@ -15,8 +15,9 @@ from typing import Any, Generic, Self, TypeVar
 from rowlock.trees import walks
 from rowlock.trees.bulk import Columns, admit, arrange, build, by_mark
 from rowlock.trees.cursors import Cursor
-from rowlock.trees.nodes import Inner, Leaf, newick
-from rowlock.trees.walks import CUTS, downwards, upwards
+from rowlock.trees.nodes import Leaf, newick
+from rowlock.trees.shapes import Trail, grow, path, shrink
+from rowlock.trees.walks import CUTS, Readers, downwards, release, upwards
 from rowlock.trees.widths import Fill, inner_fill, leaf_fill
 
 K = TypeVar("K")
@@ -29,11 +30,13 @@ class Tree(Generic[K, V]):
     """What maps and sets have in common: ordered entries, walks, cursors, clones.
 
     `_key` gives a key's mark (None: a key is its own mark). `_front` is the hash table of a hashed
-    tree. `_readers` has the leaves that walks are reading; adding or removing a key ends them all.
+    tree. With either, `_detour` sends writes another way. `_readers` has the lists that walks are
+    reading; adding or removing a key empties them and so ends the walks.
     """
 
     __slots__ = (
         "__weakref__",
+        "_detour",
         "_front",
         "_inner",
         "_key",
@@ -51,14 +54,13 @@ class Tree(Generic[K, V]):
     _root: Any
     _len: int
     _levels: tuple[None, ...]
-    _readers: dict[object, Leaf]
+    _readers: Readers
     _token: object
 
-    def _set_up(
-        self, *, key: Callable[[K], Any] | None, hashed: bool, leaf_width: int, inner_width: int
-    ) -> None:
+    def _set_up(self, *, key: Callable[[K], Any] | None, hashed: bool, leaf_width: int, inner_width: int) -> None:
         self._key = key
         self._front: dict[Any, Any] | None = {} if hashed else None
+        self._detour = hashed or key is not None
         self._leaf = leaf_fill(leaf_width)
         self._inner: Fill = inner_fill(inner_width)
         self._leaf_least, self._leaf_most = self._leaf
@@ -95,10 +97,11 @@ class Tree(Generic[K, V]):
         The clone of a hashed tree is not hashed: its look-ups go through the tree.
         """
         if self._readers:
-            self._release()
+            self._readers.update(release(self._readers))
         twin = object.__new__(type(self))
         twin._key = self._key
         twin._front = None
+        twin._detour = self._key is not None
         twin._leaf = self._leaf
         twin._inner = self._inner
         twin._leaf_least = self._leaf_least
@@ -139,9 +142,7 @@ class Tree(Generic[K, V]):
             low, high = self._limit(low), self._limit(high)
         # What `walk` does, without the call: it would be a tenth of a short range.
         lead = downwards if reverse else upwards
-        return chain.from_iterable(
-            lead(self, walks.keys, low, high, CUTS.get(bounds) or walks.refuse(bounds))
-        )
+        return chain.from_iterable(lead(self, walks.keys, low, high, CUTS.get(bounds) or walks.refuse(bounds)))
 
     def cursor(self) -> Cursor[K, V]:
         """Make a cursor that is not yet on any entry."""
@@ -185,103 +186,121 @@ class Tree(Generic[K, V]):
         return default
 
     # The two writes below are written out flat, and keep no path: a call or a list for each level would
-    # cost a fifth of their time. The rare write that reshapes the tree goes down a second time. Nothing
-    # is changed before the last comparison, so a key that cannot be compared leaves the tree as it was.
-    # A NaN, below and above nothing, always arrives at position 0, as does the first key: only there
-    # need a mark be looked at.
+    # cost a fifth of their time. Whatever is rare goes down a second time, with care. Nothing is changed
+    # before the last comparison, so a key that cannot be compared leaves the tree as it was.
 
-    def _put(self, key: K, value: V) -> None:  # noqa: C901 - flat, for speed
-        if self._front is not None:
-            return self._put_hashed(key, value)
-        mark = key if self._key is None else self._key(key)
+    def _put(self, key: K, value: V) -> None:
+        if self._detour:
+            return self._put_aside(key, value)
         token = self._token
         node = self._root
         if node.owner is not token:
             node = self._root = self._own(node)
         for _ in self._levels:
-            at = bisect_right(node.marks, mark)
+            at = bisect_right(node.marks, key)
             kids = node.kids
             node = kids[at]
             if node.owner is not token:
                 node = kids[at] = self._own(node)
         marks = node.marks
-        at = bisect_left(marks, mark)
-        if at < len(marks) and marks[at] == mark:
-            if node.vals is not None:
-                node.vals[at] = value
+        size = len(marks)
+        at = bisect_left(marks, key)
+        vals = node.vals
+        if at < size and marks[at] == key:
+            if vals is not None:
+                vals[at] = value
             return None
-        if not at:
-            admit(mark)
-        if self._readers:
-            marks = self._interrupt(node)
-        if len(marks) < self._leaf_most:
-            marks.insert(at, mark)
-            if node.keys is not marks:
-                node.keys.insert(at, key)
-            if node.vals is not None:
-                node.vals.insert(at, value)
-            self._len += 1
-        else:
-            self._grow(mark, key, value)
+        # A NaN, below and above nothing, always arrives at position 0, as does the first key.
+        if not at or size >= self._leaf_most or self._readers:
+            return self._put_in(key, key, value)
+        marks.insert(at, key)
+        if vals is not None:
+            vals.insert(at, value)
+        self._len += 1
         return None
 
     def _take(self, key: K, default: Any = MISSING) -> Any:
-        if self._front is not None:
-            return self._take_hashed(key, default)
-        mark = key if self._key is None else self._key(key)
+        if self._detour:
+            return self._take_aside(key, default)
         token = self._token
         node = self._root
         if node.owner is not token:
             node = self._root = self._own(node)
         for _ in self._levels:
-            at = bisect_right(node.marks, mark)
+            at = bisect_right(node.marks, key)
             kids = node.kids
             node = kids[at]
             if node.owner is not token:
                 node = kids[at] = self._own(node)
         marks = node.marks
-        at = bisect_left(marks, mark)
-        if at == len(marks) or marks[at] != mark:
+        size = len(marks)
+        at = bisect_left(marks, key)
+        if at == size or marks[at] != key:
             return self._absent(key, default)
-        if self._readers:
-            marks = self._interrupt(node)
-        if len(marks) <= self._leaf_least:
-            return self._shrink(mark)
-        self._len -= 1
+        if size <= self._leaf_least or self._readers:
+            return self._take_out(key, key, default)
         del marks[at]
-        if node.keys is not marks:
-            del node.keys[at]
+        self._len -= 1
         vals = node.vals
-        if vals is None:
-            return None
-        value = vals[at]
-        del vals[at]
-        return value
+        return None if vals is None else vals.pop(at)
 
-    def _put_hashed(self, key: K, value: V) -> None:
-        """Write to the tree, then to the hash table: a key that either refuses reaches neither."""
+    def _put_aside(self, key: K, value: V) -> None:
+        """Write where there is a key function or a hash table; what either refuses reaches neither."""
         mark = self._mark(key)
-        hash(mark)
-        front, self._front = self._front, None
-        try:
-            self._put(key, value)
-        finally:
-            self._front = front
+        front = self._front
+        if front is not None:
+            hash(mark)
+        self._put_in(mark, key, value)
         if front is not None:
             front[mark] = value
 
-    def _take_hashed(self, key: K, default: Any) -> Any:
-        """Remove from the tree, then from the hash table."""
+    def _take_aside(self, key: K, default: Any) -> Any:
+        """Remove where there is a key function or a hash table."""
         mark = self._mark(key)
-        hash(mark)
-        front, self._front = self._front, None
-        try:
-            value = self._take(key, default)
-        finally:
-            self._front = front
+        front = self._front
+        if front is not None:
+            hash(mark)
+        value = self._take_out(mark, key, default)
         if front is not None:
             front.pop(mark, None)
         return value
+
+    def _put_in(self, mark: Any, key: K, value: V) -> None:
+        """Set the value of a mark, whatever it takes."""
+        trail, leaf = path(self, mark)
+        at = bisect_left(leaf.marks, mark)
+        if at < len(leaf) and leaf.marks[at] == mark:
+            if leaf.vals is not None:
+                leaf.vals[at] = value
+            return self._changed(trail, leaf, mark, 0)
+        if not at:
+            admit(mark)
+        if self._readers:
+            self._interrupt()
+        self._len += 1
+        leaf.insert(at, (mark, key, value))
+        if len(leaf) > self._leaf_most:
+            return grow(self, trail, leaf)
+        return self._changed(trail, leaf, mark, 1)
+
+    def _take_out(self, mark: Any, key: K, default: Any) -> Any:
+        """Remove a mark and return its value, whatever it takes."""
+        trail, leaf = path(self, mark)
+        at = bisect_left(leaf.marks, mark)
+        if at == len(leaf) or leaf.marks[at] != mark:
+            return self._absent(key, default)
+        if self._readers:
+            self._interrupt()
+        self._len -= 1
+        value = leaf.remove(at)
+        if len(leaf) < self._leaf_least:
+            shrink(self, trail, leaf)
+        else:
+            self._changed(trail, leaf, mark, -1)
+        return value
+
+    def _changed(self, trail: Trail, leaf: Leaf, mark: Any, by: int) -> None:
+        """Learn that the leaf at the end of a trail has a mark more (1), less (-1), or another value (0)."""
 
     def _absent(self, key: K, default: Any) -> Any:
         if default is MISSING:
@@ -291,79 +310,12 @@ class Tree(Generic[K, V]):
     def _own(self, node: Any) -> Any:
         return node.copy(self._token)
 
-    def _interrupt(self, leaf: Leaf | None = None) -> list[Any]:
-        """End all walks, as a key is about to be added or removed; return the marks of the leaf for it."""
-        readers, self._readers = self._readers, {}
-        for held in list(readers.values()):
-            held.shed().wipe()
-        return [] if leaf is None else leaf.marks
-
-    def _release(self) -> None:
-        """Leave to walks the lists they read: the leaves themselves are about to be shared."""
-        for reader, leaf in list(self._readers.items()):
-            self._readers[reader] = leaf.shed()
-
-    def _path(self, mark: Any) -> tuple[list[tuple[Inner, int]], Any]:
-        """Own every node down to the leaf of a mark: after this a reshaping need not compare any more."""
-        token = self._token
-        node = self._root
-        if node.owner is not token:
-            node = self._root = self._own(node)
-        trail: list[tuple[Inner, int]] = []
-        for _ in self._levels:
-            at = bisect_right(node.marks, mark)
-            trail.append((node, at))
-            kids = node.kids
-            if kids[at].owner is not token:
-                kids[at] = self._own(kids[at])
-            node = kids[at]
-        return trail, node
-
-    def _grow(self, mark: Any, key: K, value: V) -> None:
-        """Insert into a full leaf and split it, and every full node above it."""
-        trail, leaf = self._path(mark)
-        self._len += 1
-        leaf.insert(bisect_left(leaf.marks, mark), (mark, key, value))
-        leaf.summary = None
-        newcomer: Any = leaf.split(self._token)
-        for parent, at in reversed(trail):
-            parent.summary = None
-            if newcomer:
-                parent.adopt(at, newcomer)
-                newcomer = parent.split(self._token) if len(parent) > self._inner.most else None
-        if newcomer:
-            separator, right = newcomer
-            self._root = Inner(self._token, [separator], [self._root, right])
-            self._levels += (None,)
-
-    def _shrink(self, mark: Any) -> Any:
-        """Remove from a leaf at its least size; mend it, and every node above it that is left too small."""
-        trail, leaf = self._path(mark)
-        value = leaf.remove(bisect_left(leaf.marks, mark))
-        self._len -= 1
-        leaf.summary = None
-        fill = self._leaf
-        for parent, at in reversed(trail):
-            parent.summary = None
-            if len(parent.kids[at]) < fill.least:
-                self._mend(parent, max(at - 1, 0), fill)
-            fill = self._inner
-        while self._levels and len(self._root) == 1:
-            self._root = self._root.kids[0]
-            self._levels = self._levels[1:]
-        return value
-
-    def _mend(self, parent: Inner, at: int, fill: Fill) -> None:
-        """Make one node of two neighbours, or two of equal size where one would be too full."""
-        left, right = parent.kids[at : at + 2]
-        if left.owner is not self._token:
-            left = parent.kids[at] = self._own(left)
-        left.summary = None
-        left.absorb(right, parent.marks[at])
-        del parent.marks[at]
-        del parent.kids[at + 1]
-        if len(left) > fill.merged:
-            parent.adopt(at, left.split(self._token))
+    def _interrupt(self) -> None:
+        """End all walks, as a key is about to be added or removed."""
+        held, self._readers = release(self._readers), {}
+        for lists in held.values():
+            for column in lists:
+                column.clear()
 
     def _load(self, columns: Columns) -> None:
         """Let arranged entries be all there is."""

@@ -7,18 +7,18 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from rowlock.trees import spines
 from rowlock.trees.nodes import Leaf
+from rowlock.trees.walks import Readers
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 CURSOR = object()
-NOTHING = Leaf(None, [], [], None)
 
 
 class Traversable(spines.Rooted, Protocol):
     """What a cursor needs of a tree besides."""
 
-    _readers: dict[object, Leaf]
+    _readers: Readers
 
     def _mark(self, key: Any) -> Any: ...
 
@@ -40,7 +40,7 @@ class Cursor(Generic[K, V]):
         self._leaf: Leaf | None = None
         self._turns: spines.Turns = []
         self._at = 0
-        self._readers: dict[object, Leaf] | None = None
+        self._readers: Readers | None = None
 
     @property
     def valid(self) -> bool:
@@ -114,7 +114,7 @@ class Cursor(Generic[K, V]):
     def _place(self, turns: spines.Turns, leaf: Leaf, at: int) -> bool:
         # The note left with the tree makes its next write change `_readers`, which every cursor looks at.
         self._readers = self._tree._readers
-        self._readers[CURSOR] = NOTHING
+        self._readers[CURSOR] = ()
         self._turns, self._leaf, self._at = turns, leaf, at
         return self.valid
 

@@ -12,11 +12,12 @@ from itertools import accumulate
 from operator import is_
 from typing import Any, TypeVar
 
-from rowlock.trees.augmented import AugmentedMap, AugmentedSet, Patched, Trail
+from rowlock.trees.augmented import AugmentedMap, AugmentedSet, Patched
 from rowlock.trees.bulk import Columns
 from rowlock.trees.cursors import Cursor
 from rowlock.trees.maps import Source
 from rowlock.trees.nodes import Leaf
+from rowlock.trees.shapes import Trail
 
 V = TypeVar("V")
 
@@ -83,9 +84,7 @@ class Bounds:
     def extend(self) -> None:
         """Make the reach anew."""
         ends = self.ends
-        self.reach = list(
-            accumulate((max(ends[at : at + STRIDE]) for at in range(0, len(ends), STRIDE)), max)
-        )
+        self.reach = list(accumulate((max(ends[at : at + STRIDE]) for at in range(0, len(ends), STRIDE)), max))
 
     def widen(self, at: int, interval: Interval) -> None:
         """Learn that a child has one more interval."""

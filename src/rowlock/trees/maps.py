@@ -157,9 +157,7 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
         return cls((key, value) for key in keys)
 
 
-def _restore(
-    kind: type[SortedMap[K, V]], items: list[tuple[K, V]], options: dict[str, Any]
-) -> SortedMap[K, V]:
+def _restore(kind: type[SortedMap[K, V]], items: list[tuple[K, V]], options: dict[str, Any]) -> SortedMap[K, V]:
     return kind(items, **options)
 
 

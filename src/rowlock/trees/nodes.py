@@ -28,17 +28,12 @@ class Leaf:
         """Copy for another owner, who is about to edit: the summary stays behind."""
         return self._cut(owner, 0)
 
-    def shed(self) -> Leaf:
-        """Go on with copies of the lists; return a leaf with the old ones, which walks may be reading."""
-        old = Leaf(None, self.marks, self.keys, self.vals)
+    def shed(self) -> tuple[list[Any], ...]:
+        """Go on with copies of the lists; return the old ones, which walks may be reading."""
+        old = tuple(self._columns())
         fresh = self._cut(None, 0)
         self.marks, self.keys, self.vals = fresh.marks, fresh.keys, fresh.vals
         return old
-
-    def wipe(self) -> None:
-        """Empty the lists, and so end every iteration over them."""
-        for column in self._columns():
-            column.clear()
 
     def insert(self, at: int, entry: tuple[Any, Any, Any]) -> None:
         """Put (mark, key, value) at a position."""

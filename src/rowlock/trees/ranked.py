@@ -8,9 +8,10 @@ from itertools import accumulate, islice
 from typing import Any, TypeVar, overload
 
 from rowlock.trees import walks
-from rowlock.trees.augmented import AugmentedMap, AugmentedSet, Patched, Trail
+from rowlock.trees.augmented import AugmentedMap, AugmentedSet, Patched
 from rowlock.trees.cursors import Cursor
 from rowlock.trees.nodes import Inner, Leaf
+from rowlock.trees.shapes import Trail
 from rowlock.trees.views import Items, Keys, Values
 
 K = TypeVar("K")
@@ -112,7 +113,7 @@ class Ranked(Patched[K, V]):
         """What `take` takes of the entries at a position, or as a list of those in a slice."""
         if not isinstance(place, slice):
             leaf, at = self._locate(place + self._len if place < 0 else place)
-            return next(iter(take(leaf, at, at + 1)))
+            return next(iter(take(leaf, at, at + 1)[1]))
         positions = range(self._len)[place]
         if not positions:
             return []

@@ -7,6 +7,7 @@ so defeat sharing. The turns taken on the way down stand in for them.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from rowlock.trees.nodes import Leaf
@@ -62,6 +63,15 @@ def rest(turns: Turns, *, back: bool) -> list[Leaf]:
     kids, at = turns[-1]
     turns[-1] = (kids, 0 if back else len(kids) - 1)
     return kids[at::-1] if back else kids[at:]
+
+
+def beyond(tree: Rooted, mark: Any, *, back: bool) -> Iterator[Leaf]:
+    """Go through the leaves after that of a mark, or before it; None is the first, or the last."""
+    turns, _ = edge(tree, last=back) if mark is None else seek(tree, mark)
+    run = rest(turns, back=back)
+    while run:
+        yield from run
+        run = rest(turns, back=back)
 
 
 def _dive(turns: Turns, level: int, *, last: bool) -> Leaf:

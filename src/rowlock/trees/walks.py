@@ -1,22 +1,27 @@
 """Walks over keys, values or items: forwards, backwards, between two bounds.
 
-A walk hands out one leaf at a time and lets C code iterate over its lists, so an entry costs no
-Python step. The tree knows which leaf a walk has in hand. A write that adds or removes a key first
-takes the lists away from under it: the walk wakes up at its very next step and raises.
+A walk hands out one leaf at a time and lets C code iterate over its lists, so an entry costs no Python
+step. Of a range, or of items, these are copies: copying brings the objects near, all at once. Keys alone
+are read in place. The tree knows what is being read. A write that adds or removes a key first empties
+those lists (and leaves others to the tree): the walk wakes up at its very next step and raises.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, NoReturn, Protocol
 
 from rowlock.trees import spines
 from rowlock.trees.nodes import Leaf
 
 Cut = Callable[..., int]
-Take = Callable[[Leaf, int, int], Iterable[Any]]
+Lists = tuple[list[Any], ...]
+# Of each walk what it is reading: lists of its own, or a leaf of the tree itself.
+Readers = dict[object, Lists | Leaf]
+# Lists of what a leaf has from one position to another, and a walk over them.
+Take = Callable[[Leaf, int, int], tuple[Lists, Iterable[Any]]]
 
 CUTS: dict[str, tuple[Cut, Cut]] = {
     "[]": (bisect_left, bisect_right),
@@ -33,7 +38,7 @@ class Walkable(spines.Rooted, Protocol):
     """What a walk needs of a tree besides: whose nodes are its own, and where to say what is read."""
 
     _token: object
-    _readers: dict[object, Leaf]
+    _readers: Readers
 
 
 def walk(
@@ -55,85 +60,92 @@ def refuse(bounds: str) -> NoReturn:
     raise ValueError(f"bounds are one of {', '.join(CUTS)}, not {bounds!r}")
 
 
-def keys(leaf: Leaf, start: int, stop: int) -> Iterable[Any]:
-    """Take the keys from one position to another; downwards where the second is the smaller."""
-    return _run(leaf.keys, start, stop)
+def release(readers: Readers) -> dict[object, Lists]:
+    """Leave to walks the lists they read in place, and copies to the tree; say what each has now."""
+    leaves = {held for held in list(readers.values()) if isinstance(held, Leaf)}
+    old = {leaf: leaf.shed() for leaf in leaves}
+    return {me: old[held] if isinstance(held, Leaf) else held for me, held in list(readers.items())}
 
 
-def values(leaf: Leaf, start: int, stop: int) -> Iterable[Any]:
+def keys(leaf: Leaf, start: int, stop: int) -> tuple[Lists, Iterable[Any]]:
+    """Take the keys from one position to another."""
+    run = leaf.keys[start:stop]
+    return (run,), run
+
+
+def values(leaf: Leaf, start: int, stop: int) -> tuple[Lists, Iterable[Any]]:
     """Take the values from one position to another."""
-    return _run(leaf.vals or [], start, stop)
+    run = (leaf.vals or [])[start:stop]
+    return (run,), run
 
 
-def items(leaf: Leaf, start: int, stop: int) -> Iterable[Any]:
+def items(leaf: Leaf, start: int, stop: int) -> tuple[Lists, Iterable[Any]]:
     """Take pairs of key and value from one position to another."""
-    return zip(_run(leaf.keys, start, stop), _run(leaf.vals or [], start, stop), strict=False)
+    lists = leaf.keys[start:stop], (leaf.vals or [])[start:stop]
+    return lists, zip(*lists, strict=False)
 
 
-def _run(column: list[Any], start: int, stop: int) -> Iterable[Any]:
-    """Iterate over a part of a list without copying it: who empties the list ends the iteration."""
-    count = stop - start
-    if count == len(column):
-        return column
-    run: Any = iter(column) if count > 0 else reversed(column)
-    run.__setstate__(start if count > 0 else start - 1)
-    return islice(run, abs(count))
-
-
-def upwards(
-    tree: Walkable, take: Take, low: Any, high: Any, cuts: tuple[Cut, Cut]
-) -> Iterator[Iterable[Any]]:
+def upwards(tree: Walkable, take: Take, low: Any, high: Any, cuts: tuple[Cut, Cut]) -> Iterator[Iterable[Any]]:
     """Lead from leaf to leaf, from the lower limit up."""
     readers, me = tree._readers, object()
-    turns, leaf = spines.edge(tree, last=False) if low is None else spines.seek(tree, low)
-    start = 0 if low is None else cuts[0](leaf.marks, low)
-    # Most short ranges end in their first leaf: look for the end there at once.
-    near = high is not None
-    run = [leaf]
+    leaf, start = tree._root, 0
+    for _ in tree._levels:
+        leaf = leaf.kids[0 if low is None else bisect_right(leaf.marks, low)]
+    marks = leaf.marks
+    if low is not None:
+        start = cuts[0](marks, low)
+    # Most short ranges end in their first leaf: look for the end there at once, and keep no path.
+    stop = len(marks) if high is None else cuts[1](marks, high, start)
     try:
-        while run:
-            for leaf in run:
-                marks = leaf.marks
-                stop = len(marks)
-                if near or (high is not None and not marks[-1] < high):
-                    stop, near = cuts[1](marks, high, start), False
-                last = stop < len(marks)
-                if start < stop:
-                    held = readers[me] = leaf if leaf.owner is tree._token else leaf.copy(None)
-                    yield take(held, start, stop)
-                    if tree._readers is not readers:
-                        raise RuntimeError(CHANGED)
-                if last:
-                    return
-                start = 0
-            run = spines.rest(turns, back=False)
+        if start < stop:
+            readers[me], run = take(leaf, start, stop)
+            yield run
+            if tree._readers is not readers:
+                raise RuntimeError(CHANGED)
+        if stop < len(marks):
+            return
+        for leaf, stop in _onwards(tree, low, high, cuts[1]):
+            if take is keys and stop == len(leaf.marks) and leaf.owner is tree._token:
+                readers[me], run = leaf, leaf.keys
+            else:
+                readers[me], run = take(leaf, 0, stop)
+            yield run
+            if tree._readers is not readers:
+                raise RuntimeError(CHANGED)
     finally:
         readers.pop(me, None)
 
 
-def downwards(
-    tree: Walkable, take: Take, low: Any, high: Any, cuts: tuple[Cut, Cut]
-) -> Iterator[Iterable[Any]]:
+def _onwards(tree: Walkable, low: Any, high: Any, cut: Cut) -> Iterator[tuple[Leaf, int]]:
+    """Go through the leaves after that of the lower limit; say where in each to stop."""
+    for leaf in spines.beyond(tree, low, back=False):
+        marks = leaf.marks
+        if high is None or marks[-1] < high:
+            yield leaf, len(marks)
+        else:
+            stop = cut(marks, high)
+            yield leaf, stop
+            if stop < len(marks):
+                return
+
+
+def downwards(tree: Walkable, take: Take, low: Any, high: Any, cuts: tuple[Cut, Cut]) -> Iterator[Iterable[Any]]:
     """Lead from leaf to leaf, from the upper limit down."""
     readers, me = tree._readers, object()
-    turns, leaf = spines.edge(tree, last=True) if high is None else spines.seek(tree, high)
-    stop: int | None = len(leaf.marks) if high is None else cuts[1](leaf.marks, high)
-    run = [leaf]
+    nearest = spines.edge(tree, last=True)[1] if high is None else spines.seek(tree, high)[1]
+    stop = len(nearest) if high is None else cuts[1](nearest.marks, high)
     try:
-        while run:
-            for leaf in run:
-                marks = leaf.marks
-                last = low is not None and marks and not low < marks[0]
-                start = cuts[0](marks, low) if last else 0
-                stop = len(marks) if stop is None else stop
-                if start < stop:
-                    held = readers[me] = leaf if leaf.owner is tree._token else leaf.copy(None)
-                    yield take(held, stop, start)
-                    if tree._readers is not readers:
-                        raise RuntimeError(CHANGED)
-                if last:
-                    return
-                stop = None
-            run = spines.rest(turns, back=True)
+        for leaf in chain((nearest,), spines.beyond(tree, high, back=True)):
+            near = low is not None and leaf.marks and not low < leaf.marks[0]
+            start = cuts[0](leaf.marks, low) if near else 0
+            lists, run = take(leaf, start, stop if leaf is nearest else len(leaf))
+            for column in lists:
+                column.reverse()
+            readers[me] = lists
+            yield run
+            if tree._readers is not readers:
+                raise RuntimeError(CHANGED)
+            if near:
+                return
     finally:
         readers.pop(me, None)
