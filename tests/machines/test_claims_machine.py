@@ -40,8 +40,8 @@ OUTCOMES = st.sampled_from(
 )
 WHO = st.integers(0, 1)
 EXPIRY = 15_000
-QUICK = {"max_examples": 200, "stateful_step_count": 30}
-BRIEF = {"max_examples": 20, "stateful_step_count": 30}
+QUICK = {"max_examples": 150, "stateful_step_count": 30}
+BRIEF = {"max_examples": 15, "stateful_step_count": 30}
 LONG = {"max_examples": 5000, "stateful_step_count": 80}
 
 
