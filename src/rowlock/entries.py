@@ -37,6 +37,8 @@ class Batch(msgspec.Struct, frozen=True):
     same: dict[str, Any] | None = None
     """Gate, priority, delay and data of all, if only the keys differ."""
     lowest_gate: int | None = None
+    lanes: int = 0
+    """A bit for each priority among them."""
 
     def keys(self) -> list[str]:
         """The keys, decoded again: only a strict add looks at them."""
@@ -122,13 +124,14 @@ def _checked(keys: list[str], chunk: Sequence[str], first_line: int) -> list[str
 
 def _batch_of_keys(keys: list[str], same: dict[str, Any]) -> Batch:
     common = {name: same[name] for name in ("gate", "priority", "delay", "data")}
-    return Batch(len(keys), encoded(keys), common, same["gate"])
+    return Batch(len(keys), encoded(keys), common, same["gate"], 1 << same["priority"])
 
 
 def _batch_of_rows(chunk: Iterable[Any], shared: Shared, first_line: int) -> Batch:
     rows = [_row(_new(entry, shared, line), line) for line, entry in enumerate(chunk, first_line) if entry != ""]
     gates = [row["gate"] for row in rows if row["gate"] is not None]
-    return Batch(len(rows), encoded(rows), None, min(gates, default=None))
+    lanes = sum(1 << priority for priority in {row["priority"] for row in rows})
+    return Batch(len(rows), encoded(rows), None, min(gates, default=None), lanes)
 
 
 def encoded(values: Any) -> str:

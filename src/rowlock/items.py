@@ -20,10 +20,13 @@ def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = 
 
     With `strict`, one key that is there already, or comes twice, refuses them all.
     """
-    list_id, gate = _enter(tx, name)
+    list_id, gate, lanes = _enter(tx, name)
     given = added = 0
     for batch in batches:
         _check_gate(batch, name, gate)
+        if batch.lanes & ~lanes:
+            lanes |= batch.lanes
+            tx.run("lists/widen", list=list_id, lanes=lanes)
         if strict:
             _refuse_taken(tx, list_id, name, batch)
         given += batch.count
@@ -33,16 +36,16 @@ def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = 
     return Added(added, given - added)
 
 
-def _enter(tx: Transaction, name: str) -> tuple[int, int]:
+def _enter(tx: Transaction, name: str) -> tuple[int, int, int]:
     # More than once, if others make and drop a list of that name in between.
     while (row := tx.row("lists/enter", name=name)) is None:
         lists.ensure(tx, name)
-    list_id, gate, sealed, asleep = row
+    list_id, gate, sealed, asleep, lanes = row
     if sealed:
         raise ListSealed(f"the list {name!r} is sealed and takes no new items", "resume it, or add to another list")
     if asleep:
         tx.run("lists/wake", list=list_id)
-    return list_id, gate
+    return list_id, gate, lanes
 
 
 def _check_gate(batch: Batch, name: str, gate: int) -> None:

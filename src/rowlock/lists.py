@@ -70,6 +70,11 @@ def answer_calls(tx: Transaction) -> None:
     tx.rows("lists/answer_calls")
 
 
+def ask_to_answer(tx: Transaction) -> Callable[[], Any]:
+    """The same for a trip."""
+    return tx.ask("lists/answer_calls")
+
+
 def called(tx: Transaction) -> bool:
     """Whether anybody has called for a look at a sleeping list."""
     return tx.row("lists/called") is not None

@@ -1,5 +1,6 @@
 """PostgreSQL by psycopg 3: prepared statements, one transaction to a connection at a time."""
 
+import select
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -171,6 +172,8 @@ class PostgresConnection(PostgresSpeech):
         except psycopg.Error as error:
             raise _unreachable(error, address.shown) from None
         super().__init__(driver, address.shown)
+        # A trip's transactions have no begin that could say so.
+        self.change(f"set session characteristics as transaction isolation level {address.isolation}")
 
     @property
     def usable(self) -> bool:
@@ -209,10 +212,8 @@ class PostgresConnection(PostgresSpeech):
         try:
             with self._driver.pipeline() as pipeline:
                 for work in works:
-                    self._driver.execute(self._begin)
                     answers.append(work())
-                    self._driver.execute("commit")
-                    pipeline.sync()
+                    pipeline.sync()  # what was sent since the last one is a transaction: it commits here
         except psycopg.Error as error:
             self.rollback()
             raise self._failed(error) from None
@@ -224,7 +225,9 @@ class PostgresConnection(PostgresSpeech):
             if not self._listening:
                 self._driver.execute("listen rowlock")
                 self._listening = True
-            return any(True for _ in self._driver.notifies(timeout=seconds, stop_after=1))
+            # The driver's own waiting spins before its deadline; the socket's does not.
+            select.select([self._driver.fileno()], [], [], seconds)
+            return any(True for _ in self._driver.notifies(timeout=0))
         except psycopg.Error as error:
             raise self._failed(error) from None
 

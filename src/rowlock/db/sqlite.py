@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rowlock.db.connections import Cursor, Later, Parameters, Row, RunAgain
 from rowlock.db.database import Database
@@ -26,6 +26,9 @@ from rowlock.errors import (
 )
 from rowlock.world import REAL, World
 
+if TYPE_CHECKING:
+    from rowlock.db.watching import Watch
+
 OLDEST = (3, 37, 0)
 
 # synchronous=NORMAL would lose acknowledged work at a power cut; claims hang on sessions by a foreign key.
@@ -38,6 +41,7 @@ PRAGMAS = (
 PAUSES = (0.0005, 0.02)
 WAIT_FOR_WRITERS = 60.0
 WATCH_SECONDS = 0.004
+LONGEST_FLUSH = 0.05
 
 DIALECT = Dialect(
     names=("sqlite",),
@@ -139,6 +143,8 @@ class SqliteConnection(SqliteSpeech):
         self._writing = False
         self.usable = True
         self._version = 0
+        self._watch: Watch | None = None
+        self._path = address.target
         self._shown = address.shown
         super().__init__(self._open(address.target), address.shown)
 
@@ -216,21 +222,40 @@ class SqliteConnection(SqliteSpeech):
         return answers
 
     def hint(self, seconds: float) -> bool:
-        """Watch the file's version, which every commit of any process changes; a look costs microseconds."""
+        """Watch the log for writes, then the file's version, which changes when a write is committed."""
         until = self._world.monotonic() + seconds
-        seen = self._version
-        while True:
-            self._version = self.query("pragma data_version")[0][0]
-            if self._version != seen:
-                return True
+        if self._watch is None:
+            from rowlock.db.watching import watch  # heavy, and only a waiting worker needs it
+
+            self._watch = watch(f"{self._path}-wal")
+        while not self._changed():
             left = until - self._world.monotonic()
             if left <= 0:
                 return False
-            self._world.sleep(min(WATCH_SECONDS, left))
+            if self._watch is None:
+                self._world.sleep(min(WATCH_SECONDS, left))
+            elif self._watch.wait(left) and self._committed():
+                return True
+        return True
+
+    def _changed(self) -> bool:
+        seen, self._version = self._version, self.query("pragma data_version")[0][0]
+        return bool(self._version != seen)
+
+    def _committed(self) -> bool:
+        # A commit is seen a flush after it was written.
+        until = self._world.monotonic() + LONGEST_FLUSH
+        while not self._changed():
+            if self._world.monotonic() > until:
+                return False
+            self._world.sleep(0.0005)
+        return True
 
     def close(self) -> None:
         """Close the file."""
         self.usable = False
+        if self._watch is not None:
+            self._watch.close()
         self._driver.close()
 
     def _end_turn(self) -> None:

@@ -8,6 +8,8 @@ create table rowlock_lists (
     name text collate "C" not null unique,
     state text not null default 'open' check (state in ('open', 'paused', 'complete')),
     gate integer not null default 0,
+    -- A bit for each priority that any of its items ever had: claims look at no other lane.
+    lanes integer not null default 32,
     sealed boolean not null default false,
     settings text not null default '{}',
     exclusive boolean not null default false,

@@ -47,15 +47,15 @@ def run_batch(engine: Engine, session: Session, hand: Hand) -> list[Verdict] | N
     return None
 
 
-def _run_once(engine: Engine, session: Session, hand: Hand) -> list[Verdict]:
+def _run_once(engine: Engine, session: Session, hand: Hand) -> list[Verdict] | None:
     with engine.late_transaction() as tx:
         outcomes = _outcomes(_called(hand, tx), hand)
         if hand.cancelled.is_set():
             raise Cancelled
-        runner = tx if tx.begun else engine
-        verdicts = _settle(engine, runner, session, hand, outcomes)
+        verdicts = _settle(engine, tx, session, hand, outcomes) if tx.begun else None
+    hand.over = verdicts is not None
+    # What wrote nothing is settled by the worker, which claims in the same trip.
     hand.finished = list(zip(hand.taken.items, outcomes, strict=True))
-    hand.over = True
     return verdicts
 
 
@@ -81,18 +81,16 @@ def _outcomes(answer: Any, hand: Hand) -> list[Outcome]:
     return outcomes
 
 
-def _settle(engine: Engine, runner: Any, session: Session, hand: Hand, outcomes: list[Outcome]) -> list[Verdict]:
+def _settle(engine: Engine, tx: Transaction, session: Session, hand: Hand, outcomes: list[Outcome]) -> list[Verdict]:
     items, token = hand.taken.items, hand.taken.token
     if hand.plain and all(type(outcome) is Done for outcome in outcomes):
-        verdicts: list[Verdict] = runner.run(
-            settlements.settle_done, session.id, token, [item.position for item in items]
-        )
+        verdicts: list[Verdict] = tx.run(settlements.settle_done, session.id, token, [item.position for item in items])
         return verdicts
     settling = [
         (item.position, resolve(outcome, item.attempts, hand.rules, engine.world.random))
         for item, outcome in zip(items, outcomes, strict=True)
     ]
-    return list(runner.run(settlements.settle, session.id, token, settling, holder=session.holder))
+    return list(tx.run(settlements.settle, session.id, token, settling, holder=session.holder))
 
 
 def _finish_all(hand: Hand, outcome: Outcome) -> None:

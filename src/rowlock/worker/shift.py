@@ -152,7 +152,7 @@ class Shift:
     def _travel(self, quick: list[Hand], order: Order | None) -> bool:
         asked: list[claims.Asking] = []
         works: list[Callable[[Any], Any]] = [self._settling.quick(hand) for hand in quick]
-        if order is not None and self._session.searched_lately(order.list):
+        if order is not None and (self._session.searched_lately(order.list) or not self._hands):
             works.append(lambda tx: claims.ask_take(tx, self._ask_anew(asked, order)))
         answers = self._engine.trip(*works) if works else []
         for hand, verdicts in zip(quick, answers, strict=False):

@@ -71,7 +71,7 @@ class Supply:
 
     def _look(self) -> None:
         if self._engine.read(lists.called):
-            self._engine.run(lists.answer_calls)
+            self._engine.trip(lists.ask_to_answer)
         page = self._engine.read(lists.awake, after=self._page_end, limit=PAGE)
         self._page_end = page[-1] if len(page) == PAGE else None
         self._look_anyway_at = self._engine.world.monotonic() + LOOK_WHILE_BUSY

@@ -21,6 +21,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Until = Literal["stopped", "idle", "done"]
 
 HINT_SECONDS = 0.1
+AFTER_HINT = 0.005
+"""Our own commits are hints too: they must not come faster than they can be of use."""
 AFTER_LOSS = 0.5
 
 
@@ -191,6 +193,7 @@ class Worker:
                 try:
                     if database.hint(HINT_SECONDS):
                         shift.events.put("hint")
+                        session.closing.wait(AFTER_HINT)
                 except Unavailable:
                     session.lost.wait(AFTER_LOSS)
         finally:

@@ -5,7 +5,7 @@ with lane as (
     select l.id as list, l.gate, cast(p.priority as smallint) as priority,
         coalesce(cast(cast(:floors as json) ->> cast(p.priority as text) as bigint), 0) as floor
     from rowlock_lists l cross join generate_series(0, 9) as p (priority)
-    where l.name = :name and l.state = 'open'
+    where l.name = :name and l.state = 'open' and (l.lanes >> p.priority) & 1 = 1
         and exists (select 1 from rowlock_sessions s where s.id = :session)
         and not (l.exclusive and exists (select 1 from rowlock_claims c where c.list = l.id))
 ),

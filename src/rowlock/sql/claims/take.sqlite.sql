@@ -5,7 +5,7 @@ with lane as (
     select l.id as list, l.gate, p.value as priority,
         coalesce(json_extract(:floors, '$."' || p.value || '"'), 0) as floor
     from rowlock_lists l, json_each('[0,1,2,3,4,5,6,7,8,9]') as p
-    where l.name = :name and l.state = 'open'
+    where l.name = :name and l.state = 'open' and (l.lanes >> p.value) & 1 = 1
         and exists (select 1 from rowlock_sessions s where s.id = :session)
         and not (l.exclusive and exists (select 1 from rowlock_claims c where c.list = l.id))
 ),

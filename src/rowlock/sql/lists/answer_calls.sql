@@ -1,8 +1,10 @@
 -- The calls are answered: their lists are awake until somebody finds nothing in them. Also one that is awake is written:
--- whoever is about to put it to sleep may have looked before the call came.
+-- whoever is about to put it to sleep may have looked before the call came. It need not be flushed: calls whose answer a
+-- crash forgets are answered again.
 with called as (
     delete from rowlock_wakes where ctid in (select ctid from rowlock_wakes limit 1000 for update skip locked)
     returning list
 )
 update rowlock_lists set wake_at = least(coalesce(wake_at, {now}), {now})
 where id in (select called.list from called)
+returning set_config('synchronous_commit', 'off', true)
