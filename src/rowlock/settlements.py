@@ -86,6 +86,8 @@ def settle(
     landed = _write(tx, held, settling, holder)
     gone = [position for position, _ in settling if position not in landed]
     if gone and tx.row("tallies/answered", token=token, receipt=receipt):
+        if close:
+            tx.run("claims/close", session=session, token=token)
         return _answered(tx, token, receipt, settling)
     _record(tx, held, token, receipt, [each for each in settling if each[0] in landed], gone)
     if close:

@@ -336,3 +336,10 @@ def test_an_error_with_text_that_no_database_can_keep_is_kept_as_far_as_it_can_b
     ann = Desk(work)
     ann.settle(ann.got(1), Retry("a\0b \ud800 c"))
     assert work["work"].failures("a")[0].message == "a\N{REPLACEMENT CHARACTER}b ? c"
+
+
+def test_a_part_asked_again_as_the_last_one_ends_the_claim(work: Engine) -> None:
+    ann = Desk(work)
+    taken = ann.got(1)
+    ann.settle(taken, Done(), close=False)
+    assert (ann.settle(taken, Done()), work.sessions()[0].claims) == (["done"], 0)
