@@ -232,6 +232,8 @@ class Bench:
         fresh = fresh_keys(self.keys, self.rnd)
         mixed = (inserting_and_ranking(twin, twin.bisect_left), inserting_and_ranking(ours, ours.rank))
         self.add("insert+rank", duel(*mixed, fresh))
+        # SortedDict keeps its positions up to date once they have been asked for: a dearer delete.
+        self.add("ranked delete", duel(deleting(twin), deleting(ours), self.some))
 
     def hashed(self, theirs: SortedDict) -> None:
         ours = SortedMap(theirs, hashed=True)

@@ -86,6 +86,14 @@ class Bounds:
         ends = self.ends
         self.reach = list(accumulate((max(ends[at : at + STRIDE]) for at in range(0, len(ends), STRIDE)), max))
 
+    def first(self, start: Any, before: int) -> int:
+        """Where to look from for those before a position that end after `start`."""
+        block = before // STRIDE
+        # Mostly none but the nearest few can: then there is nothing to search.
+        if not block or not start < self.reach[block - 1]:
+            return block * STRIDE
+        return STRIDE * bisect_right(self.reach, start, 0, block)
+
     def widen(self, at: int, interval: Interval) -> None:
         """Learn that a child has one more interval."""
         start, end = interval
@@ -201,18 +209,19 @@ class Spanning(Patched[Interval, V]):
         while depth:
             depth -= 1
             # Children from `inside` on start late enough; the one before has some that do, at its end.
-            inside = bisect_left(bounds.starts, start) - 1
-            stop = cut(bounds.starts, end)
+            inside = bisect_left(bounds.starts, start)
+            stop = cut(bounds.starts, end, inside)
             if not stop:
                 return
+            inside = max(inside - 1, 0)
             kids, ends = node.kids, bounds.ends
-            for at in range(min(STRIDE * bisect_right(bounds.reach, start), max(inside, 0)), stop - 1):
+            for at in range(bounds.first(start, inside), stop - 1):
                 if at >= inside or start < ends[at]:
                     self._search(kids[at], depth, query, finds)
             node = kids[stop - 1]
             bounds = node.summary or self._summary(node)
         low = bisect_left(bounds.starts, start)
-        finds.append((node, STRIDE * bisect_right(bounds.reach, start), low, cut(bounds.starts, end)))
+        finds.append((node, bounds.first(start, low), low, cut(bounds.starts, end, low)))
 
 
 class IntervalCursor(Cursor[Interval, V]):

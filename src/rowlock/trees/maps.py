@@ -46,7 +46,9 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
         inner_width: int = INNER,
     ) -> None:
         self._set_up(key=key, hashed=hashed, leaf_width=leaf_width, inner_width=inner_width)
-        self._load(self._arranged(*_unzip(items)))
+        # A dict is its own way from keys to values: no other need be made to sort by.
+        direct = type(items) is dict and key is None
+        self._load(self._arranged(*(_sort(items) if direct else _unzip(items))))
 
     def __getitem__(self, key: K) -> V:
         front = self._front
@@ -169,6 +171,11 @@ def _unzip(items: Any) -> tuple[list[Any], list[Any]]:
         return keys, list(items.values()) if isinstance(items, dict) else [items[key] for key in keys]
     pairs = list(items)
     return [key for key, _ in pairs], [value for _, value in pairs]
+
+
+def _sort(items: Any) -> tuple[list[Any], list[Any]]:
+    keys = sorted(items)
+    return keys, list(map(items.__getitem__, keys))
 
 
 def _has_all(other: Mapping[Any, Any], items: Iterable[tuple[Any, Any]]) -> bool:
