@@ -43,7 +43,7 @@ def arrange(columns: Columns, in_order: Callable[[Columns], Columns]) -> Columns
     return columns
 
 
-def build(columns: Columns, fills: tuple[Fill, Fill], owner: object) -> tuple[Node, int]:
+def build(columns: Columns, fills: tuple[Fill, Fill], *, owner: object) -> tuple[Node, int]:
     """Build a tree of arranged entries; return its root and the number of inner levels."""
     leaf_fill, inner_fill = fills
     nodes: list[Any] = _leaves(columns, leaf_fill, owner)

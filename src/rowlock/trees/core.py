@@ -142,7 +142,9 @@ class Tree(Generic[K, V]):
             low, high = self._limit(low), self._limit(high)
         # What `walk` does, without the call: it would be a tenth of a short range.
         lead = downwards if reverse else upwards
-        return chain.from_iterable(lead(self, walks.keys, low, high, CUTS.get(bounds) or walks.refuse(bounds)))
+        return chain.from_iterable(
+            lead(self, walks.keys, low=low, high=high, cuts=CUTS.get(bounds) or walks.refuse(bounds))
+        )
 
     def cursor(self) -> Cursor[K, V]:
         """Make a cursor that is not yet on any entry."""
@@ -267,7 +269,7 @@ class Tree(Generic[K, V]):
 
     def _put_in(self, mark: Any, key: K, value: V) -> None:
         """Set the value of a mark, whatever it takes."""
-        trail, leaf = path(self, mark)
+        trail, leaf = way = path(self, mark)
         at = bisect_left(leaf.marks, mark)
         if at < len(leaf) and leaf.marks[at] == mark:
             if leaf.vals is not None:
@@ -280,12 +282,12 @@ class Tree(Generic[K, V]):
         self._len += 1
         leaf.insert(at, (mark, key, value))
         if len(leaf) > self._leaf_most:
-            return grow(self, trail, leaf)
+            return grow(self, way)
         return self._changed(trail, leaf, mark, 1)
 
     def _take_out(self, mark: Any, key: K, default: Any) -> Any:
         """Remove a mark and return its value, whatever it takes."""
-        trail, leaf = path(self, mark)
+        trail, leaf = way = path(self, mark)
         at = bisect_left(leaf.marks, mark)
         if at == len(leaf) or leaf.marks[at] != mark:
             return self._absent(key, default)
@@ -294,7 +296,7 @@ class Tree(Generic[K, V]):
         self._len -= 1
         value = leaf.remove(at)
         if len(leaf) < self._leaf_least:
-            shrink(self, trail, leaf)
+            shrink(self, way)
         else:
             self._changed(trail, leaf, mark, -1)
         return value
@@ -324,7 +326,7 @@ class Tree(Generic[K, V]):
         if self._readers:
             self._interrupt()
         self._token = object()
-        self._root, levels = build(columns, (self._leaf, self._inner), self._token)
+        self._root, levels = build(columns, (self._leaf, self._inner), owner=self._token)
         self._levels = (None,) * levels
         self._len = len(columns.marks)
 

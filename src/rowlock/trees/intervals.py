@@ -112,7 +112,7 @@ class Bounds:
 
 
 # The start of what is to be overlapped, the limit for the starts of what overlaps, and whether that is one.
-Query = tuple[Any, Any, Callable[[list[Any], Any], int]]
+Query = tuple[Any, Any, Callable[..., int]]
 # Overlaps in a leaf: from the first position to the second those that end late enough, then all to the third.
 Find = tuple[Leaf, int, int, int]
 

@@ -112,7 +112,7 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
     ) -> Iterator[tuple[K, V]]:
         """Walk over the items from low to high, as `range` does over the keys. O(log n + items shown)."""
         low, high = self._limit(low), self._limit(high)
-        return walks.walk(self, walks.items, low, high, bounds=bounds, reverse=reverse)
+        return walks.walk(self, walks.items, low=low, high=high, bounds=bounds, reverse=reverse)
 
     def check(self) -> None:
         """Assert every invariant of the tree. O(n)."""

@@ -113,7 +113,7 @@ class Ranked(Patched[K, V]):
         """What `take` takes of the entries at a position, or as a list of those in a slice."""
         if not isinstance(place, slice):
             leaf, at = self._locate(place + self._len if place < 0 else place)
-            return next(iter(take(leaf, at, at + 1)[1]))
+            return next(iter(take(leaf, slice(at, at + 1))[1]))
         positions = range(self._len)[place]
         if not positions:
             return []
@@ -123,7 +123,7 @@ class Ranked(Patched[K, V]):
 
     def _from(self, take: Any, position: int) -> Iterator[Any]:
         leaf, at = self._locate(position)
-        return walks.walk(self, take, leaf.marks[at])
+        return walks.walk(self, take, low=leaf.marks[at])
 
     def _summarise(self, node: Any) -> Any:
         # A leaf's size needs no keeping, and is read here in one step for all the leaves of a node.

@@ -5,14 +5,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
-from rowlock.trees.nodes import Inner, Leaf
+from rowlock.trees.nodes import Inner
 from rowlock.trees.widths import Fill
 
 # The inner nodes on the way down to a leaf, each with the position of the child the way goes through.
 Trail = list[tuple[Inner, int]]
+Way = tuple[Trail, Any]
 
 
-def path(tree: Any, mark: Any) -> tuple[Trail, Any]:
+def path(tree: Any, mark: Any) -> Way:
     """Own every node down to the leaf of a mark: after this a reshaping need not compare any more."""
     token = tree._token
     node = tree._root
@@ -29,8 +30,9 @@ def path(tree: Any, mark: Any) -> tuple[Trail, Any]:
     return trail, node
 
 
-def grow(tree: Any, trail: Trail, leaf: Leaf) -> None:
-    """Split a leaf that is too full, and every node above it that becomes so."""
+def grow(tree: Any, way: Way) -> None:
+    """Split a leaf that is too full, and every node on the way to it that becomes so."""
+    trail, leaf = way
     leaf.summary = None
     newcomer: Any = leaf.split(tree._token)
     for parent, at in reversed(trail):
@@ -44,8 +46,9 @@ def grow(tree: Any, trail: Trail, leaf: Leaf) -> None:
         tree._levels += (None,)
 
 
-def shrink(tree: Any, trail: Trail, leaf: Leaf) -> None:
-    """Mend a leaf that is too small, and every node above it that becomes so."""
+def shrink(tree: Any, way: Way) -> None:
+    """Mend a leaf that is too small, and every node on the way to it that becomes so."""
+    trail, leaf = way
     leaf.summary = None
     fill = tree._leaf
     for parent, at in reversed(trail):

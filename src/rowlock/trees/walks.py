@@ -20,8 +20,8 @@ Cut = Callable[..., int]
 Lists = tuple[list[Any], ...]
 # Of each walk what it is reading: lists of its own, or a leaf of the tree itself.
 Readers = dict[object, Lists | Leaf]
-# Lists of what a leaf has from one position to another, and a walk over them.
-Take = Callable[[Leaf, int, int], tuple[Lists, Iterable[Any]]]
+# Lists of what a leaf has in a slice, and a walk over them.
+Take = Callable[[Leaf, slice], tuple[Lists, Iterable[Any]]]
 
 CUTS: dict[str, tuple[Cut, Cut]] = {
     "[]": (bisect_left, bisect_right),
@@ -44,15 +44,15 @@ class Walkable(spines.Rooted, Protocol):
 def walk(
     tree: Walkable,
     take: Take,
+    *,
     low: Any = None,
     high: Any = None,
-    *,
     bounds: str = "[)",
     reverse: bool = False,
 ) -> Iterator[Any]:
     """Walk from one mark to another, None being no limit, showing of each entry what `take` takes."""
     lead = downwards if reverse else upwards
-    return chain.from_iterable(lead(tree, take, low, high, CUTS.get(bounds) or refuse(bounds)))
+    return chain.from_iterable(lead(tree, take, low=low, high=high, cuts=CUTS.get(bounds) or refuse(bounds)))
 
 
 def refuse(bounds: str) -> NoReturn:
@@ -67,25 +67,25 @@ def release(readers: Readers) -> dict[object, Lists]:
     return {me: old[held] if isinstance(held, Leaf) else held for me, held in list(readers.items())}
 
 
-def keys(leaf: Leaf, start: int, stop: int) -> tuple[Lists, Iterable[Any]]:
-    """Take the keys from one position to another."""
-    run = leaf.keys[start:stop]
+def keys(leaf: Leaf, part: slice) -> tuple[Lists, Iterable[Any]]:
+    """Take the keys in a slice."""
+    run = leaf.keys[part]
     return (run,), run
 
 
-def values(leaf: Leaf, start: int, stop: int) -> tuple[Lists, Iterable[Any]]:
-    """Take the values from one position to another."""
-    run = (leaf.vals or [])[start:stop]
+def values(leaf: Leaf, part: slice) -> tuple[Lists, Iterable[Any]]:
+    """Take the values in a slice."""
+    run = (leaf.vals or [])[part]
     return (run,), run
 
 
-def items(leaf: Leaf, start: int, stop: int) -> tuple[Lists, Iterable[Any]]:
-    """Take pairs of key and value from one position to another."""
-    lists = leaf.keys[start:stop], (leaf.vals or [])[start:stop]
+def items(leaf: Leaf, part: slice) -> tuple[Lists, Iterable[Any]]:
+    """Take pairs of key and value in a slice."""
+    lists = leaf.keys[part], (leaf.vals or [])[part]
     return lists, zip(*lists, strict=False)
 
 
-def upwards(tree: Walkable, take: Take, low: Any, high: Any, cuts: tuple[Cut, Cut]) -> Iterator[Iterable[Any]]:
+def upwards(tree: Walkable, take: Take, *, low: Any, high: Any, cuts: tuple[Cut, Cut]) -> Iterator[Iterable[Any]]:
     """Lead from leaf to leaf, from the lower limit up."""
     readers, me = tree._readers, object()
     leaf, start = tree._root, 0
@@ -98,7 +98,7 @@ def upwards(tree: Walkable, take: Take, low: Any, high: Any, cuts: tuple[Cut, Cu
     stop = len(marks) if high is None else cuts[1](marks, high, start)
     try:
         if start < stop:
-            readers[me], run = take(leaf, start, stop)
+            readers[me], run = take(leaf, slice(start, stop))
             yield run
             if tree._readers is not readers:
                 raise RuntimeError(CHANGED)
@@ -108,7 +108,7 @@ def upwards(tree: Walkable, take: Take, low: Any, high: Any, cuts: tuple[Cut, Cu
             if take is keys and stop == len(leaf.marks) and leaf.owner is tree._token:
                 readers[me], run = leaf, leaf.keys
             else:
-                readers[me], run = take(leaf, 0, stop)
+                readers[me], run = take(leaf, slice(stop))
             yield run
             if tree._readers is not readers:
                 raise RuntimeError(CHANGED)
@@ -129,7 +129,7 @@ def _onwards(tree: Walkable, low: Any, high: Any, cut: Cut) -> Iterator[tuple[Le
                 return
 
 
-def downwards(tree: Walkable, take: Take, low: Any, high: Any, cuts: tuple[Cut, Cut]) -> Iterator[Iterable[Any]]:
+def downwards(tree: Walkable, take: Take, *, low: Any, high: Any, cuts: tuple[Cut, Cut]) -> Iterator[Iterable[Any]]:
     """Lead from leaf to leaf, from the upper limit down."""
     readers, me = tree._readers, object()
     nearest = spines.edge(tree, last=True)[1] if high is None else spines.seek(tree, high)[1]
@@ -138,7 +138,7 @@ def downwards(tree: Walkable, take: Take, low: Any, high: Any, cuts: tuple[Cut, 
         for leaf in chain((nearest,), spines.beyond(tree, high, back=True)):
             near = low is not None and leaf.marks and not low < leaf.marks[0]
             start = cuts[0](leaf.marks, low) if near else 0
-            lists, run = take(leaf, start, stop if leaf is nearest else len(leaf))
+            lists, run = take(leaf, slice(start, stop if leaf is nearest else len(leaf)))
             for column in lists:
                 column.reverse()
             readers[me] = lists
