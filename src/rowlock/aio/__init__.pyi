@@ -176,8 +176,10 @@ class AsyncList:
         """Items in the byte order of their keys, strictly after one."""
 
     def __aiter__(self) -> AsyncGenerator[Item]: ...
-    def items(self, *, state: str | None = None, after: str = "", page: int = 1000) -> AsyncGenerator[Item]:
-        """All items in the byte order of their keys, read page by page while you go."""
+    def items(
+        self, *, state: str | None = None, after: str = "", upto: str | None = None, page: int = 1000
+    ) -> AsyncGenerator[Item]:
+        """All items in the byte order of their keys, or those of a range, read page by page while you go."""
 
     async def show(self, key: str) -> Item:
         """One item as it stands; NoSuchItem if it is not there."""

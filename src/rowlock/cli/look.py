@@ -89,6 +89,7 @@ def _row(info: ListInfo) -> list[str]:
 @list_argument(required=False)
 @click.option("--state", type=click.Choice([state.value for state in State]), help="Only items in this state.")
 @click.option("--after", default="", metavar="KEY", help="Only keys that sort strictly after this one.")
+@click.option("--upto", metavar="KEY", help="No keys that sort after this one.")
 @click.option("-n", "--limit", type=click.IntRange(min=0), help="At most so many items; all if left out.")
 @click.option("-k", "--keys", "keys_only", is_flag=True, help="Keys alone, one to a line.")
 @click.option("-0", "--null", is_flag=True, help="Keys alone, each ended with NUL, as for xargs -0.")
@@ -106,15 +107,15 @@ def ls(context: click.Context, /, *, name: str | None, state: str | None, after:
         return
     invocation: Invocation = context.obj
     with invocation.open() as engine:
-        pages = _pages(engine[name], state, after=after, limit=options["limit"])
+        pages = _pages(engine[name], state, after=after, upto=options["upto"], limit=options["limit"])
         _writer(invocation, options)(pages)
 
 
-def _pages(found: List, state: str | None, *, after: str, limit: int | None) -> Iterator[list[Item]]:
-    if limit is not None and limit < PAGE:
+def _pages(found: List, state: str | None, *, after: str, upto: str | None, limit: int | None) -> Iterator[list[Item]]:
+    if upto is None and limit is not None and limit < PAGE:
         pages: Iterator[list[Item]] = iter([found.page(after=after, limit=limit, state=state)])
     else:
-        items = islice(found.items(state=state, after=after, page=PAGE), limit)
+        items = islice(found.items(state=state, after=after, upto=upto, page=PAGE), limit)
         pages = iter(lambda: list(islice(items, PAGE)), [])
     first = next(pages, [])
     if not first:

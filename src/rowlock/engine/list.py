@@ -64,9 +64,14 @@ class List:
     def __iter__(self) -> Iterator[Item]:
         return self.items()
 
-    def items(self, *, state: str | None = None, after: str = "", page: int = 1000) -> Iterator[Item]:
-        """All items in the byte order of their keys, read page by page while you go."""
+    def items(
+        self, *, state: str | None = None, after: str = "", upto: str | None = None, page: int = 1000
+    ) -> Iterator[Item]:
+        """All items in the byte order of their keys, or those of a range, read page by page while you go."""
         while batch := self.page(after=after, limit=page, state=state):
+            if upto is not None and upto < batch[-1].key:  # code points sort as their bytes do
+                yield from (item for item in batch if item.key <= upto)
+                return
             yield from batch
             after = batch[-1].key
 
