@@ -107,9 +107,7 @@ def test_a_cursor_shows_key_and_value(letters):
 
 def test_a_cursor_over_an_empty_tree_is_never_valid():
     cursor = SortedSet().cursor()
-    assert not any(
-        [cursor.first(), cursor.last(), cursor.seek_ge(1), cursor.seek_lt(1), cursor.next(), cursor.prev()]
-    )
+    assert not any([cursor.first(), cursor.last(), cursor.seek_ge(1), cursor.seek_lt(1), cursor.next(), cursor.prev()])
 
 
 @pytest.mark.parametrize("change", [lambda tree: tree.add(1), lambda tree: tree.remove(4), SortedSet.clear])

@@ -31,11 +31,7 @@ def test_ends_at_zero_and_below_are_ends():
 def test_a_stored_point_is_found_at_itself_and_from_around():
     points = IntervalSet([(3, 3)])
     assert (
-        points.overlaps(3)
-        == points.overlaps((3, 3))
-        == points.overlaps((3, 4))
-        == points.overlaps((1, 9))
-        == [(3, 3)]
+        points.overlaps(3) == points.overlaps((3, 3)) == points.overlaps((3, 4)) == points.overlaps((1, 9)) == [(3, 3)]
     )
 
 
@@ -126,9 +122,7 @@ def test_bounds_that_cannot_be_compared_are_refused_and_nothing_happens():
 def overlapping(intervals, query):
     low, high = query
     return sorted(
-        (start, end)
-        for start, end in intervals
-        if (start < high or start == low) and (low < end or start >= low)
+        (start, end) for start, end in intervals if (start < high or start == low) and (low < end or start >= low)
     )
 
 
@@ -144,9 +138,7 @@ def test_overlaps_are_those_of_brute_force(width, seed):
     intervals = {some_interval(rnd, rnd.choice([2, 20, 400])) for _ in range(1000)}
     spans = IntervalSet(intervals, leaf_width=width, inner_width=width)
     queries = [some_interval(rnd, 50) for _ in range(100)]
-    assert [spans.overlaps(query) for query in queries] == [
-        overlapping(intervals, query) for query in queries
-    ]
+    assert [spans.overlaps(query) for query in queries] == [overlapping(intervals, query) for query in queries]
 
 
 @pytest.mark.parametrize("width", [2, 3, 4, 128])

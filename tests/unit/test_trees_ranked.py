@@ -134,6 +134,4 @@ def test_a_rank_goes_by_the_key_function():
 
 
 def test_the_summary_of_a_ranked_tree_counts_its_entries():
-    assert (
-        RankedSet(range(1000)).summary().total == RankedSet(range(1000), leaf_width=2).summary().total == 1000
-    )
+    assert RankedSet(range(1000)).summary().total == RankedSet(range(1000), leaf_width=2).summary().total == 1000

@@ -129,9 +129,7 @@ def test_update_adds_all(kind):
     assert list(numbers) == [1, 2, 3, 5]
 
 
-@pytest.mark.parametrize(
-    "tree", [SortedSet("ba", key=str.upper), RankedSet("ba", hashed=True), IntervalSet([(1, 2)])]
-)
+@pytest.mark.parametrize("tree", [SortedSet("ba", key=str.upper), RankedSet("ba", hashed=True), IntervalSet([(1, 2)])])
 def test_a_pickled_set_comes_back_with_its_options(tree):
     back = pickle.loads(pickle.dumps(tree))
     assert (back, type(back), back._options()) == (tree, type(tree), tree._options())

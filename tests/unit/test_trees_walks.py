@@ -24,9 +24,7 @@ BELONGS = {
 
 
 @pytest.mark.parametrize("bounds", list(BELONGS))
-@pytest.mark.parametrize(
-    ("low", "high"), [(10, 20), (9, 21), (10, 10), (11, 11), (-5, 200), (30, 10), (98, 98)]
-)
+@pytest.mark.parametrize(("low", "high"), [(10, 20), (9, 21), (10, 10), (11, 11), (-5, 200), (30, 10), (98, 98)])
 def test_a_range_shows_exactly_the_keys_within_its_bounds(evens, low, high, bounds):
     wanted = [n for n in EVENS if BELONGS[bounds](low, n, high)]
     assert list(evens.range(low, high, bounds=bounds)) == wanted
@@ -60,9 +58,7 @@ def test_unknown_bounds_are_refused(evens):
         evens.range(1, 2, bounds="[[")
 
 
-@pytest.mark.parametrize(
-    "start", [iter, reversed, lambda tree: tree.range(2, 90), lambda tree: iter(tree.items())]
-)
+@pytest.mark.parametrize("start", [iter, reversed, lambda tree: tree.range(2, 90), lambda tree: iter(tree.items())])
 @pytest.mark.parametrize("key", [0, 2, 4, 50, 98])
 def test_a_walk_raises_at_the_step_after_a_key_was_removed(evens, start, key):
     walk = start(evens)
@@ -74,9 +70,7 @@ def test_a_walk_raises_at_the_step_after_a_key_was_removed(evens, start, key):
     assert list(evens.items()) == [(n, -n) for n in EVENS if n != key]
 
 
-@pytest.mark.parametrize(
-    "start", [iter, reversed, lambda tree: iter(tree.values()), lambda tree: tree.range_items(1)]
-)
+@pytest.mark.parametrize("start", [iter, reversed, lambda tree: iter(tree.values()), lambda tree: tree.range_items(1)])
 @pytest.mark.parametrize("key", [-1, 1, 3, 51, 99])
 def test_a_walk_raises_at_the_step_after_a_key_was_added(evens, start, key):
     walk = start(evens)
