@@ -185,9 +185,7 @@ def test_maps_and_their_clones_equal_their_models(machine, width):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_hashed_maps_and_their_clones_equal_their_models(width):
-    run_state_machine_as_test(
-        type("Run", (Maps,), {"options": {"hashed": True, **narrow(width)}}), settings=CALM
-    )
+    run_state_machine_as_test(type("Run", (Maps,), {"options": {"hashed": True, **narrow(width)}}), settings=CALM)
 
 
 def negated(n):

@@ -98,7 +98,7 @@ class Shift:
         quick = [hand for hand in self._hands if not hand.over and hand.all_done()]
         found = self._travel(quick, self._next_order() if claiming else None)
         self._hands = [hand for hand in self._hands if not hand.over]
-        if not found:
+        if not found and not quick:
             self._wait()
         return found or bool(self._hands)
 
@@ -142,7 +142,8 @@ class Shift:
 
     def _room(self, handler: Handler) -> int:
         if handler.kind is Kind.BATCH:
-            running = sum(1 for hand in self._hands if hand.handler.kind is Kind.BATCH and not hand.over)
+            batches = [hand for hand in self._hands if hand.handler.kind is Kind.BATCH and not hand.over]
+            running = sum(1 for hand in batches if hand.left > 0)
             return handler.batch if running < self._concurrency else 0
         ahead = min(2 * LARGEST_CLAIM, int(self._rate.per_second * LOOK_AHEAD))
         room = self._concurrency + ahead - self.in_hand
