@@ -31,7 +31,7 @@ up: setup
 	@$(BIN)/rowlock
 
 test: $(VENV)/.test $(VENV)/.lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -90,9 +90,8 @@ def test_an_item_that_kills_its_worker_is_failed_and_no_neighbour_is_charged(url
         assert {failure.kind for failure in engine["work"].failures("000500")} == {"worker died"}
 
 
+@pytest.mark.parametrize("dialect", ["postgres"])
 def test_the_work_goes_on_when_the_server_was_killed_and_came_back(dialect: str) -> None:
-    if dialect == "sqlite":
-        pytest.skip("a file has no server")
     server = Server(synchronous_commit="on").start()
     try:
         with Engine(server.url()) as engine:

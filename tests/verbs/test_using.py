@@ -156,9 +156,8 @@ def test_an_alchemy_connection_in_autocommit_is_refused(engine: Engine) -> None:
     assert keys(engine) == ["before"]
 
 
+@pytest.mark.parametrize("caller", [by_orm], indirect=True, ids=["orm"])
 def test_a_nested_transaction_of_a_session_can_be_rolled_back(engine: Engine, caller: Any) -> None:
-    if not isinstance(caller, Session):
-        pytest.skip("only a session nests")
     run(caller, "insert into orders values (7)")
     nested = caller.begin_nested()
     engine["mail"].add("receipt-7", using=caller)

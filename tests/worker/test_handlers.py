@@ -290,6 +290,17 @@ def test_hooks_hear_of_each_settled_item(engine: Engine) -> None:
     assert (sorted(heard), failed) == ([("a", "done"), ("b", "failed")], ["b"])
 
 
+@pytest.mark.parametrize("options", [{}, {"batch": 2}], ids=["plain", "batch"])
+def test_a_hook_hears_of_each_item_before_its_handler_does(engine: Engine, options: dict[str, int]) -> None:
+    engine["work"].add(["a", "b"])
+    heard: list[str] = []
+    worker = Worker(engine, concurrency=1)
+    worker.before(lambda item: heard.append(item.key))
+    worker.on("work", lambda _: heard.append("handler"), **options)
+    work_off(worker)
+    assert (heard[0], sorted(heard)[:2]) == ("a", ["a", "b"])
+
+
 def test_a_hook_that_raises_stops_nobody(engine: Engine) -> None:
     engine["work"].add(["a", "b"])
     worker = Worker(engine)

@@ -61,6 +61,8 @@ def _run_once(engine: Engine, session: Session, hand: Hand) -> list[Verdict] | N
 
 def _called(hand: Hand, tx: Transaction) -> Any:
     items = list(hand.taken.items)
+    for item in items:
+        hand.begin(item)
     return hand.handler.function(items, tx) if hand.handler.arguments == 2 else hand.handler.function(items)
 
 

@@ -104,6 +104,7 @@ class Crew:
                     self._finish(hand, item, outcome)
 
     def _run(self, hand: Hand, item: Item, berth: Berth) -> Outcome:
+        hand.begin(item)
         if hand.handler.kind is Kind.PROCESS:
             return self._in_process(hand, item)
         if hand.handler.arguments == 1:

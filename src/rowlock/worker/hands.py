@@ -1,7 +1,7 @@
 """A hand: one claim in work, its outcomes as they come in, and what of them has been settled."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rowlock.attempts import Policy
 from rowlock.claims import Taken
@@ -9,16 +9,20 @@ from rowlock.model import Item
 from rowlock.outcomes import Done, Outcome
 from rowlock.worker.handlers import Handler
 
+Before = Callable[[Item], None] | None
+"""Who wants to hear that an item's turn begins, if anybody."""
+
 
 class Hand:
     """Items that were claimed together. Handlers finish them from any thread; the worker settles them."""
 
-    def __init__(self, taken: Taken, handler: Handler, rules: Policy, *, plain: bool) -> None:
+    def __init__(self, taken: Taken, handler: Handler, rules: Policy, *, plain: bool, before: Before = None) -> None:
         self.taken = taken
         self.handler = handler
         self.rules = rules
         self.plain = plain
         """Whether done items leave nothing behind: then a whole hand is settled by one statement."""
+        self._before = before
         self.cancelled = threading.Event()
         """Set when nothing of it can be settled any more."""
         self.finished: list[tuple[Item, Outcome]] = []
@@ -35,6 +39,11 @@ class Hand:
     def unsettled(self) -> Sequence[tuple[Item, Outcome]]:
         """Outcomes that are not written yet."""
         return self.finished[self.settled :]
+
+    def begin(self, item: Item) -> None:
+        """Tell who wants to hear of it that an item's turn begins."""
+        if self._before is not None:
+            self._before(item)
 
     def finish(self, item: Item, outcome: Outcome) -> bool:
         """Note an outcome; whether it was the last. One list append: safe from any thread."""

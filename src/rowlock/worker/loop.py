@@ -47,6 +47,7 @@ class Loop:
         self._finish(hand, item, outcome)
 
     async def _outcome(self, hand: Hand, item: Item) -> Outcome:
+        hand.begin(item)
         handler = hand.handler
         arguments: tuple[Any, ...] = (item,)
         if handler.arguments == 2:

@@ -15,7 +15,7 @@ from rowlock.outcomes import Outcome
 from rowlock.worker.batches import run_batch
 from rowlock.worker.crew import Crew, Finish
 from rowlock.worker.handlers import Handler, Kind
-from rowlock.worker.hands import Hand
+from rowlock.worker.hands import Before, Hand
 from rowlock.worker.rate import Rate
 from rowlock.worker.settling import Settling, Told
 from rowlock.worker.supply import Supply
@@ -56,9 +56,11 @@ class Shift:
         *,
         concurrency: int,
         flush: float,
+        before: Before,
         told: Told,
     ) -> None:
         self._engine = engine
+        self._before = before
         self._monotonic = engine.world.monotonic
         self._session = session
         self._concurrency = concurrency
@@ -183,7 +185,7 @@ class Shift:
             self._clearing = True
             return False
         self._session.remember(taken)
-        hand = Hand(taken, order.handler, order.rules, plain=order.plain)
+        hand = Hand(taken, order.handler, order.rules, plain=order.plain, before=self._before)
         self._hands.append(hand)
         if self._loop is not None and order.handler.kind is Kind.ASYNC:
             self._loop.take_on(hand)

@@ -51,7 +51,7 @@ class Worker:
         self._flush = milliseconds(flush) / 1_000
         self._grace = milliseconds(grace) / 1_000
         self._handlers: list[Handler] = []
-        self._hooks: dict[str, list[Callable[..., None]]] = {"after": [], "failed": []}
+        self._hooks: dict[str, list[Callable[..., None]]] = {"before": [], "after": [], "failed": []}
         self._stopping = threading.Event()
         self._at_once = threading.Event()
         self._shift: Shift | None = None
@@ -80,6 +80,11 @@ class Worker:
             return chosen
 
         return register if function is None else register(function)
+
+    def before(self, hook: Callable[[Item], None]) -> Callable[[Item], None]:
+        """Call `hook(item)` when a handler is about to get an item, in the handler's thread."""
+        self._hooks["before"].append(hook)
+        return hook
 
     def after(self, hook: Callable[[Item, Outcome, Verdict], None]) -> Callable[[Item, Outcome, Verdict], None]:
         """Call `hook(item, outcome, verdict)` when an item has been settled."""
@@ -116,8 +121,9 @@ class Worker:
             self._complain(error)
             self._stopping.wait(AFTER_LOSS)
             return False
-        told = self._told if any(self._hooks.values()) else None
-        terms: dict[str, Any] = {"concurrency": self._concurrency, "flush": self._flush, "told": told}
+        before = self._about_to if self._hooks["before"] else None
+        told = self._told if self._hooks["after"] or self._hooks["failed"] else None
+        terms: dict[str, Any] = {"concurrency": self._concurrency, "flush": self._flush, "before": before, "told": told}
         shift = self._shift = Shift(self._engine, session, self._handlers, **terms)
         helpers = self._start_helpers(session, shift)
         try:
@@ -206,6 +212,10 @@ class Worker:
                 upkeep.once(self._engine.database)
             except Unavailable as error:
                 log.info("upkeep put off", extra={"code": error.code})
+
+    def _about_to(self, item: Item) -> None:
+        for hook in self._hooks["before"]:
+            _call(hook, item)
 
     def _told(self, item: Item, outcome: Outcome, verdict: Verdict) -> None:
         for hook in self._hooks["after"]:
