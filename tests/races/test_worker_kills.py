@@ -5,7 +5,6 @@ import signal
 
 import pytest
 from tests.races.killing import BATCH, Gang, account, at_work, prepare, ranks, settled, until
-from tests.servers import Server
 
 from rowlock import Counts, Engine, StaleClaim
 
@@ -88,21 +87,3 @@ def test_an_item_that_kills_its_worker_is_failed_and_no_neighbour_is_charged(url
         failed = engine["work"].show("000500")
         assert (failed.attempts, engine["work"].progress().retried, engine["work"].progress().done) == (3, 2, 999)
         assert {failure.kind for failure in engine["work"].failures("000500")} == {"worker died"}
-
-
-@pytest.mark.parametrize("dialect", ["postgres"])
-def test_the_work_goes_on_when_the_server_was_killed_and_came_back(dialect: str) -> None:
-    server = Server(synchronous_commit="on").start()
-    try:
-        with Engine(server.url()) as engine:
-            engine.migrate()
-            prepare(engine, 4_000)
-            gang = Gang(server.url(), BATCH, 3)
-            for part in (500, 1500):
-                until(lambda after=part: ranks(engine)[0] >= after)
-                server.kill()
-                server.start()
-            assert gang.wait(60) == [0] * 3
-            assert account(engine) == settled(4_000)
-    finally:
-        server.remove()
