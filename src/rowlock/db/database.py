@@ -65,8 +65,11 @@ class Database:
 
     def hint(self, seconds: float) -> bool:
         """Wait up to that long for a sign that somebody has added work; whether one came."""
-        with self._pool.connection() as connection:
-            return connection.hint(seconds)
+        try:
+            with self._pool.connection() as connection:
+                return connection.hint(seconds)
+        except RunAgain as conflict:
+            raise conflict.error from None
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:

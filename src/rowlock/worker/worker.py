@@ -125,13 +125,13 @@ class Worker:
         told = self._told if self._hooks["after"] or self._hooks["failed"] else None
         terms: dict[str, Any] = {"concurrency": self._concurrency, "flush": self._flush, "before": before, "told": told}
         shift = self._shift = Shift(self._engine, session, self._handlers, **terms)
-        helpers = self._start_helpers(session, shift)
+        chores = self._start_chores(session, shift)
         try:
             ended = self._work(shift, session, until)
             self._wind_up(shift, session)
             return ended
         finally:
-            self._end(shift, session, helpers)
+            self._end(shift, session, chores)
 
     def _work(self, shift: Shift, session: Session, until: Until) -> bool:
         while not self._stopping.is_set() and not session.lost.is_set():
@@ -172,25 +172,25 @@ class Worker:
             shift.step(claiming=False)
         shift.write_all()
 
-    def _end(self, shift: Shift, session: Session, helpers: list[threading.Thread]) -> None:
+    def _end(self, shift: Shift, session: Session, chores: list[threading.Thread]) -> None:
         self._shift = None
         shift.dismiss()
         try:
             session.close()
         except Unavailable as error:
             self._complain(error)  # then it expires, and its items are free a little later
-        for helper in helpers:
-            helper.join(timeout=1)
+        for chore in chores:
+            chore.join(timeout=1)
 
-    def _start_helpers(self, session: Session, shift: Shift) -> list[threading.Thread]:
-        chores = {"rowlock hints": self._pass_on_hints, "rowlock upkeep": self._keep_up}
-        helpers = [
+    def _start_chores(self, session: Session, shift: Shift) -> list[threading.Thread]:
+        named = {"rowlock hints": self._pass_on_hints, "rowlock upkeep": self._keep_up}
+        chores = [
             threading.Thread(target=chore, args=(session, shift), name=name, daemon=True)
-            for name, chore in chores.items()
+            for name, chore in named.items()
         ]
-        for helper in helpers:
-            helper.start()
-        return helpers
+        for chore in chores:
+            chore.start()
+        return chores
 
     def _pass_on_hints(self, session: Session, shift: Shift) -> None:
         database = self._engine.database.twin(connections=1)
