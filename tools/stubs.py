@@ -25,7 +25,13 @@ ATTRIBUTES = {
     "Claim": {"settled": "bool", "taken": "Taken"},
     "Engine": {"database": "Database", "world": "World"},
     "List": {"name": "str"},
-    "Session": {"closing": "threading.Event", "holder": "str", "id": "str", "lost": "threading.Event"},
+    "Session": {
+        "closing": "threading.Event",
+        "doubtful": "list[str]",
+        "holder": "str",
+        "id": "str",
+        "lost": "threading.Event",
+    },
     "Transaction": {},
 }
 IMPORTS = {

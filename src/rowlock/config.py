@@ -45,6 +45,8 @@ def load(
 
 def _given(flags: Mapping[str, str | None]) -> Iterator[Value]:
     for name, value in flags.items():
+        if value == "":
+            raise Invalid(f"--{name} was given nothing", "is a variable of your script not set?")
         if value is not None:
             yield Value(name, value, f"flag --{name}")
 
@@ -71,7 +73,8 @@ def _home(environment: Mapping[str, str]) -> Iterator[Value]:
         path = Path(home).expanduser() / "rowlock" / "config.toml"
     except RuntimeError:  # a user without a home has no file there
         return
-    yield from _values(path, _toml(path))
+    if os.access(path.parent.parent, os.X_OK):  # the home of another user is none of ours
+        yield from _values(path, _toml(path))
 
 
 def _project(folder: Path) -> Iterator[Value]:
@@ -85,7 +88,7 @@ def _project(folder: Path) -> Iterator[Value]:
 def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return b""
     except OSError:
         raise Invalid(f"the configuration file {path} cannot be read", "check its mode, or remove it") from None

@@ -13,7 +13,10 @@ from rowlock.names import check_key, check_limit, check_start
 MESSAGE_CHARACTERS = 4_000
 SHAPE_CHARACTERS = 200
 
-_PARTICULARS = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|https?://\S+|'[^']*'|\"[^\"]*\"|\d+")
+_PARTICULARS = re.compile(
+    r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|https?://\S+|'[^']*'|\"[^\"]*\"|"
+    r"(?<!exit status )(?<!signal )(?<!\d)\d+"
+)
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ from rowlock.errors import InvalidSetting
 DEFAULT_PRIORITY = 5
 PRIORITIES = range(10)
 DATA_BYTES = 256 * 1024
+MOST_ATTEMPTS = 1_000_000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -139,9 +140,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """Whether one session at a time works the list, in order."""
 
     def __post_init__(self) -> None:
-        if self.attempts is not None and self.attempts < 1:
+        if self.attempts is not None and not 1 <= self.attempts <= MOST_ATTEMPTS:
             raise InvalidSetting(
-                f"attempts={self.attempts} is not at least 1", "leave it out for no limit of the list's own"
+                f"attempts={self.attempts} is not between 1 and {MOST_ATTEMPTS}",
+                "leave it out for no limit of the list's own",
             )
         milliseconds(self.keep_for)
         if self.backoff is not None:

@@ -9,6 +9,7 @@ from rowlock.durations import Duration
 from rowlock.errors import InvalidOutcome
 
 UNCHANGED = msgspec.UNSET
+GATES = range(2**31)
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
@@ -61,11 +62,34 @@ def read(answer: Any) -> Outcome:
     if answer is None:
         return Done()
     if isinstance(answer, Outcome):
-        return answer
+        return checked(answer)
     what = f"the handler returned {type(answer).__name__}, which is no outcome"
     raise InvalidOutcome(what, "return None, Done(…), Retry(…), Move(…) or Fail(…)")
 
 
+def checked(outcome: Outcome) -> Outcome:
+    """The outcome, if it can be written; an exception given as its error becomes what it says."""
+    if isinstance(outcome, Retry | Fail):
+        given: Any = outcome.error
+        if isinstance(given, BaseException):
+            outcome = msgspec.structs.replace(outcome, error=said(given), kind=type(given).__name__)
+        if not isinstance(outcome.error, str) or not isinstance(outcome.kind, str):
+            raise InvalidOutcome("an outcome's error and kind are text", "say in words what went wrong")
+    if isinstance(outcome, Move) and outcome.gate is not None:
+        gate: Any = outcome.gate
+        if isinstance(gate, bool) or not isinstance(gate, int) or gate not in GATES:
+            raise InvalidOutcome(f"an item cannot move to gate {gate!r}", "a gate is a whole number from 0")
+    return outcome
+
+
 def of_exception(error: BaseException) -> Retry:
     """What a handler raised, as an outcome: one failed attempt, with what was said."""
-    return Retry(error=str(error) or type(error).__name__, kind=type(error).__name__)
+    return Retry(error=said(error), kind=type(error).__name__)
+
+
+def said(error: BaseException) -> str:
+    """What an exception says; its name if it says nothing, or cannot even do that."""
+    try:
+        return str(error) or type(error).__name__
+    except Exception:  # an exception of somebody else's may do anything
+        return type(error).__name__

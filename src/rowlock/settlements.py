@@ -230,7 +230,7 @@ def _record_errors(
 
 def _said(outcome: Retry | Fail) -> dict[str, str]:
     text = failures.bounded(outcome.error or outcome.kind)
-    return {"kind": outcome.kind, "message": text, "shape": failures.shape(text)}
+    return {"kind": failures.bounded(outcome.kind), "message": text, "shape": failures.shape(text)}
 
 
 def _record(tx: Transaction, held: Held, token: str, receipt: str, landed: Settling, gone: list[int]) -> None:
@@ -263,7 +263,7 @@ def _record(tx: Transaction, held: Held, token: str, receipt: str, landed: Settl
 
 def _receipt_of(settling: Settling) -> str:
     # All plainly done is known by its positions, whichever way it was asked for.
-    if all(outcome == Done() for _, outcome in settling):
+    if all(type(outcome) is Done and outcome.result is None for _, outcome in settling):
         return _receipt(_json([position for position, _ in settling]))
     try:
         return _receipt(_json([(position, outcome) for position, outcome in settling]))

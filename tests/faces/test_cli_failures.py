@@ -63,7 +63,7 @@ def test_a_person_sees_a_table(shell: Shell, quick: QuickShell) -> None:
     shell("work", "names", "-q", "--", "sh", "-c", "exit 65")
     shown = shell.screen("failures")
     assert shown.splitlines()[0].split() == ["LIST", "ITEMS", "KIND", "ERROR", "FOR", "EXAMPLE"]
-    assert "exit status #" in shown
+    assert "exit status 65" in shown
     assert "nobody is at work" in shell.screen("sessions")
 
 

@@ -72,7 +72,7 @@ def test_a_setting_without_a_value_goes_back_to_its_default(fruit: Shell) -> Non
         ("atempts=5", "did you mean 'attempts'?"),
         ("attempts", "'attempts' is not NAME=VALUE"),
         ("attempts=many", "it is a whole number"),
-        ("attempts=0", "not at least 1"),
+        ("attempts=0", "not between 1 and"),
         ("manual=perhaps", "it is true or false"),
         ("keep_for=long", "'long' is not a duration"),
     ],

@@ -327,3 +327,13 @@ def test_a_priority_that_cannot_be_had_is_refused(engine: Engine, wrong: object)
     with pytest.raises(Invalid, match="priority"):
         engine["downloads"].add("a", priority=wrong)
     assert engine.lists() == []
+
+
+def test_a_list_contains_the_keys_of_its_items(engine: Engine) -> None:
+    engine["work"].add("a")
+    assert ("a" in engine["work"], "b" in engine["work"], "a" in engine["other"], 7 in engine["work"]) == (
+        True,
+        False,
+        False,
+        False,
+    )

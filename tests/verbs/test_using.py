@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -221,3 +222,19 @@ def test_an_add_joins_a_transaction_that_holds_the_file_already(sqlite_url: str)
         caller.commit()
         assert keys(engine) == ["after", "before"]
     caller.close()
+
+
+def test_a_transaction_of_another_file_is_refused(sqlite_url: str, tmp_path: Path) -> None:
+    with Engine(sqlite_url) as engine, Engine(str(tmp_path / "other.db")) as other:
+        other["mail"].add("before")
+        caller = sqlite3.connect(tmp_path / "other.db")
+        with pytest.raises(InvalidTransaction, match="another file"):
+            engine["mail"].add("after", using=caller)
+        caller.close()
+        assert keys(other) == ["before"]
+
+
+def test_a_transaction_of_another_database_is_refused(postgres_url: str) -> None:
+    caller = psycopg.connect(postgres_url, dbname="postgres")
+    with Engine(postgres_url) as engine, caller, pytest.raises(InvalidTransaction, match="the database 'postgres'"):
+        engine["mail"].add("after", using=caller)

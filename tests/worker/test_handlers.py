@@ -343,3 +343,44 @@ def test_items_added_while_it_runs_are_worked(engine: Engine) -> None:
         assert eventually(lambda: engine["work"].progress().done == 1)
         engine["work"].add("second")
         assert eventually(lambda: engine["work"].progress().done == 2)
+
+
+class Mute(Exception):
+    """Says nothing, and fails at that."""
+
+    def __str__(self) -> str:
+        raise ValueError("mute")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit(), BaseException("own"), Mute()], ids=type)
+@pytest.mark.parametrize("options", [{}, {"batch": 5}], ids=["plain", "batch"])
+def test_whatever_a_handler_raises_is_an_outcome(engine: Engine, error: BaseException, options: dict[str, int]) -> None:
+    engine["work"].add("a")
+
+    def handle(_: object) -> None:
+        raise error
+
+    worker = Worker(engine)
+    worker.on("work", handle, attempts=1, **options)
+    work_off(worker)
+    assert said(engine, "a")[0] == type(error).__name__
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind"),
+    [
+        (Fail(ValueError("x")), "ValueError"),
+        (Fail(5), "InvalidOutcome"),
+        (Fail("x", kind=None), "InvalidOutcome"),
+        (Fail("x", kind="a\0b"), "a\ufffdb"),
+        (Move(gate="1"), "InvalidOutcome"),
+        (Move(gate=2**70), "InvalidOutcome"),
+        (Move(gate=True), "InvalidOutcome"),
+    ],
+)
+def test_an_outcome_with_a_wrong_field_fails_its_item_and_says_why(engine: Engine, outcome: Any, kind: str) -> None:
+    engine["work"].add("a")
+    worker = Worker(engine)
+    worker.on("work", lambda _: outcome, attempts=1)
+    work_off(worker)
+    assert said(engine, "a")[0] == kind

@@ -246,6 +246,8 @@ class AsyncSession:
     @property
     def closing(self) -> threading.Event: ...
     @property
+    def doubtful(self) -> list[str]: ...
+    @property
     def holder(self) -> str: ...
     @property
     def id(self) -> str: ...
@@ -287,6 +289,9 @@ class AsyncSession:
 
     def remember(self, taken: Taken) -> None:
         """Note how far has been seen: a hint for the next claim."""
+
+    async def close_doubtful(self) -> None:
+        """End the claims that were asked for and never answered: nobody was told of their items."""
 
 class AsyncTransaction:
     """An open transaction: your own SQL, and lists whose changes commit with it."""

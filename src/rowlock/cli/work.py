@@ -128,6 +128,7 @@ class Working:
         return stopping.status
 
     def _stop(self, now: bool) -> None:  # noqa: FBT001
+        self._commands.expect_interrupts()
         if now:
             self._commands.stop()
         elif self._commands.running:
@@ -148,6 +149,8 @@ class Working:
             return status
         if left and info.state == "paused":
             raise _paused(info.name)
+        if info.counts.gated:
+            self._screen.say(f"{many(info.counts.gated)} of {info.name} left at a gate that is not open")
         return SOME_FAILED if info.counts.failed else 0
 
 

@@ -36,6 +36,7 @@ class Database:
         clock: Clock | None = None,
         connections: int = 32,
         patience: float = PATIENCE,
+        keep_out_of_forks: Callable[[Pool], None] = lambda _: None,
     ) -> None:
         self.address = address
         self.dialect = dialect
@@ -43,9 +44,11 @@ class Database:
         self.patience = patience
         self._open = open_connection
         self._borrow = borrow
+        self._keep_out_of_forks = keep_out_of_forks
         self._clock = clock
         self._statements = Statements(dialect, movable_clock=clock is not None)
         self._pool = Pool(open_connection, connections)
+        keep_out_of_forks(self._pool)
         self._reached = False
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -102,6 +105,7 @@ class Database:
             clock=self._clock,
             connections=connections,
             patience=self.patience,
+            keep_out_of_forks=self._keep_out_of_forks,
         )
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ class Pool:
     def _reset(self) -> None:
         self._process = os.getpid()
         self._idle: list[Connection] = []
+        self._taken = 0
         self._room = threading.BoundedSemaphore(self._size)
         self._closed = False
 
@@ -31,11 +32,20 @@ class Pool:
         if self._process != os.getpid():
             self._reset()  # a fork's child must not speak on its parent's sockets
         with self._room:
-            connection = self._take()
+            self._taken += 1
             try:
-                yield connection
+                connection = self._take()
+                try:
+                    yield connection
+                finally:
+                    self._put_back(connection)
             finally:
-                self._put_back(connection)
+                self._taken -= 1
+
+    @property
+    def busy(self) -> bool:
+        """Whether any connection is in use; a guess while other threads take and give."""
+        return self._taken > 0
 
     def _take(self) -> Connection:
         try:

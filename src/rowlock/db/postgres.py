@@ -2,6 +2,7 @@
 
 import select
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from rowlock.db.connections import Cursor, Later, Lost, Parameters, Row, RunAgain
@@ -15,6 +16,7 @@ from rowlock.errors import (
     DatabaseReadOnly,
     DatabaseUnreachable,
     DriverMissing,
+    InvalidData,
     InvalidTransaction,
     InvalidUrl,
     OutcomeUnknown,
@@ -25,6 +27,7 @@ from rowlock.errors import (
 
 try:
     import psycopg
+    from psycopg.conninfo import conninfo_to_dict
     from psycopg.pq import TransactionStatus
     from psycopg.rows import tuple_row
 except ImportError:
@@ -64,6 +67,8 @@ _STATES: dict[str, tuple[type[RowlockError], str, str]] = {
     "3F": (SchemaMissing, "{} has no such schema", "create it, or mend search_path"),
     "23503": (DatabaseBusy, "{} had somebody delete what this belongs to", "try again"),
     "23505": (DatabaseBusy, "{} had two writers of one new row", "try again"),
+    "22": (InvalidData, "{} cannot store one of the values", "nothing of this was written"),
+    "25P02": (InvalidTransaction, "an earlier statement of this transaction on {} has failed", "begin anew"),
     "25006": (DatabaseReadOnly, "{} is read-only", "name the primary server"),
     "40": (DatabaseBusy, "{} had too many conflicting writers", "try again"),
     "42501": (DatabaseDenied, "{} does not let this user do that", "grant it the rights that doctor names"),
@@ -86,7 +91,9 @@ _RACES = ("23503", "23505")
 def open_database(address: Address, *, dialect: Dialect = DIALECT, **options: Any) -> Database:
     """The database behind the address; nothing is sent before the first transaction."""
     wrap: Callable[[PostgresConnection], Any] = options.pop("wrap", lambda connection: connection)
-    return Database(address, dialect, lambda: wrap(PostgresConnection(address)), borrow, **options)
+    return Database(
+        address, dialect, lambda: wrap(PostgresConnection(address)), partial(borrow, address=address), **options
+    )
 
 
 class PostgresSpeech:
@@ -171,6 +178,10 @@ class PostgresConnection(PostgresSpeech):
             )
         except psycopg.Error as error:
             raise _unreachable(error, address.shown) from None
+        except UnicodeError:
+            raise InvalidUrl(
+                f"the host in {address.shown} cannot be a host's name", "check it for dots too many"
+            ) from None
         super().__init__(driver, address.shown)
         # A trip's transactions have no begin that could say so.
         self.change(f"set session characteristics as transaction isolation level {address.isolation}")
@@ -186,6 +197,9 @@ class PostgresConnection(PostgresSpeech):
 
     def commit(self) -> None:
         """Commit; a serialisation failure is a plain no, anything else that breaks here is unknown."""
+        if self._driver.info.transaction_status == TransactionStatus.INERROR:
+            self.rollback()  # the server would answer a commit with a rollback, and nobody would be told
+            raise InvalidTransaction("a statement of this transaction has failed", "nothing of it was committed")
         try:
             self._driver.execute("commit")
         except psycopg.Error as error:
@@ -215,8 +229,11 @@ class PostgresConnection(PostgresSpeech):
                     answers.append(work())
                     pipeline.sync()  # what was sent since the last one is a transaction: it commits here
         except psycopg.Error as error:
-            self.rollback()
+            self._driver.close()  # what the driver believes to be prepared may have been skipped
             raise self._failed(error) from None
+        except IndexError:  # the driver lost count of what it had sent
+            self._driver.close()
+            raise Lost(DatabaseUnreachable(*_words("08", self._shown))) from None
         return answers
 
     def hint(self, seconds: float) -> bool:
@@ -257,12 +274,17 @@ class BorrowedPostgres(PostgresSpeech):
         return None
 
 
-def borrow(driver: Any) -> BorrowedPostgres:
-    """Join the transaction of a caller's psycopg connection."""
+def borrow(driver: Any, address: Address) -> BorrowedPostgres:
+    """Join the transaction of a caller's psycopg connection to the same database."""
     if not isinstance(driver, psycopg.Connection):
         what = f"using= was given {type(driver).__name__}, but this engine's database is PostgreSQL"
         raise InvalidTransaction(what, "give an open psycopg 3, SQLAlchemy (postgresql+psycopg) or Django transaction")
-    return BorrowedPostgres(driver)
+    borrowed = BorrowedPostgres(driver)
+    named = conninfo_to_dict(address.target).get("dbname")
+    if named and named != driver.info.dbname:
+        what = f"the given psycopg connection is to the database {driver.info.dbname!r}, not {named!r}"
+        raise InvalidTransaction(what, "open the engine on that database, or the connection on this one")
+    return borrowed
 
 
 def _unreachable(error: psycopg.Error, shown: str) -> Exception:

@@ -2,11 +2,13 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rowlock.db import forks
 from rowlock.db.connections import Cursor, Later, Parameters, Row, RunAgain
-from rowlock.db.database import Database
+from rowlock.db.database import PATIENCE, Database
 from rowlock.db.statements import Dialect
 from rowlock.db.transaction import Clock
 from rowlock.db.turns import Turn
@@ -39,7 +41,6 @@ PRAGMAS = (
     "pragma busy_timeout = 0",
 )
 PAUSES = (0.0005, 0.02)
-WAIT_FOR_WRITERS = 60.0
 WATCH_SECONDS = 0.004
 LONGEST_FLUSH = 0.05
 
@@ -61,7 +62,9 @@ DIALECT = Dialect(
 )
 
 
-def open_database(address: Address, *, world: World = REAL, clock: Clock | None = None, **options: Any) -> Database:
+def open_database(
+    address: Address, *, world: World = REAL, clock: Clock | None = None, patience: float = PATIENCE, **options: Any
+) -> Database:
     """The database in a file; the file is made when the first transaction runs."""
     if sqlite3.sqlite_version_info < OLDEST:
         raise Unavailable(f"this Python has SQLite {sqlite3.sqlite_version}", "rowlock needs SQLite 3.37 or newer")
@@ -70,10 +73,12 @@ def open_database(address: Address, *, world: World = REAL, clock: Clock | None 
     return Database(
         address,
         DIALECT,
-        lambda: wrap(SqliteConnection(address, world, turn)),
-        borrow,
+        lambda: wrap(SqliteConnection(address, world, turn, patience)),
+        partial(borrow, address=address),
         world=world,
         clock=clock,
+        patience=patience,
+        keep_out_of_forks=partial(forks.watch, path=address.target),
         **options,
     )
 
@@ -137,8 +142,9 @@ class SqliteSpeech:
 class SqliteConnection(SqliteSpeech):
     """A connection of our own; writers of one process take turns by a lock, processes by trying again."""
 
-    def __init__(self, address: Address, world: World, turn: Turn) -> None:
+    def __init__(self, address: Address, world: World, turn: Turn, patience: float) -> None:
         self._world = world
+        self._patience = patience
         self._turn = turn
         self._writing = False
         self.usable = True
@@ -149,6 +155,7 @@ class SqliteConnection(SqliteSpeech):
         super().__init__(self._open(address.target), address.shown)
 
     def _open(self, path: str) -> sqlite3.Connection:
+        forks.check(path)
         file = Path(path)
         if file.is_dir():
             raise DatabaseUnreachable(f"{self._shown} is a directory", "name a file in it, such as rowlock.db")
@@ -273,7 +280,7 @@ class SqliteConnection(SqliteSpeech):
             except sqlite3.Error as error:
                 if not _busy(error):
                     raise told(error, self._shown) from None
-                if self._world.monotonic() - start > WAIT_FOR_WRITERS:
+                if self._world.monotonic() - start > self._patience:
                     raise RunAgain(told(error, self._shown)) from None
             self._world.sleep(self._world.jittered(pause))
             pause = min(pause * 1.5, longest)
@@ -299,12 +306,17 @@ class BorrowedSqlite(SqliteSpeech):
         super().__init__(driver, "the given connection")
 
 
-def borrow(driver: Any) -> BorrowedSqlite:
-    """Join the transaction of a caller's sqlite3 connection."""
+def borrow(driver: Any, address: Address) -> BorrowedSqlite:
+    """Join the transaction of a caller's sqlite3 connection to the same file."""
     if not isinstance(driver, sqlite3.Connection):
         what = f"using= was given {type(driver).__name__}, but this engine's database is SQLite"
         raise InvalidTransaction(what, "give an open sqlite3, SQLAlchemy or Django transaction on the same file")
-    return BorrowedSqlite(driver)
+    borrowed = BorrowedSqlite(driver)
+    files = [row[2] for row in borrowed.query("pragma database_list") if row[1] == "main"]
+    if not any(file and Path(address.target).exists() and Path(file).samefile(address.target) for file in files):
+        what = f"the given sqlite3 connection is to another file than {address.shown}"
+        raise InvalidTransaction(what, "open the engine on that file, or the connection on this one")
+    return borrowed
 
 
 def _code(error: sqlite3.Error) -> int:
@@ -319,7 +331,7 @@ def told(error: sqlite3.Error, shown: str) -> RowlockError:
     """A driver's error in our words."""
     match _code(error):
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:
-            return DatabaseBusy(f"{shown} is held by another writer", "try again; doctor shows who writes")
+            return DatabaseBusy(f"{shown} is held by another writer", "try again when its transaction has ended")
         case sqlite3.SQLITE_READONLY:
             return DatabaseReadOnly(f"{shown} cannot be written", "check its owner and mode, and those of its folder")
         case sqlite3.SQLITE_CANTOPEN:

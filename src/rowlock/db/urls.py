@@ -20,7 +20,7 @@ _HINT = "give a file's path, sqlite:///path, or postgresql://user@host/name"
 # Taken for a path, these would make a file whose name is a password.
 _SCHEME_ONLY = re.compile(r"(sqlite|postgres(ql)?|cockroach(db)?)(\+\w+)?:", re.IGNORECASE)
 _CONNECTION_STRING = re.compile(r"(^|\s)(host|hostaddr|dbname|user|password|service)\s*=")
-_SECRETS = ("password", "sslpassword", "passfile", "sslkey")
+_SECRET = re.compile("pass|secret|token|sslkey", re.IGNORECASE)
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -93,8 +93,9 @@ def masked(url: str) -> str:
     """The address without its secrets."""
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
-    name, colon, _ = user.partition(":")
-    query = [(key, "***" if key in _SECRETS else value) for key, value in parse_qsl(parts.query)]
+    name, colon, _ = unquote(user).partition(":")
+    told = parse_qsl(parts.query)
+    query = [(key, "***" if _SECRET.search(f"{key} {value}") else value) for key, value in told]
     where = f"{name}{':***' if colon else ''}{at}{host}"
     return _joined(parts.scheme, where, parts.path, urlencode(query, safe="*/"))
 

@@ -9,7 +9,7 @@ from rowlock.durations import Duration
 from rowlock.engine.runner import Runner
 from rowlock.errors import Invalid
 from rowlock.model import Item
-from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, of_exception
+from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, of_exception, read
 from rowlock.world import World
 
 
@@ -77,7 +77,7 @@ class Claim:
         """Note an item's outcome; the last word counts. Written by `settle`."""
         if item.position not in self._handed:
             raise Invalid(f"{item.key!r} was not handed out under this claim", "settle it under its own")
-        self._said[item.position] = resolve(outcome, item.attempts, self._rules, self._world.random)
+        self._said[item.position] = resolve(read(outcome), item.attempts, self._rules, self._world.random)
 
     def settle(self, *, using: Any = None, close: bool = True) -> dict[str, Verdict]:
         """Write what was said, in one transaction or in yours, and end the claim; the verdict by key.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rowlock import entries, failures, items, lists, ranges, results
 from rowlock.engine.runner import Runner
 from rowlock.entries import Entries, Shared
+from rowlock.errors import NotFound
 from rowlock.failures import Group
 from rowlock.model import (
     DEFAULT_PRIORITY,
@@ -60,6 +61,12 @@ class List:
     def page(self, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
         """Items in the byte order of their keys, strictly after one."""
         return self._runner.read(items.page, self.name, after=after, limit=limit, state=state)
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            return isinstance(key, str) and self.show(key).key == key
+        except NotFound:
+            return False
 
     def __iter__(self) -> Iterator[Item]:
         return self.items()

@@ -40,6 +40,8 @@ class Session:
         self.id = engine.world.token()
         self.holder = holder or this_process()
         self.lost = threading.Event()
+        self.doubtful: list[str] = []
+        """Tokens of claims that were asked for, until they are answered."""
 
     def __enter__(self) -> "Session":
         return self.open()
@@ -149,10 +151,18 @@ class Session:
         floors[taken.priority] = max(floors.get(taken.priority, 0), taken.high)
 
     def _tried(self, verb: Any, asking: Asking) -> Taken | None:
+        self.close_doubtful()
+        self.doubtful.append(asking.token)
         try:
             taken: Taken | None = self._engine.run(verb, asking)
         except OutcomeUnknown:
-            # It may have landed: a claim whose items nobody was told of must not stay.
-            self._engine.run(claims.close, self.id, asking.token)
+            self.close_doubtful()
             return None
+        self.doubtful.remove(asking.token)
         return taken
+
+    def close_doubtful(self) -> None:
+        """End the claims that were asked for and never answered: nobody was told of their items."""
+        while self.doubtful:
+            self._engine.run(claims.close, self.id, self.doubtful[-1])
+            self.doubtful.pop()

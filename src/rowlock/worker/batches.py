@@ -40,7 +40,7 @@ def run_batch(engine: Engine, session: Session, hand: Hand) -> list[Verdict] | N
             # Nobody's fault but the database's. If it landed after all, the claim is gone and this comes to nothing.
             _finish_all(hand, Retry(str(error), counted=False, kind=error.code))
             return None
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             _finish_all(hand, of_exception(error))
             return None
     _finish_all(hand, Retry("the database had too many conflicting writers", counted=False, kind="conflict"))

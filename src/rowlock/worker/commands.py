@@ -69,12 +69,17 @@ class Commands:
         self._outputs = outputs or Outputs()
         self._environment = {name: value for name, value in os.environ.items() if name not in _OF_ONE_ITEM}
         self._stopped = threading.Event()
+        self._interrupted = threading.Event()
         self._children = Children()
 
     @property
     def running(self) -> int:
         """How many commands run now."""
         return self._children.count
+
+    def expect_interrupts(self) -> None:
+        """From now on a command that dies of Ctrl-C was only just being started: it goes back, uncharged."""
+        self._interrupted.set()
 
     def stop(self) -> None:
         """Ask all that run to end, now; what they say does not count any more."""
@@ -142,6 +147,8 @@ class Commands:
     def _of_status(self, status: int, stderr: IO[bytes]) -> Outcome:
         if status == 0:
             return Done()
+        if status == -signal.SIGINT and self._interrupted.is_set():
+            return Retry(after=0, counted=False)
         if status == TRY_LATER:
             return Retry(after=self._later, counted=False)
         said = tail(stderr) or _spoken(status)

@@ -1,5 +1,6 @@
 """The crew: threads that run plain and batch handlers. A handler that overstays loses its thread, not its slot."""
 
+import logging
 import queue
 import threading
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from rowlock.worker.hands import Hand
 
 if TYPE_CHECKING:
     from rowlock.worker.processes import Processes
+
+log = logging.getLogger("rowlock.worker")
 
 Finish = Callable[[Hand, Item, Outcome], None]
 Work = tuple[Hand, Item | None]
@@ -171,5 +174,6 @@ def call(function: Callable[..., Any], *arguments: Any) -> Outcome:
     """Run a handler for one item and read its answer; whatever it raises is an outcome too."""
     try:
         return read(function(*arguments))
-    except (Exception, SystemExit) as error:  # one that leaves would take its thread's slot with it
+    except BaseException as error:  # one that leaves would take its thread's slot with it
+        log.info("a handler raised", exc_info=error)
         return of_exception(error)

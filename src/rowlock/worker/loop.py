@@ -61,7 +61,9 @@ class Loop:
             if handler.timeout is not None and limit.expired():
                 return Retry(f"timed out after {handler.timeout:g}s", kind="timeout")
             return of_exception(error)
-        except (Exception, SystemExit) as error:  # one that leaves would take the loop with it
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # one that leaves would take the loop with it
             return of_exception(error)
 
     def cancel(self, hand: Hand | None = None) -> None:

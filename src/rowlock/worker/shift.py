@@ -132,6 +132,8 @@ class Shift:
             return None
         name, handler, room = turn
         settings = self._supply.settings(name)
+        if settings.exclusive and any(hand.taken.list == name and hand.left > 0 for hand in self._hands):
+            return None  # one claim at a time: the next can be had when this one is settled
         if settings.exclusive and handler.kind is not Kind.BATCH:
             room = 1  # in order, one after the other: the next is claimed when this one is settled
         return Order(name, handler, handler.rules(settings), room, plain=not settings.keep_results)
@@ -153,25 +155,23 @@ class Shift:
         return min(room, LARGEST_CLAIM) if room > ahead // 2 else 0
 
     def _travel(self, quick: list[Hand], order: Order | None) -> bool:
-        asked: list[claims.Asking] = []
+        self._session.close_doubtful()
         works: list[Callable[[Any], Any]] = [self._settling.quick(hand) for hand in quick]
-        if order is not None and (self._session.searched_lately(order.list) or not self._hands):
-            works.append(lambda tx: claims.ask_take(tx, self._ask_anew(asked, order)))
+        ahead = order is not None and (self._session.searched_lately(order.list) or not self._hands)
+        if order is not None and ahead:
+            works.append(lambda tx: claims.ask_take(tx, self._ask_anew(order)))
         answers = self._engine.trip(*works) if works else []
         for hand, verdicts in zip(quick, answers, strict=False):
             self._rate.count(len(hand.finished))
             self._settling.after_quick(hand, verdicts)
-        self._close_earlier(asked)
-        return order is not None and self._take_on(answers[-1] if asked else None, order)
+        if ahead:
+            self._session.doubtful.pop()  # answered; what earlier tries of the trip asked for stays to be closed
+        return order is not None and self._take_on(answers[-1] if ahead else None, order)
 
-    def _ask_anew(self, asked: list[claims.Asking], order: Order) -> claims.Asking:
-        asked.append(self._session.asking(order.list, limit=order.limit, attempts_allowed=order.rules.attempts))
-        return asked[-1]
-
-    def _close_earlier(self, asked: list[claims.Asking]) -> None:
-        # A trip that had to be made again may have left a claim that nobody was told of.
-        for asking in asked[:-1]:
-            self._engine.run(claims.close, self._session.id, asking.token)
+    def _ask_anew(self, order: Order) -> claims.Asking:
+        asking = self._session.asking(order.list, limit=order.limit, attempts_allowed=order.rules.attempts)
+        self._session.doubtful.append(asking.token)
+        return asking
 
     def _take_on(self, taken: Taken | None, order: Order) -> bool:
         if taken is None:

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from rowlock import lists, upkeep
 from rowlock.durations import Duration, milliseconds
@@ -42,6 +42,8 @@ class Worker:
         flush: Duration = "50ms",
         grace: Duration = "10s",
     ) -> None:
+        if not isinstance(engine, Engine):
+            raise Invalid(f"a worker works for an Engine, not for {type(engine).__name__}", "give Engine(…)")
         if concurrency < 1:
             raise Invalid(f"a concurrency of {concurrency} would never run anything", "give 1 or more")
         self._engine = engine
@@ -98,6 +100,8 @@ class Worker:
 
     def run(self, *, until: Until = "stopped", signals: bool = True) -> None:
         """Work until stopped; or until nothing is ready (`idle`), or nothing is left to do at all (`done`)."""
+        if until not in get_args(Until):
+            raise Invalid(f"until={until!r} is no end", f"it is one of {', '.join(get_args(Until))}")
         if not self._handlers:
             raise Invalid("this worker has no handlers", "register one: @worker.on('downloads')")
         with told_by_signals(self, wanted=signals):
@@ -128,7 +132,10 @@ class Worker:
         chores = self._start_chores(session, shift)
         try:
             ended = self._work(shift, session, until)
-            self._wind_up(shift, session)
+            try:
+                self._wind_up(shift, session)
+            except Unavailable as error:
+                self._complain(error)  # what could not be settled is done again
             return ended
         finally:
             self._end(shift, session, chores)

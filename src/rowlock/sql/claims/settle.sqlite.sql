@@ -16,8 +16,6 @@ where list = (select c.list from rowlock_claims c where c.token = :token)
     and due is null and failed_at is null
     and position > (select c.low from rowlock_claims c where c.token = :token)
     and position <= (select c.high from rowlock_claims c where c.token = :token)
-    and exists (select 1 from rowlock_tallies t where t.token = :token and t.receipt = :receipt);
-delete from rowlock_claims
-where token = :token and session = :session
-    and exists (select 1 from rowlock_tallies t where t.token = :token and t.receipt = :receipt)
+    and changes() = 1;
+delete from rowlock_claims where token = :token and session = :session and changes() = :count
 returning null
