@@ -136,3 +136,10 @@ def broken(shell: Shell, *arguments: str) -> Ran:
     program = "import sys, rowlock.cli.invocation as i; i.parse = lambda _: 1 / 0; import rowlock.cli as c; c.main()"
     ran = subprocess.run([sys.executable, "-c", program, *arguments], cwd=shell.folder, capture_output=True, text=True)
     return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
+def test_an_empty_address_is_refused_and_not_taken_for_the_default(shell: Shell) -> None:
+    shell("add", "fruit", "seed")
+    ran = shell("-d", "", "add", "fruit", "apple")
+    assert (ran.status, ran.out, is_short(ran)) == (2, "", True)
+    assert "was given nothing" in ran.error

@@ -52,7 +52,7 @@ def is_absent(address: Address) -> bool:
 
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     # The same option may stand before and after the command's name: the one that says something counts.
-    if value and parameter.name:
+    if (value or value == "") and parameter.name:
         setattr(context.ensure_object(Invocation), parameter.name, value)
 
 
