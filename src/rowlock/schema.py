@@ -78,8 +78,8 @@ def _applied(tx: Transaction) -> dict[int, str]:
 def _missing(database: Database, applied: dict[int, str]) -> list[Migration]:
     steps = known(database)
     shown = database.address.shown
-    if applied and max(applied) > len(steps):
-        what = f"{shown} is at schema {max(applied)}, this program knows {len(steps)}"
+    if applied and max(applied) > steps[-1].number:
+        what = f"{shown} is at schema {max(applied)}, this program knows {steps[-1].number}"
         raise SchemaTooNew(what, "upgrade rowlock on this machine")
     for step in steps:
         if applied.get(step.number, step.checksum) != step.checksum:
