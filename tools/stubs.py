@@ -24,6 +24,7 @@ HEAD = '''"""Types of the async face, written by tools/stubs.py from the plain c
 ATTRIBUTES = {
     "Claim": {"settled": "bool", "taken": "Taken"},
     "Engine": {"database": "Database", "world": "World"},
+    "Grouped": {},
     "List": {"name": "str"},
     "Session": {
         "closing": "threading.Event",
@@ -40,6 +41,7 @@ IMPORTS = {
     "Database": "from rowlock.db import Database",
     "Self": "from typing import Self",
     "Taken": "from rowlock.claims import Taken",
+    "asyncio": "import asyncio",
     "threading": "import threading",
 }
 

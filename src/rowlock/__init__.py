@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rowlock.aio import AsyncEngine
-    from rowlock.engine import Claim, Engine, List, Session, Transaction
+    from rowlock.engine import Claim, Engine, Grouped, List, Session, Transaction
     from rowlock.errors import (
         Invalid,
         NotFound,
@@ -32,6 +32,7 @@ __all__ = [
     "Engine",
     "Fail",
     "Failure",
+    "Grouped",
     "Invalid",
     "Item",
     "List",
@@ -60,7 +61,7 @@ __all__ = [
 
 _HOMES = {
     "aio": ("AsyncEngine",),
-    "engine": ("Claim", "Engine", "List", "Session", "Transaction"),
+    "engine": ("Claim", "Engine", "Grouped", "List", "Session", "Transaction"),
     "model": ("Added", "Counts", "Failure", "Item", "ListInfo", "NewItem", "Progress", "Settings", "State"),
     "outcomes": ("Done", "Fail", "Move", "Retry", "Verdict"),
     "worker": ("Turn", "Worker"),

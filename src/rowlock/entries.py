@@ -41,9 +41,14 @@ class Batch(msgspec.Struct, frozen=True):
     """A bit for each priority among them."""
 
     def keys(self) -> list[str]:
-        """The keys, decoded again: only a strict add looks at them."""
+        """The keys, decoded again: only a strict add and one among others look at them."""
         decoded = msgspec.json.decode(self.json)
         return decoded if self.same is not None else [row["key"] for row in decoded]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The items as rows, decoded again: for an add among others that may differ from it."""
+        decoded = msgspec.json.decode(self.json)
+        return decoded if self.same is None else [{"key": key, **self.same} for key in decoded]
 
 
 def batches(entries: Entries, shared: Shared) -> Iterator[Batch]:

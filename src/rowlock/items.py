@@ -1,20 +1,59 @@
 """Items: keys on a list, each to be done once. Verbs are functions of a transaction."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from itertools import chain, groupby
+from operator import or_
 from typing import Any
 
 from rowlock import failures, lists, tallies
 from rowlock.db import Transaction
 from rowlock.entries import Batch, encoded
 from rowlock.errors import AlreadyThere, GatePassed, Invalid, ListSealed, NoSuchItem
+from rowlock.grouping import Call, Place, Together, placed
 from rowlock.model import Added, Item, State
 from rowlock.names import check_key, check_keys, check_limit, check_start
 
 _STATES = {state.value: state for state in State}
 
+SMALL = 500
+"""Keys of one call that others can be asked to wait for."""
 
+
+def _place_of_add(name: str, batches: Iterable[Batch], *, strict: bool = False) -> Place:
+    small = isinstance(batches, list) and sum(batch.count for batch in batches) <= SMALL
+    return Place(name, merges=small and not strict, apart=not small, given=batches)
+
+
+def _add_together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
+    """One statement for all; of callers with the same key the first has added it."""
+    name = calls[0].place.name
+    list_id, gate, lanes = _enter(tx, name)
+    refused = [_refusal(call, name, gate) for call in calls]
+    good = [batch for call, no in zip(calls, refused, strict=True) if no is None for batch in call.place.given]
+    _widen(tx, list_id, lanes, [batch.lanes for batch in good])
+    landed = _add_rows(tx, list_id, gate, encoded([row for batch in good for row in batch.rows()]))
+    return [no or _share(call, landed) for call, no in zip(calls, refused, strict=True)]
+
+
+def _refusal(call: Call, name: str, gate: int) -> GatePassed | None:
+    try:
+        for batch in call.place.given:
+            _check_gate(batch, name, gate)
+    except GatePassed as passed:
+        return passed
+    return None
+
+
+def _share(call: Call, landed: set[str]) -> Added:
+    given = list(chain.from_iterable(batch.keys() for batch in call.place.given))
+    mine = landed.intersection(given)
+    landed -= mine
+    return Added(len(mine), len(given) - len(mine))
+
+
+@placed(_place_of_add, _add_together)
 def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
     """Put new items on the list, in the order given; those that are there already stay as they are.
 
@@ -24,13 +63,14 @@ def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = 
     given = added = 0
     for batch in batches:
         _check_gate(batch, name, gate)
-        if batch.lanes & ~lanes:
-            lanes |= batch.lanes
-            tx.run("lists/widen", list=list_id, lanes=lanes)
+        lanes = _widen(tx, list_id, lanes, [batch.lanes])
         if strict:
             _refuse_taken(tx, list_id, name, batch)
         given += batch.count
-        added += _add_rows(tx, list_id, gate, batch) if batch.same is None else _add_keys(tx, list_id, gate, batch)
+        if batch.same is None:
+            added += len(_add_rows(tx, list_id, gate, batch.json))
+        else:
+            added += _add_keys(tx, list_id, gate, batch)
         if strict and added < given:
             raise _twice(name, batch)
     return Added(added, given - added)
@@ -46,6 +86,13 @@ def _enter(tx: Transaction, name: str) -> tuple[int, int, int]:
     if asleep:
         tx.run("lists/wake", list=list_id)
     return list_id, gate, lanes
+
+
+def _widen(tx: Transaction, list_id: int, lanes: int, wanted: Iterable[int]) -> int:
+    wide = reduce(or_, wanted, lanes)
+    if wide != lanes:
+        tx.run("lists/widen", list=list_id, lanes=wide)
+    return wide
 
 
 def _check_gate(batch: Batch, name: str, gate: int) -> None:
@@ -65,12 +112,12 @@ def _add_keys(tx: Transaction, list_id: int, gate: int, batch: Batch) -> int:
     return added
 
 
-def _add_rows(tx: Transaction, list_id: int, gate: int, batch: Batch) -> int:
-    landed = tx.rows("items/add_rows", list=list_id, gate=gate, rows=batch.json)
-    delayed = Counter(at for at, due in landed if due is not None)
-    for at, count in Counter(at for at, _ in landed).items():
+def _add_rows(tx: Transaction, list_id: int, gate: int, rows: str) -> set[str]:
+    landed = tx.rows("items/add_rows", list=list_id, gate=gate, rows=rows)
+    delayed = Counter(at for _, at, due in landed if due is not None)
+    for at, count in Counter(at for _, at, _ in landed).items():
         tallies.record(tx, list_id, at, added=count, items_change=count, delayed_change=delayed[at])
-    return len(landed)
+    return {key for key, _, _ in landed}
 
 
 def _refuse_taken(tx: Transaction, list_id: int, name: str, batch: Batch) -> None:
@@ -127,16 +174,67 @@ def show(tx: Transaction, name: str, key: str) -> Item:
     return _item(row)
 
 
+def _place_of_keys(name: str, keys: Sequence[str], *, error: str | None = None) -> Place:
+    small = len(keys) <= SMALL
+    return Place(name, merges=small and error is None, apart=not small, given=keys)
+
+
+def _keys_together(change: Callable[[Transaction, lists.Row, Sequence[str]], Iterable[str]]) -> Together:
+    """One change for the keys of all; whoever names a key that was named before comes in a round of its own."""
+
+    def together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
+        answers: list[Any] = [_wrong_keys(call) for call in calls]
+        row = lists.find(tx, calls[0].place.name)
+        waiting = [number for number, wrong in enumerate(answers) if wrong is None]
+        while waiting:
+            keys, this_round, waiting = _round(calls, waiting)
+            there = set(change(tx, row, list(keys))) if row and keys else set()
+            for number in this_round:
+                answers[number] = len(there.intersection(calls[number].place.given))
+        return answers
+
+    return together
+
+
+def _wrong_keys(call: Call) -> Invalid | None:
+    try:
+        check_keys(call.place.given)
+    except Invalid as wrong:
+        return wrong
+    return None
+
+
+def _round(calls: Sequence[Call], numbers: Iterable[int]) -> tuple[set[str], list[int], list[int]]:
+    keys: set[str] = set()
+    named: set[str] = set()
+    now, later = [], []
+    for number in numbers:
+        given = calls[number].place.given
+        if named.isdisjoint(given):
+            keys.update(given)
+            now.append(number)
+        else:
+            later.append(number)
+        named.update(given)
+    return keys, now, later
+
+
+def _increment(tx: Transaction, row: lists.Row, keys: Sequence[str]) -> dict[str, int]:
+    touched = tx.rows("items/increment", list=row.id, keys=encoded(keys))
+    for gate, count in Counter(gate for _, gate, _ in touched).items():
+        tallies.record(tx, row.id, gate, retried=count)
+    return {key: attempts for key, _, attempts in touched}
+
+
+@placed(_place_of_keys, _keys_together(_increment))
 def increment(tx: Transaction, name: str, keys: Sequence[str], *, error: str | None = None) -> int:
     """Note one failed attempt for each key that is there; how many were."""
     row = _named(tx, name, keys)
     if row is None:
         return 0
-    touched = tx.rows("items/increment", list=row.id, keys=encoded(keys))
-    for gate, count in Counter(gate for _, gate, _ in touched).items():
-        tallies.record(tx, row.id, gate, retried=count)
+    touched = _increment(tx, row, keys)
     if error:
-        for key, _, attempts in touched:
+        for key, attempts in touched.items():
             _record_error(tx, row, key, attempts, error)
     return len(touched)
 
@@ -147,19 +245,23 @@ def _record_error(tx: Transaction, row: lists.Row, key: str, attempt: int, messa
     tx.run("errors/record", list=row.id, key=key, keep=row.settings.keep, **said)
 
 
-def done(tx: Transaction, name: str, keys: Sequence[str]) -> int:
-    """Take off the list what has been done; how many were there."""
-    row = _named(tx, name, keys)
-    if row is None:
-        return 0
+def _take_off(tx: Transaction, row: lists.Row, keys: Sequence[str]) -> list[str]:
     gone = tx.rows("items/delete", list=row.id, keys=encoded(keys))
     tallies.record_removed(tx, row.id, gone, event="done")
     if row.settings.keep_results and gone:
         kept = [{"key": key, "attempts": attempts, "data": None} for key, _, attempts, *_ in gone]
         tx.run("results/keep_many", list=row.id, keep=row.settings.keep, rows=encoded(kept))
-    return len(gone)
+    return [key for key, *_ in gone]
 
 
+@placed(_place_of_keys, _keys_together(_take_off))
+def done(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+    """Take off the list what has been done; how many were there."""
+    row = _named(tx, name, keys)
+    return 0 if row is None else len(_take_off(tx, row, keys))
+
+
+@placed(_place_of_keys)
 def abandon(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     """Give up on items: off the list, undone; how many were there."""
     row = _named(tx, name, keys)
@@ -170,6 +272,7 @@ def abandon(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     return len(gone)
 
 
+@placed(_place_of_keys)
 def retry(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     """Make failed and delayed items ready at once, with a clean count of attempts; how many were."""
     row = _named(tx, name, keys)

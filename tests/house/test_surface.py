@@ -14,6 +14,7 @@ PUBLIC = [
     "Engine",
     "Fail",
     "Failure",
+    "Grouped",
     "Invalid",
     "Item",
     "List",

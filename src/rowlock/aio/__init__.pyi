@@ -1,7 +1,9 @@
 """Types of the async face, written by tools/stubs.py from the plain classes. Not to be changed by hand."""
 
+import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Self
@@ -12,9 +14,10 @@ from rowlock.db import Database
 from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
-from rowlock.engine import Claim, Engine, List, Session, Transaction
+from rowlock.engine import Claim, Engine, Grouped, List, Session, Transaction
 from rowlock.engine.engine import P, T
 from rowlock.engine.list import Keys
+from rowlock.engine.runner import Runner
 from rowlock.entries import Entries
 from rowlock.failures import Group
 from rowlock.history import Sink
@@ -26,7 +29,7 @@ from rowlock.sessions import SessionInfo
 from rowlock.trees import RankedSet
 from rowlock.world import REAL, World
 
-__all__ = ["AsyncClaim", "AsyncEngine", "AsyncList", "AsyncSession", "AsyncTransaction"]
+__all__ = ["AsyncClaim", "AsyncEngine", "AsyncGrouped", "AsyncList", "AsyncSession", "AsyncTransaction"]
 
 class AsyncClaim:
     """An interval of a list, held by a session: iterate over its items and say how each turn ended.
@@ -122,6 +125,10 @@ class AsyncEngine:
     async def upkeep(self) -> upkeep.Report:
         """One bounded pass of housekeeping: bury dead sessions, promote what is due, fold, prune."""
 
+    @property
+    def grouped(self) -> AsyncGrouped:
+        """The same lists for many threads at once: what they write at the same moment is committed together."""
+
     def transaction(self) -> AbstractAsyncContextManager[AsyncTransaction]:
         """A transaction for your rows and ours: all of it commits at the end of the block, or nothing."""
 
@@ -137,6 +144,9 @@ class AsyncEngine:
     async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads."""
 
+    async def recorded(self, way: Callable[..., T], verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb by the given way, and write it down in the history if there is one."""
+
     async def trip(self, *works: Callable[[db.Transaction], Callable[[], Any]]) -> list[Any]:
         """Do several pieces of work for the price of one round trip; each must be harmless to do again."""
 
@@ -147,7 +157,34 @@ class AsyncEngine:
         """Bring the schema to what this program needs; the names of the steps taken."""
 
     async def close(self) -> None:
-        """Close all connections; a closed engine is not used again."""
+        """Finish what waits, and close all connections; a closed engine is not used again."""
+
+class AsyncGrouped:
+    """The engine's lists for many threads at once: what they write at the same moment is committed together.
+
+    Each call is answered by itself, when it is durable; one that is refused takes nobody with it.
+    """
+
+    @property
+    def plain(self) -> Grouped: ...
+    def __getitem__(self, name: str) -> AsyncList: ...
+    async def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb that writes, in one transaction with those of others, and wait for its answer."""
+
+    def ask(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """The same without waiting: the answer is a `concurrent.futures.Future`; no history is written of it."""
+
+    def awaited(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
+        """The same for a coroutine: await it. No thread waits meanwhile."""
+
+    async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb that only reads: by itself."""
+
+    async def join(self, using: Any) -> Runner:
+        """The verbs inside a transaction of yours."""
+
+    async def close(self) -> None:
+        """Finish what waits, and take no more; the engine does so when it is closed."""
 
 class AsyncList:
     """A list by its name; it need not exist yet. Nothing is remembered here: each call asks the database."""

@@ -37,6 +37,7 @@ class Database:
         connections: int = 32,
         patience: float = PATIENCE,
         keep_out_of_forks: Callable[[Pool], None] = lambda _: None,
+        check_turn: Callable[[], None] = lambda: None,
     ) -> None:
         self.address = address
         self.dialect = dialect
@@ -45,6 +46,7 @@ class Database:
         self._open = open_connection
         self._borrow = borrow
         self._keep_out_of_forks = keep_out_of_forks
+        self.check_turn = check_turn
         self._clock = clock
         self._statements = Statements(dialect, movable_clock=clock is not None)
         self._pool = Pool(open_connection, connections)
@@ -106,6 +108,7 @@ class Database:
             connections=connections,
             patience=self.patience,
             keep_out_of_forks=self._keep_out_of_forks,
+            check_turn=self.check_turn,
         )
 
     def close(self) -> None:

@@ -79,6 +79,7 @@ def open_database(
         clock=clock,
         patience=patience,
         keep_out_of_forks=partial(forks.watch, path=address.target),
+        check_turn=turn.check,
         **options,
     )
 

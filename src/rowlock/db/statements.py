@@ -11,6 +11,8 @@ SQL = Path(__file__).parent.parent / "sql"
 _FRAGMENT = re.compile(r"\{([a-z_]+)\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
+# Not the update of a lock: for update, for no key update.
+_WRITES = re.compile(r"\b(insert|delete|(?<!for )(?<!key )update)\b")
 
 
 class Dialect(msgspec.Struct, frozen=True):
@@ -29,6 +31,8 @@ class Statement(msgspec.Struct, frozen=True):
     text: str
     timed: bool
     """Whether it reads the clock: a movable clock gives the time as a parameter."""
+    writes: bool
+    """Whether it may change rows; taking a lock changes none."""
 
 
 class Statements:
@@ -51,7 +55,7 @@ class Statements:
         bare = _COMMENT.sub("", text).strip()
         whole = _FRAGMENT.sub(lambda match: self._fragments[match[1]], bare)
         ready = _PARAMETER.sub(lambda match: self._dialect.placeholder(match[1]), whole)
-        return Statement(name, ready, "{now}" in bare)
+        return Statement(name, ready, "{now}" in bare, _WRITES.search(whole) is not None)
 
 
 def source(name: str, dialects: tuple[str, ...]) -> Path:

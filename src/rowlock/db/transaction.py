@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
-from rowlock.db.connections import Cursor, Later, Parameters, Row, Speech
+from rowlock.db.connections import Cursor, Later, Parameters, Row, RunAgain, Speech
 from rowlock.db.statements import Statements
-from rowlock.errors import Invalid, NotFound, Refused, Stale
+from rowlock.errors import RowlockError
 
 Clock = Callable[[], int]
+T = TypeVar("T")
 
 
 class Transaction:
@@ -18,10 +19,14 @@ class Transaction:
         self._connection = connection
         self.statements = statements
         self._clock = clock
+        self.marks = 0
+        """Statements so far that wrote or failed: while it stands still, the transaction is as clean as it was."""
+        self.broken = False
+        """Whether it is gone as a whole: nothing more may be said in it."""
 
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
         """All rows that the statement gives."""
-        return self._connection.query(self._text(name, parameters), parameters)
+        return self._said(self._connection.query, name, parameters)
 
     def row(self, name: str, /, **parameters: Any) -> Row | None:
         """The first row that the statement gives, or None."""
@@ -35,11 +40,11 @@ class Transaction:
 
     def ask(self, name: str, /, **parameters: Any) -> Later:
         """Run the statement; its rows may be read only when the transaction has ended: for trips."""
-        return self._connection.ask(self._text(name, parameters), parameters)
+        return self._said(self._connection.ask, name, parameters)
 
     def run(self, name: str, /, **parameters: Any) -> int:
         """Run the statement; how many rows it touched."""
-        return self._connection.change(self._text(name, parameters), parameters)
+        return self._said(self._connection.change, name, parameters)
 
     @contextmanager
     def whole(self) -> Iterator[None]:
@@ -47,9 +52,15 @@ class Transaction:
         self._connection.change("savepoint rowlock")
         try:
             yield
-        except (Invalid, NotFound, Refused, Stale):
-            self._connection.change("rollback to savepoint rowlock")
-            self._connection.change("release savepoint rowlock")
+        except RunAgain:
+            raise
+        except Exception as refusal:
+            try:
+                self._connection.change("rollback to savepoint rowlock")
+                self._connection.change("release savepoint rowlock")
+            except RowlockError:
+                self.broken = True
+                raise refusal from None
             raise
         self._connection.change("release savepoint rowlock")
 
@@ -59,14 +70,21 @@ class Transaction:
 
     def execute(self, sql: str, parameters: Parameters = ()) -> Cursor:
         """Run SQL of the caller's own, in its driver's dialect."""
+        self.marks += 1
         return self._connection.execute(sql, parameters)
 
     def executemany(self, sql: str, rows: Iterable[Parameters]) -> Cursor:
         """Run SQL of the caller's own once per row."""
+        self.marks += 1
         return self._connection.executemany(sql, rows)
 
-    def _text(self, name: str, parameters: dict[str, Any]) -> str:
+    def _said(self, way: Callable[[str, Parameters], T], name: str, parameters: dict[str, Any]) -> T:
         statement = self.statements[name]
         if self._clock is not None and statement.timed:
             parameters["now"] = self._clock()
-        return statement.text
+        self.marks += statement.writes
+        try:
+            return way(statement.text, parameters)
+        except BaseException:
+            self.marks += 1
+            raise

@@ -19,13 +19,17 @@ class Turn:
 
     def take(self) -> None:
         """Wait for the turn; a thread that has it already would wait for itself and is refused."""
+        self.check()
+        self._lock.acquire()
+        self._owner = threading.get_ident()
+
+    def check(self) -> None:
+        """Refuse a thread that has the turn and is about to wait for one."""
         if self._process != os.getpid():
             self._reset()
         if self._owner == threading.get_ident():
             what = "this thread has a transaction open on this database already, and a file has one writer"
             raise InvalidTransaction(what, 'write inside it: tx["name"].add(…), or add(…, using=tx)')
-        self._lock.acquire()
-        self._owner = threading.get_ident()
 
     def end(self) -> None:
         """Let the next one write."""

@@ -2,8 +2,9 @@
 
 from rowlock.engine.claim import Claim
 from rowlock.engine.engine import Engine
+from rowlock.engine.grouped import Grouped
 from rowlock.engine.list import List
 from rowlock.engine.session import Session
 from rowlock.engine.transaction import Transaction
 
-__all__ = ["Claim", "Engine", "List", "Session", "Transaction"]
+__all__ = ["Claim", "Engine", "Grouped", "List", "Session", "Transaction"]

@@ -11,6 +11,7 @@ from rowlock import db, lists, schema, sessions, upkeep
 from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
+from rowlock.engine.grouped import Grouped
 from rowlock.engine.list import List
 from rowlock.engine.session import Session
 from rowlock.engine.transaction import Transaction
@@ -50,6 +51,7 @@ class Engine:
         self._history = History(to_file(sink) if isinstance(sink, str | Path) else sink, world.monotonic)
         self._schema_known = False
         self._schema_lock = threading.Lock()
+        self._grouped: Grouped | None = None
 
     def __getitem__(self, name: str) -> List:
         check_name(name)
@@ -92,6 +94,14 @@ class Engine:
         self.make_ready()
         return upkeep.once(self.database)
 
+    @property
+    def grouped(self) -> Grouped:
+        """The same lists for many threads at once: what they write at the same moment is committed together."""
+        with self._schema_lock:
+            if self._grouped is None:
+                self._grouped = Grouped(self)
+            return self._grouped
+
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """A transaction for your rows and ours: all of it commits at the end of the block, or nothing."""
@@ -119,16 +129,17 @@ class Engine:
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in a transaction of its own; again after a conflict or a lost connection."""
         self.make_ready()
-        with self._history.operation(_name(verb), {"args": args, **kwargs}) as answer:
-            result = self.database.run(verb, *args, **kwargs)
-            answer(result)
-        return result
+        return self.recorded(self.database.run, verb, *args, **kwargs)
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads."""
         self.make_ready()
+        return self.recorded(self.database.read, verb, *args, **kwargs)
+
+    def recorded(self, way: Callable[..., T], verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb by the given way, and write it down in the history if there is one."""
         with self._history.operation(_name(verb), {"args": args, **kwargs}) as answer:
-            result = self.database.read(verb, *args, **kwargs)
+            result = way(verb, *args, **kwargs)
             answer(result)
         return result
 
@@ -157,7 +168,9 @@ class Engine:
         return [step.name for step in schema.migrate(self.database)]
 
     def close(self) -> None:
-        """Close all connections; a closed engine is not used again."""
+        """Finish what waits, and close all connections; a closed engine is not used again."""
+        if self._grouped is not None:
+            self._grouped.close()
         self.database.close()
 
 

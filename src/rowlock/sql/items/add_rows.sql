@@ -9,4 +9,4 @@ from (
 ) as placed
 order by placed.key collate "C", placed.position
 on conflict (list, key) do nothing
-returning gate, due
+returning key, gate, due

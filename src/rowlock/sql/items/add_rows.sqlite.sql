@@ -7,4 +7,4 @@ select :list, json_extract(value, '$.key'),
     json_extract(value, '$.data')
 from json_each(:rows) where true
 on conflict (list, key) do nothing
-returning gate, due
+returning key, gate, due

@@ -1,0 +1,152 @@
+"""The writer: one thread to a database that does what all others ask for, group by group."""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+from rowlock.db import Database
+from rowlock.db.database import Verb
+from rowlock.errors import InvalidTransaction, Unavailable
+from rowlock.grouping.calls import Call, placing
+from rowlock.grouping.transactions import answer
+from rowlock.grouping.waiters import Awaiting, Blocked, Mailbox, Promised
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import Future
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LARGEST = 512
+"""Calls in one transaction."""
+IDLE = 5.0
+"""Seconds without a call after which the writer's thread ends; the next call begins another."""
+LINGER = 0.25
+"""The share of its last transaction's time that a busy writer waits for those it has just answered to come back."""
+LONGEST_LINGER = 0.001
+
+
+class Grouping:
+    """One writer for a database and those who wait for it.
+
+    The first to come goes at once; those who come while a transaction runs are the next group.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
+        self._waiting: deque[Call] = deque()
+        self._change = threading.Condition(threading.Lock())
+        self._enough = 1
+        self._writer: threading.Thread | None = None
+        self._beside: set[threading.Thread] = set()
+        self._mailboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Mailbox] = WeakKeyDictionary()
+        self._closed = False
+
+    def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb that writes among those of others, and wait for its answer."""
+        self._database.check_turn()
+        if self._writer is threading.current_thread():
+            raise InvalidTransaction("the writer of a group cannot wait for itself", "ask from another thread")
+        waiter = Blocked()
+        call = Call(verb, args, kwargs, placing(verb).where(*args, **kwargs), waiter)
+        if call.place.apart:
+            return self._database.run(verb, *args, **kwargs)
+        try:
+            self._take(call)
+            result: T = waiter.wait()
+        finally:
+            waiter.leave()
+        return result
+
+    def ask(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        """The same without waiting: cancelled before its transaction has begun, it is not run."""
+        from concurrent.futures import Future  # heavy, and only who asks needs it
+
+        future: Future[T] = Future()
+        self._take(Call(verb, args, kwargs, placing(verb).where(*args, **kwargs), Promised(future)))
+        return future
+
+    def awaited(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "asyncio.Future[T]":
+        """The same for a coroutine: await it. Far cheaper than to wrap what `ask` gives."""
+        from asyncio import get_running_loop  # heavy, and only coroutines need it
+
+        loop = get_running_loop()
+        if loop not in self._mailboxes:
+            self._mailboxes[loop] = Mailbox(loop)
+        future: asyncio.Future[T] = loop.create_future()
+        waiter = Awaiting(self._mailboxes[loop], future)
+        self._take(Call(verb, args, kwargs, placing(verb).where(*args, **kwargs), waiter))
+        return future
+
+    def close(self) -> None:
+        """Finish what waits, and take no more."""
+        if self._process != os.getpid():
+            return
+        with self._change:
+            self._closed = True
+            self._change.notify()
+            ending = [each for each in (self._writer, *self._beside) if each is not None]
+        for thread in ending:
+            if thread is not threading.current_thread():
+                thread.join()
+
+    def _take(self, call: Call) -> None:
+        if self._process != os.getpid():
+            self._begin()  # a fork's child has neither the thread nor those who wait
+        with self._change:
+            if self._closed:
+                raise Unavailable("this engine has been closed", "open another one")
+            if call.place.apart:
+                thread = _thread(self._do_beside, call)
+                self._beside.add(thread)
+                thread.start()
+                return
+            self._waiting.append(call)
+            if self._writer is None:
+                self._writer = _thread(self._write)
+                self._writer.start()
+            elif len(self._waiting) >= self._enough:
+                self._change.notify()
+
+    def _do_beside(self, call: Call) -> None:
+        answer(self._database, [call])
+        with self._change:
+            self._beside.discard(threading.current_thread())
+
+    def _write(self) -> None:
+        while calls := self._next_group():
+            start = self._database.world.monotonic()
+            left = answer(self._database, calls)
+            with self._change:
+                self._waiting.extendleft(reversed(left))
+            took = self._database.world.monotonic() - start
+            self._linger(len(calls), min(LONGEST_LINGER, LINGER * took))
+
+    def _linger(self, size: int, seconds: float) -> None:
+        # Whoever was answered asks again at once, or not at all: a group of the first of them would be a small one.
+        with self._change:
+            if size > 1 and len(self._waiting) < size and not self._closed:
+                self._enough = size
+                self._change.wait(seconds)
+                self._enough = 1
+
+    def _next_group(self) -> list[Call]:
+        with self._change:
+            while not self._waiting:
+                if self._closed or not (self._change.wait(IDLE) or self._waiting):
+                    self._writer = None
+                    return []
+            size = min(LARGEST, len(self._waiting))
+            return [self._waiting.popleft() for _ in range(size)]
+
+
+def _thread(work: Callable[..., None], *args: Any) -> threading.Thread:
+    return threading.Thread(target=work, args=args, name="rowlock group", daemon=True)
