@@ -26,9 +26,8 @@ $(VENV)/.%: pyproject.toml tools/groups.py $(VENV)/.setup
 	$(INSTALL) $$($(BIN)/python tools/groups.py $*)
 	@touch $@
 
-# Until the service has landed this shows where to begin.
 up: setup
-	@$(BIN)/rowlock
+	@$(BIN)/rowlock up
 
 test: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/python -m pytest -n auto

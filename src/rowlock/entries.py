@@ -51,49 +51,49 @@ class Batch(msgspec.Struct, frozen=True):
         return decoded if self.same is None else [{"key": key, **self.same} for key in decoded]
 
 
-def batches(entries: Entries, shared: Shared) -> Iterator[Batch]:
+def batches(entries: Entries, shared: Shared, *, first_line: int = 1) -> Iterator[Batch]:
     """Read what is to be added, a bounded batch at a time; the first wrong entry is refused by its line."""
     same = _row(NewItem("-", shared.data, shared.due, shared.gate, shared.priority), None)
-    for first_line, chunk in _chunks(entries):
+    for line, chunk in _chunks(entries, first_line):
         if same["due"] is None and _all_text(chunk):
-            keys = _checked([key for key in chunk if key], chunk, first_line)
+            keys = _checked([key for key in chunk if key], chunk, line)
             yield _batch_of_keys(keys, same)
         else:
-            yield _batch_of_rows(chunk, shared, first_line)
+            yield _batch_of_rows(chunk, shared, line)
 
 
-def _chunks(entries: Entries) -> Iterator[tuple[int, list[Any]]]:
-    source, line = iter(_each(entries)), 1
+def _chunks(entries: Entries, line: int) -> Iterator[tuple[int, list[Any]]]:
+    source = iter(_each(entries, line))
     while chunk := list(islice(source, BATCH)):
         yield line, chunk
         line += len(chunk)
 
 
-def _each(entries: Entries) -> Iterable[Any]:
+def _each(entries: Entries, first_line: int) -> Iterable[Any]:
     if isinstance(entries, str | NewItem | Mapping):
         if entries == "":
             raise InvalidKey("the key '' is empty", "a key is 1 to 512 bytes of UTF-8 text")
         return (entries,)
     if hasattr(entries, "readline"):
-        return lines(entries)  # type: ignore[arg-type]
+        return lines(entries, first_line)  # type: ignore[arg-type]
     if not hasattr(entries, "__iter__") or hasattr(entries, "decode"):
         raise Invalid(
             f"{type(entries).__name__} is nothing that can be added",
             "give a key, keys, mappings or an open file",
         )
-    return _not_blank(entries)
+    return _not_blank(entries, first_line)
 
 
-def _not_blank(entries: Iterable[Any]) -> Iterator[Any]:
-    for line, entry in enumerate(entries, 1):
+def _not_blank(entries: Iterable[Any], first_line: int) -> Iterator[Any]:
+    for line, entry in enumerate(entries, first_line):
         if entry == "":
             check_key("", line)
         yield entry
 
 
-def lines(file: IO[str] | IO[bytes]) -> Iterator[str]:
+def lines(file: IO[str] | IO[bytes], first_line: int = 1) -> Iterator[str]:
     """The lines of an open file without their ends; a blank one comes as "" so that numbers stay true."""
-    for number, line in enumerate(_readable(file), 1):
+    for number, line in enumerate(_readable(file), first_line):
         text = _decoded(line, number) if isinstance(line, bytes) else str(line)
         yield text.rstrip("\r\n") if text.strip() else ""
 

@@ -2,19 +2,29 @@
 
 RowlockError
 ├── Invalid                 the request cannot be right: nothing was written
+│   ├── InvalidBody
 │   ├── InvalidData
 │   ├── InvalidDuration
 │   ├── InvalidKey
 │   ├── InvalidName
 │   ├── InvalidOutcome
+│   ├── InvalidPath
+│   ├── InvalidQuery
 │   ├── InvalidSetting
+│   ├── InvalidShape
 │   ├── InvalidTransaction
-│   └── InvalidUrl
+│   ├── InvalidUrl
+│   ├── NotOffered
+│   ├── TooLarge
+│   ├── UnknownKind
+│   └── WrongMethod
 ├── NotFound                what was named is not there
 │   ├── NoSuchItem
-│   └── NoSuchList
+│   ├── NoSuchList
+│   └── NoSuchPath
 ├── Refused                 it could be right, but the state of things forbids it
 │   ├── AlreadyThere
+│   ├── CrossSite
 │   ├── GatePassed
 │   ├── ListSealed
 │   ├── NameTaken
@@ -33,7 +43,8 @@ RowlockError
     ├── DatabaseReadOnly
     ├── DatabaseUnreachable
     ├── DriverMissing
-    └── OutcomeUnknown      the connection broke at COMMIT: it may have landed or not
+    ├── OutcomeUnknown      the connection broke at COMMIT: it may have landed or not
+    └── Overloaded
 """
 
 from typing import Any, ClassVar
@@ -68,6 +79,12 @@ class Invalid(RowlockError):
     http_status = 400
 
 
+class InvalidBody(Invalid):
+    """A request's body is not what it says it is."""
+
+    code = "invalid-body"
+
+
 class InvalidData(Invalid):
     """An item's data is not JSON, or is too large."""
 
@@ -98,10 +115,29 @@ class InvalidOutcome(Invalid):
     code = "invalid-outcome"
 
 
+class InvalidPath(Invalid):
+    """A request's path cannot be read."""
+
+    code = "invalid-path"
+
+
+class InvalidQuery(Invalid):
+    """What stands behind the question mark of a request cannot be read or had."""
+
+    code = "invalid-query"
+
+
 class InvalidSetting(Invalid):
     """An unknown setting, or a value it cannot have."""
 
     code = "invalid-setting"
+
+
+class InvalidShape(Invalid):
+    """A request's body can be read, but is not of the form that is taken there."""
+
+    code = "invalid-shape"
+    http_status = 422
 
 
 class InvalidTransaction(Invalid):
@@ -114,6 +150,34 @@ class InvalidUrl(Invalid):
     """A database address that cannot be read."""
 
     code = "invalid-url"
+
+
+class NotOffered(Invalid):
+    """Nothing is offered in the kinds that a request accepts."""
+
+    code = "not-offered"
+    http_status = 406
+
+
+class TooLarge(Invalid):
+    """A request's body is larger than what is read."""
+
+    code = "too-large"
+    http_status = 413
+
+
+class UnknownKind(Invalid):
+    """A request's body is of a kind that is not read there."""
+
+    code = "unknown-kind"
+    http_status = 415
+
+
+class WrongMethod(Invalid):
+    """There is something at that path, but it does not answer to that method."""
+
+    code = "wrong-method"
+    http_status = 405
 
 
 class NotFound(RowlockError):
@@ -136,6 +200,12 @@ class NoSuchList(NotFound):
     code = "no-such-list"
 
 
+class NoSuchPath(NotFound):
+    """The service has nothing at that path."""
+
+    code = "no-such-path"
+
+
 class Refused(RowlockError):
     """The request could be right, but the state of things forbids it."""
 
@@ -148,6 +218,13 @@ class AlreadyThere(Refused):
     """A strict add met a key that is on the list, or twice in the input."""
 
     code = "already-there"
+
+
+class CrossSite(Refused):
+    """A browser asks this for the page of another site."""
+
+    code = "cross-site"
+    http_status = 403
 
 
 class GatePassed(Refused):
@@ -267,3 +344,9 @@ class OutcomeUnknown(Unavailable):
     """The connection broke at COMMIT: what was asked may have landed or not."""
 
     code = "outcome-unknown"
+
+
+class Overloaded(Unavailable):
+    """More requests wait for the database than are let in."""
+
+    code = "overloaded"

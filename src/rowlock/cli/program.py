@@ -14,6 +14,7 @@ FAMILIES = {
     "Look": {"status": "look", "ls": "look", "show": "look", "split": "split", "failures": "insight"},
     "Items": {"done": "change", "increment": "change", "retry": "change", "abandon": "change"},
     "Lists": {"pause": "lists", "resume": "lists", "settings": "lists", "rename": "lists", "drop": "lists"},
+    "Service": {"up": "serving", "serve": "serving", "openapi": "serving"},
     "Database": {"migrate": "migrate", "upkeep": "insight", "doctor": "doctor"},
     "Program": {"config": "configuration", "completion": "completion"},
 }
@@ -22,6 +23,7 @@ COMMANDS = {name: module for family in FAMILIES.values() for name, module in fam
 INTRODUCTION = """\
 rowlock {version} — durable work on the database you already have
 
+  Start     rowlock up                                    the service at 127.0.0.1:8642, no setup
   Add       ls *.jpg | rowlock add thumbs                 one item per line, into ./rowlock.db
   Work      rowlock work thumbs -- convert {{}} small/{{}}    like xargs, but it remembers
   Look      rowlock status                                every list; rowlock ls thumbs for its items

@@ -1,0 +1,96 @@
+"""`rowlock serve`, `up` and `openapi`: the HTTP service."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from rowlock.cli import output
+from rowlock.cli.invocation import Invocation, command
+from rowlock.cli.logs import log_option, show_logs
+from rowlock.db import parse
+from rowlock.engine import Engine
+from rowlock.errors import DriverMissing
+
+if TYPE_CHECKING:
+    from rowlock.http.service import Service
+
+HOST, PORT = "127.0.0.1", 8642
+PATIENCE = 5.0
+
+host_option = click.option("--host", default=HOST, show_default=True, help="The address to listen on.")
+port_option = click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 is any.")
+
+
+@command("up")
+@host_option
+@port_option
+@click.pass_obj
+def up(invocation: Invocation, /, *, host: str, port: int) -> int:
+    """Start the service on this machine: nothing to set up.
+
+    It listens on 127.0.0.1:8642 and keeps its work in ./rowlock.db, which is made if need be.
+    """
+    show_logs(invocation, form="text", write=lambda line: click.echo(line, err=True))
+    return _run(invocation, host=host, port=port, access_log=invocation.verbose)
+
+
+@command("serve")
+@host_option
+@port_option
+@click.option("--access-log/--no-access-log", default=True, help="A line of JSON on stderr for each request.")
+@log_option
+@click.pass_obj
+def serve(invocation: Invocation, /, *, host: str, port: int, access_log: bool, log_format: str) -> int:
+    """Serve the database over HTTP.
+
+    Text, JSON and NDJSON on port 8642; only this machine can reach it. SIGTERM ends it gently: it says that it is not
+    ready, takes no more connections, and answers what it has begun.
+    """
+    show_logs(invocation, form=log_format, write=lambda line: click.echo(line, err=True))
+    return _run(invocation, host=host, port=port, access_log=access_log)
+
+
+@command("openapi")
+def openapi() -> None:
+    """Print what the service offers, as an OpenAPI 3.1 document."""
+    _require()
+    from rowlock.http.openapi import document
+    from rowlock.http.routes import ROUTES
+
+    output.write(msgspec.json.format(msgspec.json.encode(document(ROUTES)), indent=2).decode() + "\n")
+
+
+def _require() -> None:
+    """Say which package is missing; the service is an extra."""
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError:
+        raise DriverMissing("the service needs starlette and uvicorn", "run: pip install 'rowlock[server]'") from None
+
+
+def _run(invocation: Invocation, *, host: str, port: int, access_log: bool) -> int:
+    _require()
+    # Heavy, and only who serves needs them.
+    from rowlock.http.logs import AccessLog
+    from rowlock.http.server import Server, bind
+    from rowlock.http.service import Service
+
+    sock = bind(host, port)
+    with Engine(invocation.configured().value, patience=PATIENCE) as engine:
+        engine.make_ready()
+        service = Service(engine, access_log=AccessLog(sys.stderr) if access_log else None)
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{sock.getsockname()[1]}"
+        Server(service, started=lambda: _introduce(invocation, service, address)).run(sockets=[sock])
+    return 0
+
+
+def _introduce(invocation: Invocation, service: "Service", address: str) -> None:
+    database = parse(invocation.configured().value)
+    invocation.say(f"rowlock serves {database.shown} at {address}")
+    invocation.say(f"  add    printf 'a\\nb\\n' | curl --data-binary @- {address}/v1/lists/names/items")
+    invocation.say(f"  look   curl {address}/v1/lists      everything: {service.limits and address}/openapi.json")
+    invocation.say("  Ctrl-C stops")

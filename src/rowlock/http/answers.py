@@ -1,0 +1,111 @@
+"""Writing answers: a value in the kind that was asked for, with its headers, packed if the client likes that."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from rowlock.errors import RowlockError
+from rowlock.http import problems
+from rowlock.http.call import Answer, Call, Header
+from rowlock.http.kinds import TYPES, Kind
+from rowlock.http.packing import SMALL, Packer, coding_of, packer_of
+from rowlock.http.texts import text
+from rowlock.http.versions import etag, is_known
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+ALWAYS: tuple[Header, ...] = (
+    (b"cache-control", b"no-store"),
+    (b"vary", b"accept, accept-encoding"),
+    (b"x-content-type-options", b"nosniff"),
+)
+_TYPES = {kind: name.encode() for kind, name in TYPES.items()}
+_encode = msgspec.json.Encoder().encode
+PIECE = 64 * 1024
+
+
+def written(value: Any, kind: Kind) -> bytes:
+    """A value as bytes of that kind."""
+    if isinstance(value, bytes):
+        return value
+    if value is None:
+        return b""
+    if kind is Kind.TEXT:
+        return text(value).encode()
+    if kind is Kind.NDJSON and isinstance(rows := rows_of(value), list):
+        return b"".join(_encode(row) + b"\n" for row in rows)
+    return _encode(value) + b"\n"
+
+
+def rows_of(value: Any) -> Any:
+    """What stands on lines of its own where a page is written as lines: its first field, if that is a list."""
+    if isinstance(value, msgspec.Struct) and value.__struct_fields__:
+        return getattr(value, value.__struct_fields__[0])
+    return value
+
+
+async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
+    """Send it; how many bytes of body that were."""
+    headers = [*ALWAYS, *answer.headers, (b"x-request-id", call.id)]
+    if answer.stream is not None:
+        return await _send_stream(call, answer, headers, send)
+    body = written(answer.value, call.kind)
+    if body or answer.status not in (204, 304):
+        headers.append((b"content-type", _type(call, answer)))
+    packer = _packer(call) if len(body) > SMALL else None
+    if answer.version is not None and answer.status < 300:
+        tag = etag(answer.version, body, coding=packer.coding if packer else b"")
+        headers.append((b"etag", tag))
+        if call.method in ("GET", "HEAD") and is_known(tag, call.header(b"if-none-match")):
+            await send({"type": "http.response.start", "status": 304, "headers": headers})
+            await send({"type": "http.response.body", "body": b""})
+            return 0
+    if packer is not None:
+        body = packer.feed(body) + packer.end()
+        headers.append((b"content-encoding", packer.coding))
+    if answer.status not in (204, 304):
+        headers.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+    return len(body)
+
+
+def _type(call: Call, answer: Answer) -> bytes:
+    if answer.status >= 400:
+        return problems.TYPE if isinstance(answer.value, dict) else _TYPES[Kind.TEXT]
+    own = call.route.type
+    return _TYPES[call.kind] if own is None else own.encode()
+
+
+def _packer(call: Call) -> Packer | None:
+    accepted = call.header(b"accept-encoding")
+    return packer_of(coding_of(accepted)) if accepted else None
+
+
+async def _send_stream(call: Call, answer: Answer, headers: list[Header], send: Send) -> int:
+    packer = _packer(call)
+    headers.append((b"content-type", _type(call, answer)))
+    if packer is not None:
+        headers.append((b"content-encoding", packer.coding))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    if call.method == "HEAD" or answer.stream is None:
+        await send({"type": "http.response.body", "body": b""})
+        return 0
+    sent = 0
+    async for piece in _pieces(call, answer.stream):
+        packed = piece if packer is None else packer.feed(piece)
+        sent += len(packed)
+        await send({"type": "http.response.body", "body": packed, "more_body": True})
+    rest = b"" if packer is None else packer.end()
+    await send({"type": "http.response.body", "body": rest})
+    return sent + len(rest)
+
+
+async def _pieces(call: Call, stream: AsyncIterator[Any]) -> AsyncIterator[bytes]:
+    # Once a stream has begun its status is said: what goes wrong then is told in its last line.
+    try:
+        async for value in stream:
+            yield written(value, call.kind)
+    except RowlockError as error:
+        yield written(problems.answer(error, call).value, call.kind)

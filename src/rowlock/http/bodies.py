@@ -1,0 +1,134 @@
+"""Bodies of requests: read in bounds, unpacked in bounds, never held whole where a stream will do."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import lru_cache
+from io import BytesIO
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any
+
+import msgspec
+
+from rowlock.errors import InvalidBody, InvalidShape, TooLarge
+from rowlock.http.limits import MB, Limits
+from rowlock.http.packing import unpacker_of
+
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+
+HINT = "split it, or send NDJSON, which is read as a stream"
+
+
+class Gone(Exception):
+    """The client has left; nobody is there to be answered."""
+
+
+class Body:
+    """The body of one request."""
+
+    def __init__(self, receive: Receive, headers: Mapping[bytes, bytes], limits: Limits) -> None:
+        self._receive = receive
+        self._limits = limits
+        self.headers = headers
+        self._length = headers.get(b"content-length")
+        self._coding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
+        self.read = False
+
+    @property
+    def unread(self) -> bool:
+        """Whether there is a body that nobody has read to its end."""
+        return not self.read and (b"transfer-encoding" in self.headers or self._length not in (None, b"0"))
+
+    @property
+    def small(self) -> bool:
+        """Whether it was said beforehand that it is small and not packed."""
+        return not self._coding and self._length is not None and len(self._length) <= 5
+
+    async def chunks(self, most: int | None) -> AsyncIterator[bytes]:
+        """The bytes as they come, unpacked; refused when there are more than `most`."""
+        self._refuse_length(most)
+        unpacker = unpacker_of(self._coding)
+        seen, more = 0, True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Gone
+            more = message.get("more_body", False)
+            packed = message.get("body", b"")
+            for piece in unpacker.feed(packed) if unpacker else (packed,):
+                seen += len(piece)
+                if most is not None and seen > most:
+                    raise _too_large(most)
+                if piece:
+                    yield piece
+        if unpacker:
+            unpacker.end()
+        self.read = True
+
+    def _refuse_length(self, most: int | None) -> None:
+        if self._length is not None and most is not None and self._length.isdigit() and int(self._length) > most:
+            raise _too_large(most)
+
+    async def whole(self, most: int) -> bytes:
+        """All of it, if it is not too large."""
+        pieces = [piece async for piece in self.chunks(most)]
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    async def document(self, form: Any) -> Any:
+        """The JSON document in it, checked to be of that form; an empty body is an empty object."""
+        return decoded(await self.whole(self._limits.document_bytes) or b"{}", form)
+
+    async def file(self) -> IO[bytes]:
+        """All of it as a file, on disk if it is large."""
+        if self.small:
+            return BytesIO(await self.whole(self._limits.body_bytes))
+        file: SpooledTemporaryFile[bytes] = SpooledTemporaryFile(max_size=MB)  # noqa: SIM115
+        try:
+            async for piece in self.chunks(self._limits.body_bytes):
+                file.write(piece)
+        except BaseException:
+            file.close()
+            raise
+        file.seek(0)
+        return file
+
+    async def lines(self) -> AsyncIterator[list[bytes]]:
+        """The lines as they come, some at a time; the whole may be of any length, one line not."""
+        rest = b""
+        async for piece in self.chunks(None):
+            *whole, rest = (rest + piece).split(b"\n")
+            if len(rest) > self._limits.line_bytes:
+                raise TooLarge(f"a line is longer than {self._limits.line_bytes} bytes", "end each item with a newline")
+            if whole:
+                yield whole
+        if rest:
+            yield [rest]
+
+
+def _too_large(most: int) -> TooLarge:
+    return TooLarge(f"the body is larger than {most} bytes", HINT, most=most)
+
+
+@lru_cache(64)
+def _decoder(form: Any) -> "msgspec.json.Decoder[Any]":
+    return msgspec.json.Decoder(form)
+
+
+def decoded(text: bytes | str, form: Any) -> Any:
+    """JSON as a value of that form."""
+    try:
+        return _decoder(form).decode(text)
+    except msgspec.ValidationError as error:
+        where = str(error).partition(" - at ")[2]
+        fields = {"pointer": _pointer(where)} if where else {}
+        raise InvalidShape(f"the body is not what is taken here: {error}", "see GET /openapi.json", **fields) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidBody(f"the body is not JSON: {_position(error)}", "check its quotes and commas") from None
+    except RecursionError:
+        raise InvalidBody("the body is nested too deeply", "keep it flat") from None
+
+
+def _position(error: Exception) -> str:
+    return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+
+
+def _pointer(where: str) -> str:
+    return where.strip("`$").replace("[", "/").replace("]", "").replace(".", "/")

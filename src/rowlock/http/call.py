@@ -1,0 +1,123 @@
+"""A call: one request as a route's function sees it, and the answer that it gives."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from rowlock.errors import InvalidQuery, UnknownKind
+from rowlock.http import kinds
+from rowlock.http.bodies import Body
+from rowlock.http.kinds import Kind
+from rowlock.http.route import NOWHERE, NoQuery
+from rowlock.http.who import ANYBODY
+from rowlock.names import closest
+
+if TYPE_CHECKING:
+    from rowlock.http.service import Service
+
+T = TypeVar("T")
+
+Header = tuple[bytes, bytes]
+_EMPTY: dict[type, Any] = {}
+
+
+class Answer(msgspec.Struct):
+    """What is sent back: a value to be written in the kind that was asked for, or bytes, or a stream of values."""
+
+    value: Any = None
+    status: int = 200
+    headers: list[Header] = []
+    stream: AsyncIterator[Any] | None = None
+    """Values that come one after the other: lines."""
+    version: int | None = None
+    """The version of what is shown: it gets an ETag."""
+
+
+class Call:
+    """One request: where it goes, what it brings, who asks."""
+
+    __slots__ = ("_headers", "body", "id", "kind", "path", "query", "route", "scope", "service", "who")
+
+    def __init__(self, service: "Service", scope: Mapping[str, Any], body: Body) -> None:
+        self.service = service
+        self.scope = scope
+        self.body = body
+        self._headers = body.headers
+        self.id = service.request_id(self.header(b"x-request-id"))
+        self.kind = Kind.TEXT
+        self.path: dict[str, str] = {}
+        self.query: Any = None
+        self.route = NOWHERE
+        self.who = ANYBODY
+
+    def header(self, name: bytes) -> str:
+        """A header of the request by its name in small letters; empty if it is not there."""
+        return self._headers.get(name, b"").decode("latin-1")
+
+    @property
+    def method(self) -> str:
+        """GET, POST and the like."""
+        method: str = self.scope["method"]
+        return method
+
+    @property
+    def address(self) -> str:
+        """Where this service is, as the caller wrote it."""
+        return f"{self.scope['scheme']}://{self.header(b'host')}"
+
+    def choose_kind(self) -> None:
+        """Which kind the answer is in: as Accept says, else as the request is written, else text."""
+        chosen = None if self.route.iidy else kinds.wanted(self.header(b"accept"))
+        self.kind = chosen or self.sent
+
+    @property
+    def sent(self) -> Kind:
+        """How the request is written; unlabelled, as curl sends it, it is what the route takes."""
+        content_type = self.header(b"content-type")
+        if self.route.takes is not None and self.route.lines is None and not kinds.is_labelled(content_type):
+            return Kind.JSON
+        return kinds.sent(content_type)
+
+    def read_query(self) -> None:
+        """Check what stands behind the question mark."""
+        form = self.route.query
+        text: bytes = self.scope["query_string"]
+        if not text:
+            if form not in _EMPTY:
+                _EMPTY[form] = converted({}, form)
+            self.query = _EMPTY[form]
+            return
+        self.query = converted(_pairs(text), form)
+
+    async def document(self) -> Any:
+        """The body as the JSON document that the route takes."""
+        if self.sent is Kind.TEXT:
+            raise UnknownKind("this takes a JSON document, not lines", "send it as application/json")
+        return await self.body.document(self.route.takes)
+
+
+def _pairs(text: bytes) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
+    except ValueError:
+        raise InvalidQuery("what stands behind the question mark cannot be read", "percent-encode UTF-8") from None
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise InvalidQuery("something is asked for twice behind the question mark", "give each name once")
+    return given
+
+
+def converted(given: dict[str, str], form: type[T]) -> T:
+    """Texts by name as what they mean; an unknown name is refused with the nearest."""
+    known = () if form is NoQuery else form.__struct_fields__  # type: ignore[attr-defined]
+    for name in given:
+        if name not in known:
+            near = closest(name, known)
+            names = f"the names are {', '.join(known)}" if known else "nothing can be asked for here"
+            raise InvalidQuery(f"nothing is called {name[:100]!r} here", f"did you mean {near!r}?" if near else names)
+    try:
+        return msgspec.convert(given, form, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidQuery(f"what is asked for cannot be had: {error}", "see GET /openapi.json") from None

@@ -1,0 +1,93 @@
+"""Routes about the service itself: is it alive, is it ready, what are its bounds, what does it offer."""
+
+import asyncio
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+import rowlock
+from rowlock import schema
+from rowlock.engine import Engine
+from rowlock.errors import RowlockError
+from rowlock.http.call import Answer, Call
+from rowlock.http.limits import Limits
+from rowlock.http.texts import form
+from rowlock.insight import now
+
+PATIENCE = 2.0
+
+
+class Alive(msgspec.Struct, frozen=True):
+    """The process answers."""
+
+    status: str
+    version: str
+
+
+class ReadyQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much to say."""
+
+    verbose: Annotated[str, Meta(description="Say what was looked at.")] | None = None
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was looked at."""
+
+    name: str
+    well: bool
+    what: str = ""
+
+
+class Ready(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether requests can be served."""
+
+    status: str
+    checks: list[Finding] = []
+
+
+async def livez(call: Call) -> Alive:  # noqa: ARG001
+    """Whether the process answers; it asks nothing else."""
+    return Alive("ok", rowlock.__version__)
+
+
+async def readyz(call: Call) -> Answer:
+    """Whether requests can be served: the database answers, has its tables, and nobody has said stop."""
+    checks = [Finding("stopping", well=not call.service.stopping), await _database(call)]
+    well = all(check.well for check in checks)
+    shown = checks if call.query.verbose is not None else []
+    return Answer(Ready("ok" if well else "not ready", shown), 200 if well else 503)
+
+
+async def _database(call: Call) -> Finding:
+    service = call.service
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await service.bridge.thread(lambda: _look(service.engine))
+    except RowlockError as error:
+        return Finding("database", well=False, what=error.what)
+    except TimeoutError:
+        return Finding("database", well=False, what=f"it has not answered within {PATIENCE:g} seconds")
+    return Finding("database", well=True)
+
+
+def _look(engine: Engine) -> None:
+    schema.require(engine.database)
+    engine.read(now)
+
+
+async def limits(call: Call) -> Limits:
+    """Every bound of the service: sizes in bytes, times in seconds."""
+    return call.service.limits
+
+
+async def description(call: Call) -> Answer:
+    """What this service offers, described as OpenAPI 3.1."""
+    return Answer(call.service.description)
+
+
+@form(Ready)
+def _lines(ready: Ready) -> str:
+    marks = {True: "ok", False: "wrong"}
+    said = [f"{marks[check.well]}\t{check.name}{f': {check.what}' if check.what else ''}\n" for check in ready.checks]
+    return "".join([*said, f"{ready.status}\n"])

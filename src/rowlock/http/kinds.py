@@ -1,0 +1,89 @@
+"""Kinds: how a body is written, and which of them an answer is written in."""
+
+from enum import StrEnum
+from functools import lru_cache
+
+from rowlock.errors import NotOffered, UnknownKind
+
+
+class Kind(StrEnum):
+    """Plain lines, one JSON document, or one JSON document to a line."""
+
+    TEXT = "text"
+    JSON = "json"
+    NDJSON = "ndjson"
+
+    @property
+    def type(self) -> str:
+        """What its Content-Type says."""
+        return TYPES[self]
+
+
+TYPES = {
+    Kind.TEXT: "text/plain; charset=utf-8",
+    Kind.JSON: "application/json",
+    Kind.NDJSON: "application/x-ndjson",
+}
+_SPOKEN = {
+    "text/plain": Kind.TEXT,
+    "application/json": Kind.JSON,
+    "application/problem+json": Kind.JSON,
+    "application/x-ndjson": Kind.NDJSON,
+    "application/ndjson": Kind.NDJSON,
+    "application/jsonl": Kind.NDJSON,
+}
+_RANGES = {"text/*": Kind.TEXT, "application/*": Kind.JSON}
+# What curl and others say of a file when nobody told them what it is: lines.
+_UNLABELLED = ("application/x-www-form-urlencoded", "application/octet-stream")
+_HINT = "send or ask for text/plain, application/json or application/x-ndjson"
+
+
+@lru_cache(256)
+def sent(content_type: str) -> Kind:
+    """How a body is written; what says nothing, or only that it is bytes, is lines."""
+    name, *parameters = (part.strip().lower() for part in content_type.split(";"))
+    for parameter in parameters:
+        option, _, value = parameter.partition("=")
+        if option == "charset" and value.strip('"') not in ("utf-8", "utf8", "us-ascii"):
+            raise UnknownKind(f"a body in {value.strip()!r} cannot be read", "send UTF-8")
+    if not name or name in _UNLABELLED:
+        return Kind.TEXT
+    if name not in _SPOKEN:
+        raise UnknownKind(f"a body of type {name!r} cannot be read", _HINT)
+    return _SPOKEN[name]
+
+
+def is_labelled(content_type: str) -> bool:
+    """Whether somebody said on purpose what the body is."""
+    name = content_type.partition(";")[0].strip().lower()
+    return bool(name) and name not in _UNLABELLED
+
+
+@lru_cache(256)
+def wanted(accept: str) -> Kind | None:
+    """The kind that an Accept header asks for; None if it leaves the choice to us."""
+    named: list[tuple[float, Kind]] = []
+    anything = not accept.strip()
+    for part in accept.split(","):
+        name, *parameters = (each.strip().lower() for each in part.split(";"))
+        quality = _quality(parameters)
+        kind = _SPOKEN.get(name) or _RANGES.get(name)
+        if kind is not None and quality > 0:
+            named.append((quality, kind))
+        anything = anything or (name == "*/*" and quality > 0)
+    if named:
+        return max(named, key=lambda each: each[0])[1]
+    if anything:
+        return None
+    raise NotOffered(f"nothing is offered as {accept[:200]!r}", _HINT)
+
+
+def _quality(parameters: list[str]) -> float:
+    for parameter in parameters:
+        option, _, value = parameter.partition("=")
+        if option.strip() == "q":
+            try:
+                return float(value)
+            except ValueError:
+                return 0.0
+    return 1.0

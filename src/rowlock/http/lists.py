@@ -1,0 +1,158 @@
+"""Routes of lists as wholes."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from rowlock import lists, ranges
+from rowlock.db import Transaction
+from rowlock.http.call import Answer, Call
+from rowlock.http.kinds import Kind
+from rowlock.http.pages import link
+from rowlock.http.texts import form, row, text
+from rowlock.http.versions import Condition, condition
+from rowlock.model import ListInfo, Settings
+from rowlock.ranges import Range
+
+PAGE = 1_000
+
+After = Annotated[str, Meta(description="Strictly after this name, in byte order.")]
+
+
+class PageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which lists."""
+
+    count: Annotated[int, Meta(description="At most so many; text and NDJSON give all without it.")] | None = None
+    after: After = ""
+
+
+class ListPage(msgspec.Struct, frozen=True):
+    """A page of lists."""
+
+    lists: list[ListInfo]
+    next: str | None
+    """What to give as `after` for the next page; none if this is the last."""
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """What was forgotten."""
+
+    dropped: int
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """Whether that changed anything."""
+
+    changed: bool
+
+
+class RangesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Into how many parts."""
+
+    parts: Annotated[int, Meta(description="How many ranges; fewer if there are fewer keys.")]
+
+
+class Ranges(msgspec.Struct, frozen=True):
+    """Key ranges of equal size."""
+
+    ranges: list[Range]
+
+
+async def page(call: Call) -> Answer:
+    """The lists in the order of their names, each with its counts and settings."""
+    query: PageQuery = call.query
+    if query.count is None and call.kind is not Kind.JSON:
+        return Answer(stream=_all(call, query.after))
+    count = PAGE if query.count is None else query.count
+    found = await call.service.bridge.read(lists.page, after=query.after, limit=count)
+    after = found[-1].name if found and len(found) == count else None
+    return Answer(ListPage(found, after), headers=link(call, after, count=count))
+
+
+async def _all(call: Call, after: str) -> AsyncIterator[Any]:
+    while found := await call.service.bridge.read(lists.page, after=after, limit=PAGE):
+        yield ListPage(found, None)
+        after = found[-1].name
+
+
+async def show(call: Call) -> Answer:
+    """One list: its state, settings, counts and progress."""
+    info = await call.service.bridge.read(lists.show, call.path["list"])
+    return Answer(info, version=info.version)
+
+
+async def put(call: Call) -> Answer:
+    """Make a list with these settings, or give them to the one that is there; what is left out is at its default."""
+    settings: Settings = await call.document()
+    changes = {field: getattr(settings, field) for field in Settings.__struct_fields__}
+    made, info = await call.service.bridge.write(_change, call.path["list"], changes, condition(call))
+    return Answer(info, 201 if made else 200, version=info.version)
+
+
+async def patch(call: Call) -> Answer:
+    """Change some settings of a list and leave the rest."""
+    changes: dict[str, Any] = await call.document()
+    only_there = msgspec.structs.replace(condition(call), exists=True)
+    _, info = await call.service.bridge.write(_change, call.path["list"], changes, only_there)
+    return Answer(info, version=info.version)
+
+
+def _change(tx: Transaction, name: str, changes: dict[str, Any], holds: Condition) -> tuple[bool, ListInfo]:
+    there = lists.find(tx, name)
+    if there is None and holds.exists and holds.versions is None:
+        raise lists.missing(tx, name)
+    holds.check(there.version if there else None, f"the list {name!r}")
+    lists.change_settings(tx, name, changes, version=there.version if there and holds.versions else None)
+    return there is None, lists.show(tx, name)
+
+
+async def drop(call: Call) -> Dropped:
+    """Forget a list with all its items and history."""
+    return Dropped(await call.service.bridge.write(_drop, call.path["list"], condition(call)))
+
+
+def _drop(tx: Transaction, name: str, holds: Condition) -> int:
+    holds.check(lists.hold(tx, name).version, f"the list {name!r}")
+    return lists.drop(tx, name)
+
+
+async def pause(call: Call) -> Changed:
+    """Stop handing out a list's items; what is claimed may still be settled."""
+    return Changed(await call.service.bridge.write(lists.pause, call.path["list"]))
+
+
+async def resume(call: Call) -> Changed:
+    """Hand out a list's items again."""
+    return Changed(await call.service.bridge.write(lists.resume, call.path["list"]))
+
+
+async def split(call: Call) -> Ranges:
+    """The keys of a list in ranges of equal size, for whoever hands them out by hand."""
+    query: RangesQuery = call.query
+    return Ranges(await call.service.bridge.read(ranges.split, call.path["list"], query.parts))
+
+
+@form(ListInfo)
+def _lines(info: ListInfo) -> str:
+    facts = {"name": info.name, "state": info.state, "gate": info.gate, "sealed": info.sealed, "version": info.version}
+    happened = {name: getattr(info.progress, name) for name in ("added", "done", "retried", "moved", "abandoned")}
+    return text({**facts, **msgspec.structs.asdict(info.counts), **happened})
+
+
+@form(ListPage)
+def _rows(page: ListPage) -> str:
+    return "".join(row(_columns(info)) for info in page.lists)
+
+
+def _columns(info: ListInfo) -> tuple[Any, ...]:
+    counts, done = info.counts, info.progress.done
+    known = done + counts.total
+    waiting = (counts.ready, counts.delayed, counts.gated, counts.claimed, counts.failed)
+    return info.name, info.state, info.gate, *waiting, done, f"{done / known if known else 0:.0%}"
+
+
+@form(Ranges)
+def _parts(found: Ranges) -> str:
+    return "".join(row((part.after, part.upto, part.count)) for part in found.ranges)

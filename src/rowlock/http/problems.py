@@ -1,0 +1,47 @@
+"""Problems: an error as RFC 9457 says it, and its twin of one line for who reads text."""
+
+from typing import Any
+
+from rowlock.errors import RowlockError
+from rowlock.http.call import Answer, Call, Header
+from rowlock.http.kinds import Kind
+
+DOCS = "https://rowlock.dev/docs/reference/errors#"
+TYPE = b"application/problem+json"
+RETRY_AFTER = 1
+
+
+def problem(error: RowlockError, request: str = "") -> dict[str, Any]:
+    """The document that says what is wrong."""
+    known = {
+        "type": f"{DOCS}{error.code}",
+        "title": type(error).__name__,
+        "status": error.http_status,
+        "code": error.code,
+        "detail": error.what,
+        "hint": error.hint,
+    }
+    more = {name: value for name, value in error.fields.items() if value is not None and name not in known}
+    return {**known, **({"request": request} if request else {}), **more}
+
+
+def line(error: RowlockError) -> str:
+    """The same in one line."""
+    hint = f" (hint: {error.hint})" if error.hint else ""
+    return " ".join(f"error {error.code}: {error.what}{hint}".split()) + "\n"
+
+
+def answer(error: RowlockError, call: Call) -> Answer:
+    """The answer that tells an error, in the kind that was asked for."""
+    value = line(error) if call.kind is Kind.TEXT else problem(error, call.id.decode())
+    return Answer(value, error.http_status, headers(error))
+
+
+def headers(error: RowlockError) -> list[Header]:
+    """What an error says in headers."""
+    found: list[Header] = []
+    if error.http_status == 503:
+        found.append((b"retry-after", str(error.fields.get("retry_after", RETRY_AFTER)).encode()))
+    if "allow" in error.fields:
+        found.append((b"allow", ", ".join(error.fields["allow"]).encode()))
+    return found

@@ -1,0 +1,48 @@
+"""The table of routes: the server, its description, the reference page and who may ask what are made of it."""
+
+from typing import Any
+
+from rowlock.http import front, health, items, lists
+from rowlock.http.forms import ItemDetails, ItemPage, NewItem, NewItems
+from rowlock.http.limits import Limits
+from rowlock.http.route import Role, Route
+from rowlock.model import Added, ListInfo, Settings
+
+VIEWER, WORKER, OPERATOR = Role.VIEWER, Role.WORKER, Role.OPERATOR
+
+HEALTH = (
+    Route("GET", "/", front.page, None, {200: str}, type="text/html; charset=utf-8"),
+    Route("GET", "/livez", health.livez, None, {200: health.Alive}),
+    Route("GET", "/readyz", health.readyz, None, {200: health.Ready, 503: health.Ready}, query=health.ReadyQuery),
+    Route("GET", "/v1/limits", health.limits, None, {200: Limits}),
+    Route("GET", "/openapi.json", health.description, None, {200: dict[str, Any]}, type="application/json"),
+)
+
+LISTS = (
+    Route("GET", "/v1/lists", lists.page, VIEWER, {200: lists.ListPage}, query=lists.PageQuery, streamed=True),
+    Route("GET", "/v1/lists/{list}", lists.show, VIEWER, {200: ListInfo, 304: None}, versioned=True),
+    Route("PUT", "/v1/lists/{list}", lists.put, OPERATOR, {200: ListInfo, 201: ListInfo}, Settings, versioned=True),
+    Route("PATCH", "/v1/lists/{list}", lists.patch, OPERATOR, {200: ListInfo}, dict[str, Any], versioned=True),
+    Route("DELETE", "/v1/lists/{list}", lists.drop, OPERATOR, {200: lists.Dropped}, versioned=True),
+    Route("POST", "/v1/lists/{list}/pause", lists.pause, OPERATOR, {200: lists.Changed}),
+    Route("POST", "/v1/lists/{list}/resume", lists.resume, OPERATOR, {200: lists.Changed}),
+    Route("GET", "/v1/lists/{list}/ranges", lists.split, VIEWER, {200: lists.Ranges}, query=lists.RangesQuery),
+)
+
+ITEMS = (
+    Route(
+        "POST",
+        "/v1/lists/{list}/items",
+        items.add,
+        WORKER,
+        {200: Added},
+        NewItems,
+        str | NewItem,
+        query=items.AddQuery,
+        streamed=True,
+    ),
+    Route("GET", "/v1/lists/{list}/items", items.page, VIEWER, {200: ItemPage}, query=items.PageQuery, streamed=True),
+    Route("GET", "/v1/lists/{list}/items/{key}", items.show, VIEWER, {200: ItemDetails, 304: None}, versioned=True),
+)
+
+ROUTES = (*HEALTH, *LISTS, *ITEMS)

@@ -1,0 +1,77 @@
+"""Running the service: a socket, uvicorn, and a gentle end: first not ready, then closed to new ones, then gone."""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from rowlock.errors import Invalid, Unavailable
+from rowlock.http.service import Service
+
+DRAIN = 0.5
+"""Seconds between being not ready and taking no more connections: for who asks before each request."""
+GRACE = 30
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens there; refused where anybody could come, as long as nobody could be told apart."""
+    if not is_loopback(host):
+        what = f"{host} can be reached from elsewhere, and there are no tokens to tell people apart"
+        raise Invalid(what, "serve on 127.0.0.1, behind a proxy that asks who it is")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+    except (OSError, OverflowError) as error:
+        found.close()
+        reason = getattr(error, "strerror", None) or "it is no port"
+        raise Unavailable(f"{host}:{port} cannot be had: {reason.lower()}", "choose another with --port") from None
+    return found
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with an end in steps."""
+
+    def __init__(self, service: Service, *, drain: float = DRAIN, started: Callable[[], None] = lambda: None) -> None:
+        self._service = service
+        self._drain = drain
+        self._tell_started = started
+        config = uvicorn.Config(
+            service,
+            http="httptools",
+            ws="none",
+            lifespan="on",
+            interface="asgi3",
+            access_log=False,
+            log_config=None,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=int(service.limits.idle_seconds),
+            timeout_graceful_shutdown=GRACE,
+        )
+        super().__init__(config)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then say so."""
+        await super().startup(sockets)
+        self._tell_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Be not ready, answer who waits, give balancers a moment to see it, then end."""
+        self._service.stop()
+        if not self.force_exit:
+            await asyncio.sleep(self._drain)
+        await super().shutdown(sockets)

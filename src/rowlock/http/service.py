@@ -1,0 +1,142 @@
+"""The service as an ASGI application: finds the route, asks who it is, runs the function, sends the answer."""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from rowlock.engine import Engine
+from rowlock.errors import RowlockError
+from rowlock.http import access, openapi, problems
+from rowlock.http.answers import Send, send_answer
+from rowlock.http.bodies import Body, Gone, Receive
+from rowlock.http.bridge import Bridge
+from rowlock.http.call import Answer, Call
+from rowlock.http.limits import Limits
+from rowlock.http.logs import AccessLog
+from rowlock.http.router import Router
+from rowlock.http.routes import ROUTES
+from rowlock.http.who import Who
+
+Scope = MutableMapping[str, Any]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Authorize = Callable[[Call], Awaitable[Who]]
+
+log = logging.getLogger("rowlock.http")
+
+_ROUTER = Router(ROUTES)
+
+
+class Service:
+    """Answers requests with an engine's verbs."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        limits: Limits | None = None,
+        authorize: Authorize = access.authorize,
+        access_log: AccessLog | None = None,
+        mounts: Mapping[str, App] | None = None,
+    ) -> None:
+        self.engine = engine
+        self.limits = limits or Limits()
+        self.bridge = Bridge(engine, waiting=self.limits.waiting_requests)
+        self.stopping = False
+        """Whether it is about to go: not ready any more, nobody waits for long."""
+        self._authorize = authorize
+        self._log = access_log
+        self._mounts = dict(mounts or {})
+        self._prefix = engine.world.token()[:8]
+        self._count = 0
+
+    def request_id(self, given: str) -> bytes:
+        """What a request is called in logs and problems: as the client calls it, or by a number."""
+        if given and len(given) <= 128 and given.isascii() and given.isprintable():
+            return given.encode()
+        self._count += 1
+        return f"{self._prefix}-{self._count:x}".encode()
+
+    @cached_property
+    def description(self) -> bytes:
+        """The OpenAPI document."""
+        return msgspec.json.encode(openapi.document(ROUTES))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1003})
+        elif (mounted := self._mounted(scope)) is not None:
+            await mounted(scope, receive, send)
+        else:
+            await self._serve(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await self.bridge.thread(self.engine.make_ready)
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        self.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def _mounted(self, scope: Scope) -> App | None:
+        for prefix, app in self._mounts.items():
+            if scope["path"].startswith(prefix) and scope["path"][len(prefix) :][:1] in ("", "/"):
+                scope["root_path"] = scope.get("root_path", "") + prefix
+                return app
+        return None
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = time.perf_counter()
+        call = Call(self, scope, Body(receive, dict(scope["headers"]), self.limits))
+        answer = await self._answered(call)
+        if answer is None:
+            return
+        if answer.status >= 400 and call.body.unread:
+            # Better a new connection than to be sent all of what was refused.
+            answer.headers = [*answer.headers, (b"connection", b"close")]
+        sent = await send_answer(call, answer, send=send)
+        if self._log is not None:
+            self._log.note(call, status=answer.status, sent=sent, seconds=time.perf_counter() - began)
+
+    async def _answered(self, call: Call) -> Answer | None:
+        try:
+            _find(call)
+            call.who = await self._authorize(call)
+            call.read_query()
+            given = await call.route.function(call)
+            return given if type(given) is Answer else Answer(given)
+        except RowlockError as error:
+            return problems.answer(error, call)
+        except Gone:
+            return None
+        except Exception:
+            log.exception("a request went wrong", extra={"request": call.id.decode()})
+            hint = "this is a bug in rowlock; please report it, with what the log says"
+            return problems.answer(RowlockError("something unexpected went wrong", hint), call)
+
+    def close(self) -> None:
+        """Finish what has begun; the engine stays open, it is the caller's."""
+        self.bridge.close()
+        if self._log is not None:
+            self._log.flush()
+
+    def stop(self) -> None:
+        """Say that the end is near: not ready any more, and who waits for work is answered."""
+        self.stopping = True
+
+
+def _find(call: Call) -> None:
+    try:
+        call.route, call.path = _ROUTER.find(call.method, call.scope["raw_path"])
+    except RowlockError:
+        with suppress(RowlockError):
+            call.choose_kind()
+        raise
+    call.choose_kind()

@@ -1,0 +1,91 @@
+"""The service itself: alive, ready, its bounds, its page, its log, and whom it does not listen to."""
+
+import io
+import re
+
+import msgspec
+import pytest
+from tests.http.serving import Client, serving
+
+from rowlock import Engine
+from rowlock.errors import Invalid
+from rowlock.http.access import is_here
+from rowlock.http.limits import Limits
+from rowlock.http.logs import AccessLog
+from rowlock.http.server import bind
+
+
+def test_it_is_alive_and_ready(ask: Client) -> None:
+    assert ask.json("GET", "/livez")["status"] == "ok"
+    assert ask("GET", "/readyz").text == "ok\n"
+    assert ask("GET", "/readyz?verbose").text == "ok\tstopping\nok\tdatabase\nok\n"
+
+
+def test_it_tells_its_bounds(quick: Client) -> None:
+    bounds = quick.json("GET", "/v1/limits")
+    assert (bounds["key_bytes"], bounds["data_bytes"]) == (512, 256 * 1024)
+    assert set(bounds) == set(Limits.__struct_fields__)
+
+
+def test_its_page_shows_lists_and_how_to_begin(ask: Client) -> None:
+    assert "Nothing to do yet." in ask("GET", "/").text
+    ask("POST", "/v1/lists/%3Cb%3E/items", b"a\nb\n")
+    page = ask("GET", "/")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "<td>&lt;b&gt;</td><td>open</td><td>2</td>" in page.text
+    assert f"curl http://127.0.0.1:{ask.port}/v1/lists" in page.text
+    assert "<script" not in page.text
+
+
+def test_a_head_has_the_headers_of_a_get(quick: Client) -> None:
+    head, get = quick("HEAD", "/v1/limits"), quick("GET", "/v1/limits")
+    assert head.body == b""
+    assert head.headers["content-length"] == get.headers["content-length"]
+
+
+def test_every_request_has_a_name(quick: Client) -> None:
+    assert quick("GET", "/livez", x_request_id="mine-7").headers["x-request-id"] == "mine-7"
+    made = [quick("GET", "/livez", x_request_id=given).headers["x-request-id"] for given in ("", "x" * 200, "")]
+    assert len(set(made)) == 3
+    assert all(re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]+", name) for name in made)
+
+
+def test_each_request_is_a_line_of_the_log(sqlite_url: str) -> None:
+    written = io.StringIO()
+    with Engine(sqlite_url) as engine, serving(engine, access_log=AccessLog(written)) as found:
+        found.client("GET", "/v1/lists?count=1", x_request_id="one")
+        found.client("GET", "/livez")
+        found.client("GET", "/nothing", x_request_id="two")
+    lines = [msgspec.json.decode(line) for line in written.getvalue().splitlines()]
+    assert [(line["request"], line["method"], line["path"], line["status"]) for line in lines] == [
+        ("one", "GET", "/v1/lists", 200),
+        ("two", "GET", "/nothing", 404),
+    ]
+    assert lines[0]["query"] == "count=1"
+
+
+def test_a_page_of_another_site_may_not_ask(quick: Client) -> None:
+    reply = quick("POST", "/v1/lists/names/items", b"a", origin="https://evil.example")
+    assert (reply.status, reply.text.split(":")[0]) == (403, "error cross-site")
+    own = f"http://127.0.0.1:{quick.port}"
+    assert quick("POST", "/v1/lists/names/items", b"a", origin=own).status == 200
+
+
+def test_a_name_that_was_made_to_lead_here_is_not_ours(quick: Client) -> None:
+    assert quick("GET", "/v1/lists", host="evil.example").status == 403
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:1", "127.0.0.1:80", "[::1]:80", "[::1]", "a.localhost:1"])
+def test_this_machine_is_known_by_its_names(host: str) -> None:
+    assert is_here(host)
+
+
+@pytest.mark.parametrize("host", ["example.org", "localhost.example.org", "127.0.0.1.example.org:80", "x:80"])
+def test_other_names_are_not_ours(host: str) -> None:
+    assert not is_here(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "::", "example.org"])
+def test_it_does_not_listen_where_anybody_could_come(host: str) -> None:
+    with pytest.raises(Invalid, match="can be reached from elsewhere"):
+        bind(host, 0)
