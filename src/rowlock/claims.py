@@ -8,6 +8,7 @@ import msgspec
 from rowlock import tallies
 from rowlock.db import Transaction
 from rowlock.errors import Invalid, StaleSession
+from rowlock.grouping import Place, placed
 from rowlock.model import Item, State
 
 LARGEST = 10_000
@@ -52,6 +53,11 @@ class Asking(msgspec.Struct, frozen=True):
             raise Invalid(f"a claim of {self.limit} items cannot be had", f"ask for 1 to {LARGEST}")
 
 
+def _place(asking: Asking) -> Place:
+    return Place(asking.list)
+
+
+@placed(_place)
 def take(tx: Transaction, asking: Asking) -> Taken | None:
     """The next items after the frontier: the quick way, two statements; None says only that nothing stands there."""
     return ask_take(tx, asking)()
@@ -64,6 +70,7 @@ def ask_take(tx: Transaction, asking: Asking) -> Callable[[], Taken | None]:
     return lambda: _taken(asking, rows())
 
 
+@placed(_place)
 def take_thoroughly(tx: Transaction, asking: Asking) -> Taken | None:
     """Promote what is due, then the first items that nobody holds, wherever they stand; None: nothing is ready.
 

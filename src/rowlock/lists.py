@@ -8,6 +8,7 @@ import msgspec
 from rowlock import tallies
 from rowlock.db import Transaction
 from rowlock.errors import NameTaken, NoSuchList, StaleVersion
+from rowlock.grouping import Place, placed
 from rowlock.model import ListInfo, Settings
 from rowlock.names import check_limit, check_name, check_start, closest
 
@@ -180,6 +181,11 @@ def rename(tx: Transaction, name: str, to: str) -> None:
     tx.run("lists/rename", name=name, to=to)
 
 
+def _apart(name: str) -> Place:
+    return Place(name, apart=True)
+
+
+@placed(_apart)
 def drop(tx: Transaction, name: str) -> int:
     """Forget the list with all its items and history; how many items it had."""
     row = hold(tx, name)

@@ -81,6 +81,32 @@ def test_a_transaction_that_is_gone_writes_nothing_more(sqlite_url: str) -> None
         assert [(item.key, item.attempts) for item in engine["work"]] == [("a", 0), ("b", 0)]
 
 
+@pytest.mark.parametrize("dialect", ["postgres", "cockroach"])
+def test_whoever_stands_before_a_lock_stands_there_alone(engine: Engine) -> None:
+    engine["work"].add("there")
+    with engine.transaction() as tx:
+        tx["work"].add("locked")
+        with held(engine):
+            stuck = engine.grouped.ask(*add("locked"))
+            others = [engine.grouped.ask(*each) for each in (add("free"), increment("there"), add("a", to="other"))]
+        assert [each.result(60) for each in others] == [Added(1, 0), 1, Added(1, 0)]
+        assert engine.grouped["work"].add("free too") == Added(1, 0)
+        assert not stuck.done()
+    assert stuck.result(60) == Added(0, 1)
+
+
+@pytest.mark.parametrize("dialect", ["postgres"])
+def test_a_call_that_is_alone_before_a_lock_holds_up_nobody(engine: Engine) -> None:
+    engine["work"].add("there")
+    with engine.transaction() as tx:
+        tx["work"].increment("there")
+        stuck = engine.grouped.ask(*increment("there"))
+        assert engine.grouped["work"].add("free") == Added(1, 0)
+        assert not stuck.done()
+    assert stuck.result(60) == 1
+    assert engine["work"].show("there").attempts == 2
+
+
 @pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
 def test_a_child_of_a_fork_has_a_writer_of_its_own(url: str) -> None:
     with Engine(url) as engine:

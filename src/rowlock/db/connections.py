@@ -87,5 +87,13 @@ class RunAgain(Exception):
         self.error = error
 
 
+class Held(Exception):
+    """Somebody holds what is needed for longer than this connection waits; said only where it was told how long."""
+
+    def __init__(self, error: RowlockError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class Lost(RunAgain):
     """The connection broke before COMMIT was asked for: nothing landed, and a new connection is needed."""

@@ -6,6 +6,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import msgspec
+
 from rowlock.db.connections import Connection, Lost, RunAgain, Speech
 from rowlock.db.joining import driver_of
 from rowlock.db.pool import Pool
@@ -29,7 +31,7 @@ class Database:
         self,
         address: Address,
         dialect: Dialect,
-        open_connection: Callable[[], Connection],
+        open_connection: Callable[[Address], Connection],
         borrow: Callable[[Any], Speech],
         *,
         world: World = REAL,
@@ -49,7 +51,7 @@ class Database:
         self.check_turn = check_turn
         self._clock = clock
         self._statements = Statements(dialect, movable_clock=clock is not None)
-        self._pool = Pool(open_connection, connections)
+        self._pool = Pool(partial(open_connection, address), connections)
         keep_out_of_forks(self._pool)
         self._reached = False
 
@@ -96,10 +98,13 @@ class Database:
     def _speaking(self, connection: Speech) -> Transaction:
         return Transaction(connection, self._statements, self._clock)
 
-    def twin(self, *, connections: int) -> "Database":
-        """The same database by connections of its own."""
-        return Database(
-            self.address,
+    def twin(self, *, connections: int, lock_seconds: float = 0) -> "Database":
+        """The same database by connections of its own.
+
+        With `lock_seconds` they wait no longer for what somebody has locked: then `Held` is raised, and nothing landed.
+        """
+        made = Database(
+            msgspec.structs.replace(self.address, lock_milliseconds=round(1000 * lock_seconds)),
             self.dialect,
             self._open,
             self._borrow,
@@ -110,6 +115,8 @@ class Database:
             keep_out_of_forks=self._keep_out_of_forks,
             check_turn=self.check_turn,
         )
+        made._reached = self._reached
+        return made
 
     def close(self) -> None:
         """Close all connections."""

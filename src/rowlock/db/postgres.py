@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from rowlock.db.connections import Cursor, Later, Lost, Parameters, Row, RunAgain
+from rowlock.db.connections import Cursor, Held, Later, Lost, Parameters, Row, RunAgain
 from rowlock.db.database import Database
 from rowlock.db.statements import Dialect
 from rowlock.db.urls import Address
@@ -83,7 +83,8 @@ _STATES: dict[str, tuple[type[RowlockError], str, str]] = {
     "57014": (DatabaseBusy, "{} took too long", "raise its statement_timeout, or try again"),
     "57P": (DatabaseUnreachable, "{} is shutting down or starting", "wait until it is back"),
 }
-_AGAIN = ("40001", "40P01", "55P03", "CR000")
+_LOCK_TIMEOUT = "55P03"
+_AGAIN = ("40001", "40P01", _LOCK_TIMEOUT, "CR000")
 # Of our own statements: two of one new row, or its owner just deleted. Who looks again sees what the other did.
 _RACES = ("23503", "23505")
 
@@ -92,7 +93,7 @@ def open_database(address: Address, *, dialect: Dialect = DIALECT, **options: An
     """The database behind the address; nothing is sent before the first transaction."""
     wrap: Callable[[PostgresConnection], Any] = options.pop("wrap", lambda connection: connection)
     return Database(
-        address, dialect, lambda: wrap(PostgresConnection(address)), partial(borrow, address=address), **options
+        address, dialect, lambda place: wrap(PostgresConnection(place)), partial(borrow, address=address), **options
     )
 
 
@@ -102,6 +103,7 @@ class PostgresSpeech:
     def __init__(self, driver: "psycopg.Connection[Any]", shown: str) -> None:
         self._driver = driver
         self._shown = shown
+        self._hurried = False
 
     def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Run one of our statements; all rows that it gives."""
@@ -148,8 +150,10 @@ class PostgresSpeech:
     def _cursor(self) -> "psycopg.Cursor[Row]":
         return self._driver.cursor(row_factory=tuple_row)
 
-    def _again(self, error: psycopg.Error) -> RunAgain | None:
+    def _again(self, error: psycopg.Error) -> RunAgain | Held | None:
         known = told(error, self._shown)
+        if self._hurried and error.sqlstate == _LOCK_TIMEOUT:
+            return Held(known)
         if error.sqlstate in _AGAIN:
             return RunAgain(known)
         if self._driver.closed or isinstance(known, DatabaseUnreachable):
@@ -185,6 +189,9 @@ class PostgresConnection(PostgresSpeech):
         super().__init__(driver, address.shown)
         # A trip's transactions have no begin that could say so.
         self.change(f"set session characteristics as transaction isolation level {address.isolation}")
+        if address.lock_milliseconds:
+            self.change(f"set lock_timeout = {address.lock_milliseconds}")
+            self._hurried = True
 
     @property
     def usable(self) -> bool:

@@ -73,7 +73,7 @@ def open_database(
     return Database(
         address,
         DIALECT,
-        lambda: wrap(SqliteConnection(address, world, turn, patience)),
+        lambda place: wrap(SqliteConnection(place, world, turn, patience)),
         partial(borrow, address=address),
         world=world,
         clock=clock,

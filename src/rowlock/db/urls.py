@@ -30,6 +30,8 @@ class Address(msgspec.Struct, frozen=True):
     target: str
     shown: str
     isolation: str = "read committed"
+    lock_milliseconds: int = 0
+    """How long to wait for a row that somebody has locked, where there is such a thing; 0: as long as it takes."""
 
 
 def parse(url: str) -> Address:

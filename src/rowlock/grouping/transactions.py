@@ -4,8 +4,10 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from rowlock.db import Database, Transaction
-from rowlock.db.connections import RunAgain
+from rowlock.db.connections import Held, RunAgain
 from rowlock.errors import RowlockError
 from rowlock.grouping.calls import Call, placing
 
@@ -15,35 +17,58 @@ LONGEST = 0.05
 Answered = list[tuple[Call, Any]]
 
 
-def answer(database: Database, calls: Sequence[Call]) -> list[Call]:
-    """Do as many of the calls as one transaction takes on, and answer them; those that are left."""
-    wanted = [call for call in calls if call.waiter.begin()]
-    try:
-        answered = _answers(database, wanted)
-    except BaseException as error:
-        # Also what no verb should raise: whoever waits must be told something.
-        answered = _all_told(wanted, error)
-    for call, each in answered:
-        call.waiter.tell(each)
-    if len(answered) == len(wanted):
-        return []
-    told = {id(call) for call, _ in answered}
-    return [call for call in wanted if id(call) not in told]
+class Rest(msgspec.Struct):
+    """What was not answered."""
+
+    left: list[Call] = []
+    """Those that the transaction did not take on any more."""
+    stuck: list[Call] = []
+    """Those that stand before something that others have locked."""
 
 
-def _answers(database: Database, calls: Sequence[Call]) -> Answered:
-    if len(calls) <= 1:
-        return [(call, database.run(call.done_in)) for call in calls]
-    units = _units(calls)
-    try:
-        return database.run(_at_once, units, now=database.world.monotonic)
-    except _Torn:
-        alone = [call for unit in units for call in unit]
-        return database.run(_one_by_one, alone, now=database.world.monotonic)
+class _Done(msgspec.Struct):
+    """What a transaction has done, once it is committed."""
+
+    answered: Answered = []
+    stuck: list[Call] = []
 
 
 class _Torn(Exception):
     """A call broke off after it had written something, or broke the transaction: nothing of the group may stay."""
+
+
+def answer(database: Database, calls: Sequence[Call]) -> Rest:
+    """Do as many of the calls as one transaction takes on, and answer them; the rest."""
+    wanted = [call for call in calls if call.waiter.begin()]
+    try:
+        done = _do(database, wanted)
+    except BaseException as error:
+        # Also what no verb should raise: whoever waits must be told something.
+        done = _Done(_all_told(wanted, error))
+    for call, each in done.answered:
+        call.waiter.tell(each)
+    if len(done.answered) == len(wanted):
+        return Rest()
+    seen = {id(call) for call, _ in done.answered} | {id(call) for call in done.stuck}
+    return Rest([call for call in wanted if id(call) not in seen], done.stuck)
+
+
+def _do(database: Database, calls: Sequence[Call]) -> _Done:
+    if len(calls) == 1:
+        return _alone(database, calls[0])
+    units = _units(calls)
+    try:
+        return database.run(_at_once, units, now=database.world.monotonic)
+    except (Held, _Torn):
+        each = [call for unit in units for call in unit]
+        return database.run(_one_by_one, each, now=database.world.monotonic)
+
+
+def _alone(database: Database, call: Call) -> _Done:
+    try:
+        return _Done([(call, database.run(call.done_in))])
+    except Held:
+        return _Done(stuck=[call])
 
 
 def _units(calls: Sequence[Call]) -> list[list[Call]]:
@@ -55,25 +80,25 @@ def _units(calls: Sequence[Call]) -> list[list[Call]]:
     return [units[key] for key in sorted(units)]
 
 
-def _at_once(tx: Transaction, units: Iterable[list[Call]], *, now: Callable[[], float]) -> Answered:
+def _at_once(tx: Transaction, units: Iterable[list[Call]], *, now: Callable[[], float]) -> _Done:
     """Most groups hold nothing wrong, or only what is refused before it has written: nothing guards them."""
-    answered: Answered = []
+    done = _Done()
     until = now() + LONGEST
     for calls in units:
         clean = tx.marks
         try:
             answers = _together(tx, calls)
-        except RunAgain:
+        except (RunAgain, Held):
             raise
         except Exception as error:
             if tx.marks != clean:
                 raise _Torn from error
-            answered += _all_told(calls, error)
+            done.answered += _all_told(calls, error)
         else:
-            answered += zip(calls, answers, strict=True)
+            done.answered += zip(calls, answers, strict=True)
         if now() > until:
             break
-    return answered
+    return done
 
 
 def _together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
@@ -83,24 +108,26 @@ def _together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
     return together(tx, calls)
 
 
-def _one_by_one(tx: Transaction, calls: Iterable[Call], *, now: Callable[[], float]) -> Answered:
-    """Each call behind a guard of its own."""
-    answered: Answered = []
+def _one_by_one(tx: Transaction, calls: Iterable[Call], *, now: Callable[[], float]) -> _Done:
+    """Each call behind a guard of its own; at least one of them is done with."""
+    done = _Done()
     until = now() + LONGEST
     for call in calls:
         try:
             with tx.whole():
                 each = call.done_in(tx)
+            done.answered.append((call, each))
         except RunAgain:
             raise
+        except Held:
+            done.stuck.append(call)
         except Exception as error:
             if tx.broken:
                 raise
-            each = error
-        answered.append((call, each))
+            done.answered.append((call, error))
         if now() > until:
             break
-    return answered
+    return done
 
 
 def _all_told(calls: Iterable[Call], error: BaseException) -> Answered:

@@ -3,13 +3,13 @@
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from rowlock.db import Database
 from rowlock.db.database import Verb
 from rowlock.errors import InvalidTransaction, Unavailable
+from rowlock.grouping.beside import Beside
 from rowlock.grouping.calls import Call, placing
 from rowlock.grouping.transactions import answer
 from rowlock.grouping.waiters import Awaiting, Blocked, Mailbox, Promised
@@ -28,6 +28,8 @@ IDLE = 5.0
 LINGER = 0.25
 """The share of its last transaction's time that a busy writer waits for those it has just answered to come back."""
 LONGEST_LINGER = 0.001
+LOCK_SECONDS = 0.1
+"""How long a group waits for what others have locked; less than it takes PostgreSQL to look for a deadlock."""
 
 
 class Grouping:
@@ -46,7 +48,8 @@ class Grouping:
         self._change = threading.Condition(threading.Lock())
         self._enough = 1
         self._writer: threading.Thread | None = None
-        self._beside: set[threading.Thread] = set()
+        self._own = self._database.twin(connections=1, lock_seconds=LOCK_SECONDS)
+        self._beside = Beside(self._database)
         self._mailboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Mailbox] = WeakKeyDictionary()
         self._closed = False
 
@@ -93,10 +96,11 @@ class Grouping:
         with self._change:
             self._closed = True
             self._change.notify()
-            ending = [each for each in (self._writer, *self._beside) if each is not None]
-        for thread in ending:
-            if thread is not threading.current_thread():
-                thread.join()
+            writer = self._writer
+        if writer not in (None, threading.current_thread()):
+            writer.join()
+        self._beside.close()
+        self._own.close()
 
     def _take(self, call: Call) -> None:
         if self._process != os.getpid():
@@ -105,28 +109,23 @@ class Grouping:
             if self._closed:
                 raise Unavailable("this engine has been closed", "open another one")
             if call.place.apart:
-                thread = _thread(self._do_beside, call)
-                self._beside.add(thread)
-                thread.start()
+                self._beside.take(call)
                 return
             self._waiting.append(call)
             if self._writer is None:
-                self._writer = _thread(self._write)
+                self._writer = threading.Thread(target=self._write, name="rowlock group", daemon=True)
                 self._writer.start()
             elif len(self._waiting) >= self._enough:
                 self._change.notify()
 
-    def _do_beside(self, call: Call) -> None:
-        answer(self._database, [call])
-        with self._change:
-            self._beside.discard(threading.current_thread())
-
     def _write(self) -> None:
         while calls := self._next_group():
             start = self._database.world.monotonic()
-            left = answer(self._database, calls)
+            rest = answer(self._own, calls)
             with self._change:
-                self._waiting.extendleft(reversed(left))
+                self._waiting.extendleft(reversed(rest.left))
+            for call in rest.stuck:
+                self._beside.take(call)
             took = self._database.world.monotonic() - start
             self._linger(len(calls), min(LONGEST_LINGER, LINGER * took))
 
@@ -146,7 +145,3 @@ class Grouping:
                     return []
             size = min(LARGEST, len(self._waiting))
             return [self._waiting.popleft() for _ in range(size)]
-
-
-def _thread(work: Callable[..., None], *args: Any) -> threading.Thread:
-    return threading.Thread(target=work, args=args, name="rowlock group", daemon=True)
