@@ -33,6 +33,7 @@ ATTRIBUTES = {
         "id": "str",
         "lost": "threading.Event",
     },
+    "Tokens": {},
     "Transaction": {},
 }
 IMPORTS = {

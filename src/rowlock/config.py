@@ -11,8 +11,8 @@ from rowlock.db.urls import masked
 from rowlock.errors import Invalid
 from rowlock.names import closest
 
-DEFAULTS = {"database": "rowlock.db"}
-ENVIRONMENT = {"database": "ROWLOCK_DATABASE_URL"}
+DEFAULTS = {"database": "rowlock.db", "audit_keep": "90d"}
+ENVIRONMENT = {"database": "ROWLOCK_DATABASE_URL", "audit_keep": "ROWLOCK_AUDIT_KEEP"}
 
 
 class Value(msgspec.Struct, frozen=True):

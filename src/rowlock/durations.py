@@ -65,13 +65,11 @@ def spoken(length: int) -> str:
 
 
 def delay_or_moment(due: Moment | None) -> tuple[int, int | None]:
-    """A due time as (delay from the database's now, or the moment itself), both in milliseconds."""
+    """A time as (delay from the database's now, or the moment itself), both in milliseconds."""
     if due is None:
         return 0, None
     if not isinstance(due, datetime):
         return milliseconds(due), None
     if due.tzinfo is None:
-        raise InvalidDuration(
-            f"the due time {due} has no time zone", "give an aware datetime, such as datetime.now(UTC)"
-        )
+        raise InvalidDuration(f"the time {due} has no time zone", "give an aware datetime, such as datetime.now(UTC)")
     return 0, int(due.timestamp() * 1_000)

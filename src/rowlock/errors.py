@@ -21,16 +21,19 @@ RowlockError
 ├── NotFound                what was named is not there
 │   ├── NoSuchItem
 │   ├── NoSuchList
-│   └── NoSuchPath
+│   ├── NoSuchPath
+│   └── NoSuchToken
 ├── Refused                 it could be right, but the state of things forbids it
 │   ├── AlreadyThere
 │   ├── CrossSite
 │   ├── GatePassed
 │   ├── ListSealed
 │   ├── NameTaken
+│   ├── NotAllowed
 │   ├── SchemaBroken
 │   ├── SchemaMissing
-│   └── SchemaTooNew
+│   ├── SchemaTooNew
+│   └── TokenRefused
 ├── Stale                   it was right once; somebody was faster
 │   ├── StaleClaim
 │   ├── StaleSession
@@ -206,6 +209,12 @@ class NoSuchPath(NotFound):
     code = "no-such-path"
 
 
+class NoSuchToken(NotFound):
+    """There is no access token of that id."""
+
+    code = "no-such-token"
+
+
 class Refused(RowlockError):
     """The request could be right, but the state of things forbids it."""
 
@@ -245,6 +254,13 @@ class NameTaken(Refused):
     code = "name-taken"
 
 
+class NotAllowed(Refused):
+    """The token's role does not allow this, or not with this list."""
+
+    code = "not-allowed"
+    http_status = 403
+
+
 class SchemaBroken(Refused):
     """An applied migration is not the one this program carries."""
 
@@ -261,6 +277,13 @@ class SchemaTooNew(Refused):
     """A newer program has migrated this database."""
 
     code = "schema-too-new"
+
+
+class TokenRefused(Refused):
+    """No access token was shown where one is needed, or one that is mistyped, unknown, expired or revoked."""
+
+    code = "token-refused"
+    http_status = 401
 
 
 class Stale(RowlockError):

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from rowlock import claims, lists, sessions, tallies
+from rowlock import audit, claims, lists, sessions, tallies, tokens
 from rowlock.db import Database, Transaction
 
 FOLDS = 4
@@ -44,6 +44,7 @@ def promote_due(tx: Transaction, *, limit: int = 10) -> int:
 
 
 def prune(tx: Transaction, *, limit: int = 1000) -> int:
-    """Forget results and errors past their time, and suspicions that came to nothing; how many rows."""
+    """Forget results, errors and records past their time, and suspicions that came to nothing; how many rows."""
     tx.run("claims/clear_suspects")
-    return tx.run("errors/prune", limit=limit) + tx.run("results/prune", limit=limit)
+    settled = tx.run("errors/prune", limit=limit) + tx.run("results/prune", limit=limit)
+    return settled + audit.prune(tx, limit=limit) + tokens.prune(tx, limit=limit)

@@ -73,23 +73,23 @@ def test_the_doctor_says_when_nobody_answers(quick: Shell) -> None:
 
 
 def test_without_configuration_the_default_counts(quick: Shell) -> None:
-    assert quick("config", "show").out == "database\trowlock.db\tdefault\n"
+    assert quick("config", "show").lines == ["database\trowlock.db\tdefault", "audit_keep\t90d\tdefault"]
 
 
 def test_each_place_of_configuration_goes_before_the_next(quick: Shell) -> None:
     quick.write("home/.config/rowlock/config.toml", 'database = "home.db"')
-    assert quick("config", "show").out.startswith("database\thome.db\tfile ")
+    assert quick("config", "show").lines[0].startswith("database\thome.db\tfile ")
     quick.write("pyproject.toml", '[tool.rowlock]\ndatabase = "package.db"')
-    assert quick("config", "show").out == "database\tpackage.db\tfile pyproject.toml\n"
+    assert quick("config", "show").lines[0] == "database\tpackage.db\tfile pyproject.toml"
     quick.write("rowlock.toml", 'database = "project.db"')
-    assert quick("config", "show").out == "database\tproject.db\tfile rowlock.toml\n"
+    assert quick("config", "show").lines[0] == "database\tproject.db\tfile rowlock.toml"
     secret = quick.write("secret", "postgresql://ann:hush@host/x\n")
     from_file = quick("config", "show", ROWLOCK_DATABASE_URL_FILE=str(secret))
-    assert from_file.out == "database\tpostgresql://ann:***@host/x\tenvironment ROWLOCK_DATABASE_URL_FILE\n"
+    assert from_file.lines[0] == "database\tpostgresql://ann:***@host/x\tenvironment ROWLOCK_DATABASE_URL_FILE"
     from_variable = quick("config", "show", ROWLOCK_DATABASE_URL="variable.db")
-    assert from_variable.out == "database\tvariable.db\tenvironment ROWLOCK_DATABASE_URL\n"
+    assert from_variable.lines[0] == "database\tvariable.db\tenvironment ROWLOCK_DATABASE_URL"
     from_flag = quick("-d", "flag.db", "config", "show", ROWLOCK_DATABASE_URL="variable.db")
-    assert from_flag.out == "database\tflag.db\tflag --database\n"
+    assert from_flag.lines[0] == "database\tflag.db\tflag --database"
 
 
 def test_the_database_may_stand_before_or_after_the_command(quick: Shell) -> None:

@@ -1,7 +1,7 @@
 """The examples of a page, in order: Python that runs, and transcripts of a terminal that must come out as printed.
 
 A transcript's lines after `$ ` are commands, the rest is what they print, on a terminal without colours; `…` stands for
-anything within a line. Blocks of other languages (text, sql, toml) are only read.
+anything within a line, and alone on a line for any lines. Blocks of other languages (text, sql, toml) are only read.
 """
 
 import os
@@ -44,7 +44,8 @@ def commands(transcript: str) -> list[tuple[str, str]]:
 
 def like(shown: str) -> re.Pattern[str]:
     """What an output must look like."""
-    return re.compile(re.escape(shown).replace("…", ".*"))
+    lines = ("(?s:.*)" if line == "…" else re.escape(line).replace("…", ".*") for line in shown.split("\n"))
+    return re.compile("\n".join(lines))
 
 
 def run(command: str, folder: Path) -> str:

@@ -54,5 +54,10 @@ def test_a_transcript_is_read_command_by_command() -> None:
     assert commands("$ one\n$ two \\\n> three\nlike\n\nthis\n") == [("one", ""), ("two \\\nthree", "like\n\nthis")]
 
 
+def test_dots_alone_on_a_line_stand_for_any_lines() -> None:
+    assert like("one\n…\nfour").fullmatch("one\ntwo\nthree\nfour")
+    assert not like("one…\nfour").fullmatch("one\ntwo\nthree\nfour")
+
+
 def test_there_are_examples() -> None:
     assert {shown(page) for page in WITH_EXAMPLES} >= {"README.md", "docs/quickstart.md"}

@@ -122,6 +122,6 @@ def test_every_database_carries_the_same_steps() -> None:
     assert steps == {path.name.partition(".")[0] for path in schema.MIGRATIONS.glob("*.postgres.sql")}
 
 
-def test_steps_are_numbered_without_a_gap() -> None:
-    numbers = sorted(int(path.name[:4]) for path in Path(schema.MIGRATIONS).glob("*.sqlite.sql"))
-    assert numbers == list(range(1, STEPS + 1))
+def test_no_two_steps_have_one_number() -> None:
+    numbers = [int(path.name[:4]) for path in Path(schema.MIGRATIONS).glob("*.sqlite.sql")]
+    assert sorted(set(numbers)) == sorted(numbers)

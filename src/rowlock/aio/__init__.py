@@ -1,13 +1,14 @@
 """The async face: the same handles, awaited. Made from the plain classes; `tools/stubs.py` writes the types of it."""
 
 from rowlock.aio.faces import face
-from rowlock.engine import Claim, Engine, Grouped, List, Session, Transaction
+from rowlock.engine import Claim, Engine, Grouped, List, Session, Tokens, Transaction
 
 AsyncTransaction = face(Transaction)
 AsyncList = face(List)
 AsyncGrouped = face(Grouped, here=("ask", "awaited"))
 AsyncClaim = face(Claim, here=("__iter__", "done", "fail", "move", "retry", "say"))
 AsyncSession = face(Session, here=("asking", "remember", "searched_lately"))
-AsyncEngine = face(Engine, here=("rejoin", "session"), root=True)
+AsyncTokens = face(Tokens, here=("recall",))
+AsyncEngine = face(Engine, here=("acting", "rejoin", "session"), root=True)
 
-__all__ = ["AsyncClaim", "AsyncEngine", "AsyncGrouped", "AsyncList", "AsyncSession", "AsyncTransaction"]
+__all__ = ["AsyncClaim", "AsyncEngine", "AsyncGrouped", "AsyncList", "AsyncSession", "AsyncTokens", "AsyncTransaction"]

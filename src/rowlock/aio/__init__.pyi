@@ -4,17 +4,18 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import Any, Self
 
 from rowlock import db, upkeep
+from rowlock.audit import KEEP, LAST, Record
 from rowlock.claims import Asking, Taken
 from rowlock.db import Database
 from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
-from rowlock.engine import Claim, Engine, Grouped, List, Session, Transaction
+from rowlock.engine import Claim, Engine, Grouped, List, Session, Tokens, Transaction
 from rowlock.engine.engine import P, T
 from rowlock.engine.list import Keys
 from rowlock.engine.runner import Runner
@@ -26,10 +27,11 @@ from rowlock.outcomes import UNCHANGED, Outcome, Verdict
 from rowlock.ranges import Range
 from rowlock.results import Result
 from rowlock.sessions import SessionInfo
+from rowlock.tokens import NewToken, TokenInfo
 from rowlock.trees import RankedSet
 from rowlock.world import REAL, World
 
-__all__ = ["AsyncClaim", "AsyncEngine", "AsyncGrouped", "AsyncList", "AsyncSession", "AsyncTransaction"]
+__all__ = ["AsyncClaim", "AsyncEngine", "AsyncGrouped", "AsyncList", "AsyncSession", "AsyncTokens", "AsyncTransaction"]
 
 class AsyncClaim:
     """An interval of a list, held by a session: iterate over its items and say how each turn ended.
@@ -121,6 +123,20 @@ class AsyncEngine:
 
     def rejoin(self, session: str, *, expiry: Duration = "15s") -> AsyncSession:
         """A session without a heart that was opened elsewhere, by its id; `beat` keeps it alive for its expiry."""
+
+    @property
+    def tokens(self) -> AsyncTokens:
+        """The access tokens of this database: who may do what over HTTP."""
+
+    def acting(
+        self, who: str, *, token: int | None = None, request: str | None = None, keep: Duration = KEEP
+    ) -> AbstractContextManager[None]:
+        """A block in which every verb that writes is recorded as done by somebody, in the write's own transaction."""
+
+    async def audit(
+        self, *, of: str | None = None, since: Moment | None = None, before: int = LAST, limit: int = 1000
+    ) -> list[Record]:
+        """What was done in `acting` blocks, the newest first: of one list, in the last while or since a moment."""
 
     async def upkeep(self) -> upkeep.Report:
         """One bounded pass of housekeeping: bury dead sessions, promote what is due, fold, prune."""
@@ -329,6 +345,38 @@ class AsyncSession:
 
     async def close_doubtful(self) -> None:
         """End the claims that were asked for and never answered: nobody was told of their items."""
+
+class AsyncTokens:
+    """The access tokens of a database.
+
+    `authenticate` believes what was read for a second: a token that is revoked, here or elsewhere, is refused by every
+    process within one. If the database cannot be asked after that, nobody is let in.
+    """
+
+    @property
+    def plain(self) -> Tokens: ...
+    async def create(
+        self, role: str, *, lists: str | Iterable[str] = (), label: str = "", expires: Moment | None = None
+    ) -> NewToken:
+        """A new token; its text can be had here and never again. `lists` are prefixes of names, `expires` a while."""
+
+    async def page(self, *, after: int = 0, limit: int = 1000, ended: bool = False) -> list[TokenInfo]:
+        """Tokens in the order they were made, strictly after one; with `ended` also those that are over."""
+
+    async def revoke(self, token: int) -> bool:
+        """End a token by its id; whether it was not revoked already."""
+
+    async def exist(self) -> bool:
+        """Whether there is or ever was a token, as of a second ago at the most: then nothing is open without one."""
+
+    async def authenticate(self, text: str) -> TokenInfo:
+        """Whose token it is; TokenRefused if it is nobody's, or no longer."""
+
+    def recall(self, text: str) -> TokenInfo | None:
+        """Whose token it is, if that is known without asking the database; else None, and `authenticate` tells."""
+
+    async def note_used(self) -> int:
+        """Write down which tokens were let in since the last time; how many were not noted within a minute before."""
 
 class AsyncTransaction:
     """An open transaction: your own SQL, and lists whose changes commit with it."""

@@ -18,6 +18,8 @@ from rowlock.errors import Invalid
 
 CHUNK = 10_000
 FAILED_CHUNK = 1_000
+# What is recorded: done and increment are a worker's daily words.
+OPERATING = (items.retry, items.abandon)
 
 Verb = Callable[[Transaction, str, Sequence[str]], int]
 
@@ -122,7 +124,8 @@ def _change(
     with invocation.open() as engine:
         named = list(dict.fromkeys(keys_from(keys)))
         act = _waiting if dry_run and verb is items.retry else _there if dry_run else verb
-        changed = engine.run(_in_chunks, name, named, act)
+        with invocation.acting(f"items.{verb.__name__}", wanted=verb in OPERATING and not dry_run):
+            changed = engine.run(_in_chunks, name, named, act)
         if not changed:
             engine[name].info()  # nothing there is no error, no list is
     _report(invocation, name, {word: changed, "missing": len(named) - changed}, dry_run=dry_run, as_json=as_json)
@@ -163,7 +166,8 @@ def _change_failed(
         if error is None and dry_run:
             changed = engine[name].counts().failed
         else:
-            changed = _each_failed(engine, name, _counted if dry_run else verb, error)
+            with invocation.acting(f"items.{verb.__name__}", wanted=not dry_run):
+                changed = _each_failed(engine, name, _counted if dry_run else verb, error)
     _report(invocation, name, {word: changed}, dry_run=dry_run, as_json=as_json)
     return 0
 

@@ -3,12 +3,13 @@
 import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rowlock import config
+from rowlock import audit, config
 from rowlock.db import Address, parse
 from rowlock.engine import Engine
 from rowlock.errors import NotFound, RowlockError
@@ -39,10 +40,29 @@ class Invocation:
             raise NotFound(f"there is nothing yet: {address.shown} does not exist", "begin with: rowlock add LIST KEY")
         return Engine(value.value)
 
+    def acting(self, verb: str | None = None, *, wanted: bool = True) -> AbstractContextManager[None]:
+        """A block whose writes are recorded as this user's; `verb` says what they are parts of."""
+        if not wanted:
+            return nullcontext()
+        keep = config.load({})["audit_keep"].value
+        return audit.acting(_user(), verb=verb, keep=keep)
+
     def say(self, words: str) -> None:
         """Words for a person, on stderr; nothing when asked to be quiet."""
         if not self.quiet:
             click.echo(words, err=True)
+
+
+def _user() -> str:
+    """Who runs the program, and where: `ann@example`."""
+    import getpass  # only who changes something as a whole is recorded
+    import platform
+
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # a user id without a name, as in containers
+        name = str(os.getuid())
+    return f"{name}@{platform.node() or 'localhost'}"
 
 
 def is_absent(address: Address) -> bool:

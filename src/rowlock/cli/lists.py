@@ -23,7 +23,7 @@ def pause(invocation: Invocation, *, name: str) -> None:
 
     What is claimed may still be settled.
     """
-    with invocation.open() as engine:
+    with invocation.open() as engine, invocation.acting():
         changed = engine[name].pause()
     invocation.say(f"{name} is paused" if changed else f"{name} was paused already")
 
@@ -33,7 +33,7 @@ def pause(invocation: Invocation, *, name: str) -> None:
 @click.pass_obj
 def resume(invocation: Invocation, *, name: str) -> None:
     """Hand out a list's items again."""
-    with invocation.open() as engine:
+    with invocation.open() as engine, invocation.acting():
         changed = engine[name].resume()
     invocation.say(f"{name} is open" if changed else f"{name} was open already")
 
@@ -47,7 +47,7 @@ def rename(invocation: Invocation, *, name: str, to: str) -> None:
 
     Its items, counts and history stay with it.
     """
-    with invocation.open() as engine:
+    with invocation.open() as engine, invocation.acting():
         engine[name].rename(to)
     invocation.say(f"{name} is now {to}")
 
@@ -65,7 +65,8 @@ def drop(invocation: Invocation, *, name: str, yes: bool, dry_run: bool, as_json
         if not yes and not dry_run:
             ask(f"Forget {name!r} with {output.many(count)} and its history?")
         if not dry_run:
-            count = engine[name].drop()
+            with invocation.acting():
+                count = engine[name].drop()
     sentence = f"{'would drop' if dry_run else 'dropped'} {name} with {output.many(count)}"
     counted = {"dropped": count, **({"dry_run": 1} if dry_run else {})}
     output.numbers(invocation, counted, sentence=sentence, as_json=as_json)
@@ -83,7 +84,7 @@ def settings(invocation: Invocation, *, name: str, changes: tuple[str, ...], as_
     default. A list that is not there is made.
     """
     wanted: dict[str, Any] = dict(map(_assignment, changes))
-    with invocation.open(make=bool(wanted)) as engine:
+    with invocation.open(make=bool(wanted)) as engine, invocation.acting(wanted=bool(wanted)):
         found = engine[name].settings(**wanted)
     values = msgspec.structs.asdict(found)
     if as_json:

@@ -15,6 +15,7 @@ FAMILIES = {
     "Items": {"done": "change", "increment": "change", "retry": "change", "abandon": "change"},
     "Lists": {"pause": "lists", "resume": "lists", "settings": "lists", "rename": "lists", "drop": "lists"},
     "Service": {"up": "serving", "serve": "serving", "openapi": "serving"},
+    "Access": {"token": "tokens", "audit": "tokens"},
     "Database": {"migrate": "migrate", "upkeep": "insight", "doctor": "doctor"},
     "Program": {"config": "configuration", "completion": "completion"},
 }

@@ -185,13 +185,13 @@ def _json_entries(pieces: Iterable[bytes]) -> Numbered:
 
 
 def moment(text: str) -> Moment:
-    """When an item is due, as people write it: a length of time from now, or a date and time."""
+    """A time as people write it: a length of time, from now or until now, or a date and time."""
     try:
         due = datetime.fromisoformat(text) if "-" in text else text
     except ValueError:
         return text
     if isinstance(due, datetime) and due.tzinfo is None:
-        raise InvalidDuration(f"the due time {text!r} has no time zone", "write it like 2030-01-31T12:00Z")
+        raise InvalidDuration(f"the time {text!r} has no time zone", "write it like 2030-01-31T12:00Z")
     return due
 
 

@@ -5,6 +5,7 @@ from rowlock.engine.engine import Engine
 from rowlock.engine.grouped import Grouped
 from rowlock.engine.list import List
 from rowlock.engine.session import Session
+from rowlock.engine.tokens import Tokens
 from rowlock.engine.transaction import Transaction
 
-__all__ = ["Claim", "Engine", "Grouped", "List", "Session", "Transaction"]
+__all__ = ["Claim", "Engine", "Grouped", "List", "Session", "Tokens", "Transaction"]

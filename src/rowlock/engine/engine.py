@@ -3,21 +3,23 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from rowlock import db, lists, schema, sessions, upkeep
+from rowlock import audit, db, lists, schema, sessions, upkeep
+from rowlock.audit import KEEP, LAST, Record
 from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
 from rowlock.engine.grouped import Grouped
 from rowlock.engine.list import List
 from rowlock.engine.session import Session
+from rowlock.engine.tokens import Tokens
 from rowlock.engine.transaction import Transaction
 from rowlock.errors import InvalidTransaction
 from rowlock.history import History, Sink, to_file
-from rowlock.model import ListInfo
+from rowlock.model import ListInfo, Moment
 from rowlock.names import check_name
 from rowlock.sessions import SessionInfo
 from rowlock.world import REAL, World
@@ -52,6 +54,7 @@ class Engine:
         self._schema_known = False
         self._schema_lock = threading.Lock()
         self._grouped: Grouped | None = None
+        self._tokens = Tokens(self, world)
 
     def __getitem__(self, name: str) -> List:
         check_name(name)
@@ -88,6 +91,23 @@ class Engine:
         found = Session(self, holder=None, expiry=expiry, details=None, beats=False)
         found.id = session
         return found
+
+    @property
+    def tokens(self) -> Tokens:
+        """The access tokens of this database: who may do what over HTTP."""
+        return self._tokens
+
+    def acting(
+        self, who: str, *, token: int | None = None, request: str | None = None, keep: Duration = KEEP
+    ) -> AbstractContextManager[None]:
+        """A block in which every verb that writes is recorded as done by somebody, in the write's own transaction."""
+        return audit.acting(who, token=token, request=request, keep=keep)
+
+    def audit(
+        self, *, of: str | None = None, since: Moment | None = None, before: int = LAST, limit: int = 1000
+    ) -> list[Record]:
+        """What was done in `acting` blocks, the newest first: of one list, in the last while or since a moment."""
+        return self.read(audit.page, of=of, since=since, before=before, limit=limit)
 
     def upkeep(self) -> upkeep.Report:
         """One bounded pass of housekeeping: bury dead sessions, promote what is due, fold, prune."""
@@ -129,7 +149,7 @@ class Engine:
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in a transaction of its own; again after a conflict or a lost connection."""
         self.make_ready()
-        return self.recorded(self.database.run, verb, *args, **kwargs)
+        return self.recorded(audit.by(self.database.run), verb, *args, **kwargs)
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads."""

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from rowlock import audit
 from rowlock.db.database import Verb
 from rowlock.engine.list import List
 from rowlock.engine.runner import Runner
@@ -35,17 +36,17 @@ class Grouped:
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in one transaction with those of others, and wait for its answer."""
         self._engine.make_ready()
-        return self._engine.recorded(self._grouping.run, verb, *args, **kwargs)
+        return self._engine.recorded(audit.by(self._grouping.run), verb, *args, **kwargs)
 
     def ask(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
         """The same without waiting: the answer is a `concurrent.futures.Future`; no history is written of it."""
         self._engine.make_ready()
-        return self._grouping.ask(verb, *args, **kwargs)
+        return self._grouping.ask(audit.witnessed(verb), *args, **kwargs)
 
     def awaited(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "asyncio.Future[T]":
         """The same for a coroutine: await it. No thread waits meanwhile."""
         self._engine.make_ready()
-        return self._grouping.awaited(verb, *args, **kwargs)
+        return self._grouping.awaited(audit.witnessed(verb), *args, **kwargs)
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads: by itself."""

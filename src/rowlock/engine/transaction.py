@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
-from rowlock import db
+from rowlock import audit, db
 from rowlock.db.database import Verb
 from rowlock.engine.list import List
 from rowlock.names import check_name
@@ -45,7 +45,7 @@ class Transaction:
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb here; it lands when this transaction commits. If it is refused, nothing of it stays."""
         with self._tx.whole():
-            return verb(self._tx, *args, **kwargs)
+            return audit.witnessed(verb)(self._tx, *args, **kwargs)
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads; it sees what this transaction wrote."""

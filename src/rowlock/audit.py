@@ -1,0 +1,143 @@
+"""Audit: who did what to which list, written in the transaction of the write itself. Verbs of a transaction.
+
+Whatever is run inside `acting(who)` is recorded, verb by verb; outside of it nothing is, and nothing is paid.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import msgspec
+
+from rowlock.db import Transaction
+from rowlock.durations import Duration, Moment, delay_or_moment, milliseconds
+from rowlock.errors import Invalid
+from rowlock.model import Added, moment
+from rowlock.names import check_limit
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+KEEP = "90d"
+WHO_BYTES = 200
+DETAILS = ("to", "changes", "gate", "role", "lists", "label", "token")
+"""What a record tells of how a verb was asked: short things. Keys and data are the list's own."""
+DETAILS_BYTES = 1_000
+LAST = 2**63 - 1
+
+
+class Actor(msgspec.Struct, frozen=True):
+    """Who is at it."""
+
+    who: str
+    token: int | None = None
+    """The id of the token that was shown, if one was."""
+    request: str | None = None
+    """The id of the request, as it stands in logs."""
+    verb: str | None = None
+    """What it is called, where the verb that runs is only a part of it."""
+    keep: int = milliseconds(KEEP)
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One thing that somebody did."""
+
+    id: int
+    at: datetime
+    who: str
+    token: int | None
+    verb: str
+    list: str | None
+    count: int | None
+    """How many items or other things it touched, where that can be said."""
+    details: Any
+    request: str | None
+
+
+_actor: ContextVar[Actor | None] = ContextVar("actor", default=None)
+
+
+@contextmanager
+def acting(
+    who: str, *, token: int | None = None, request: str | None = None, verb: str | None = None, keep: Duration = KEEP
+) -> Iterator[None]:
+    """Record what is done in the block as done by somebody."""
+    if not who or not who.isprintable() or len(who.encode()) > WHO_BYTES:
+        raise Invalid("who acts cannot be shown in a line", f"give 1 to {WHO_BYTES} bytes of printable text")
+    before = _actor.set(Actor(who, token, request, verb, milliseconds(keep)))
+    try:
+        yield
+    finally:
+        _actor.reset(before)
+
+
+def witnessed(verb: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Transaction, P], T]:
+    """The verb as it is to be run here: by itself, or with its record if somebody is acting."""
+    actor = _actor.get()
+    return verb if actor is None else partial(_recorded, actor, verb)
+
+
+def by(way: Callable[..., T]) -> Callable[..., T]:
+    """A way of running verbs, with their records if somebody is acting."""
+    return lambda verb, *args, **kwargs: way(witnessed(verb), *args, **kwargs)
+
+
+def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Transaction, *args: Any, **kwargs: Any) -> T:
+    from inspect import signature  # only who is recorded pays for it
+
+    result = verb(tx, *args, **kwargs)
+    asked = signature(verb).bind(tx, *args, **kwargs).arguments
+    told = {name: asked[name] for name in DETAILS if asked.get(name)}
+    details = msgspec.json.encode(told).decode() if told else None
+    tx.run(
+        "audit/record",
+        who=actor.who,
+        token=actor.token,
+        verb=actor.verb or f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}",
+        list=asked.get("name"),
+        count=_count(result),
+        details=details if details and len(details.encode()) <= DETAILS_BYTES else None,
+        request=actor.request,
+        keep=actor.keep,
+    )
+    return result
+
+
+def _count(result: Any) -> int | None:
+    match result:
+        case int():
+            return int(result)
+        case Added():
+            return result.added
+        case (int() as count, *_):
+            return count
+        case _:
+            return None
+
+
+def page(
+    tx: Transaction, *, of: str | None = None, since: Moment | None = None, before: int = LAST, limit: int = 1000
+) -> list[Record]:
+    """What was done, the newest first, strictly before one; of one list, or in the last while or since a moment."""
+    check_limit(limit, "records")
+    delay, at = delay_or_moment(since)
+    begin = {"delay": None if since is None else delay, "moment": at}
+    if of is None:
+        rows = tx.rows("audit/page", before=before, limit=limit, **begin)
+    else:
+        rows = tx.rows("audit/page_list", list=of, before=before, limit=limit, **begin)
+    return [_record(*row) for row in rows]
+
+
+def _record(record: int, at: int, who: str, token: int | None, verb: str, *rest: Any) -> Record:
+    of, count, details, request = rest
+    decoded = None if details is None else msgspec.json.decode(details)
+    return Record(record, moment(at), who, token, verb, of, count, decoded, request)
+
+
+def prune(tx: Transaction, *, limit: int = 1000) -> int:
+    """Forget what is past its time; how many records."""
+    return tx.run("audit/prune", limit=limit)

@@ -1,0 +1,1 @@
+select id, revoked_at from rowlock_tokens where id = :token

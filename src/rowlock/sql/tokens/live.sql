@@ -1,0 +1,5 @@
+-- All that may be used now, with the moment of looking, for whoever checks requests: few, and read once a second.
+select digest, {now}, id, shown, label, role, lists, created_at, expires_at, last_used_at
+from rowlock_tokens
+where revoked_at is null and coalesce(expires_at > {now}, 1 = 1)
+order by id limit :limit

@@ -1,0 +1,6 @@
+-- Tokens in the order they were made, strictly after one; those that are over only if asked for.
+select id, shown, label, role, lists, created_at, expires_at, last_used_at, revoked_at,
+    revoked_at is null and coalesce(expires_at > {now}, 1 = 1)
+from rowlock_tokens
+where id > :after and (:ended or (revoked_at is null and coalesce(expires_at > {now}, 1 = 1)))
+order by id limit :limit

@@ -1,0 +1,60 @@
+"""Roles: each may do all that those before it may; prefixes hold a token to some lists."""
+
+import pytest
+
+from rowlock.errors import Invalid
+from rowlock.roles import Need, Role, allows, covers, least, read_role, within
+
+MAY = {
+    None: "nothing",
+    Role.VIEWER: "nothing read",
+    Role.WORKER: "nothing read work",
+    Role.OPERATOR: "nothing read work operate",
+    Role.ADMIN: "nothing read work operate administer",
+}
+
+
+@pytest.mark.parametrize("role", MAY)
+def test_a_role_may_do_this_and_no_more(role: Role | None) -> None:
+    assert [str(need) for need in Need if allows(role, need)] == MAY[role].split()
+
+
+def test_the_least_role_for_each_need_is_named() -> None:
+    assert [least(need) for need in Need] == [None, Role.VIEWER, Role.WORKER, Role.OPERATOR, Role.ADMIN]
+
+
+def test_an_unknown_role_is_refused_with_the_nearest() -> None:
+    with pytest.raises(Invalid, match="did you mean worker"):
+        read_role("worke")
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "name", "covered"),
+    [
+        ((), "anything", True),
+        (("a/",), "a/b", True),
+        (("a/",), "a", False),
+        (("a",), "ab", True),
+        (("a", "b/"), "b/c", True),
+        (("a", "b/"), "c", False),
+    ],
+)
+def test_a_prefix_covers_the_names_that_begin_with_it(prefixes: tuple[str, ...], name: str, covered: bool) -> None:
+    assert covers(prefixes, name) is covered
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "is_within"),
+    [
+        ((), (), True),
+        (("a",), (), True),
+        ((), ("a",), False),
+        (("a/b", "a/c"), ("a/",), True),
+        (("a/b", "c"), ("a/",), False),
+        (("a",), ("a/",), False),
+    ],
+)
+def test_one_set_of_prefixes_lies_within_another(
+    inner: tuple[str, ...], outer: tuple[str, ...], is_within: bool
+) -> None:
+    assert within(inner, outer) is is_within
