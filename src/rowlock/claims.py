@@ -53,11 +53,12 @@ class Asking(msgspec.Struct, frozen=True):
             raise Invalid(f"a claim of {self.limit} items cannot be had", f"ask for 1 to {LARGEST}")
 
 
-def _place(asking: Asking) -> Place:
-    return Place(asking.list)
+def place_of(asking: Asking, **_: Any) -> Place:
+    """Where a claim belongs in a group: apart from what must be on the disk when it is answered."""
+    return Place(asking.list, flushed=False)
 
 
-@placed(_place)
+@placed(place_of)
 def take(tx: Transaction, asking: Asking) -> Taken | None:
     """The next items after the frontier: the quick way, two statements; None says only that nothing stands there."""
     return ask_take(tx, asking)()
@@ -70,7 +71,7 @@ def ask_take(tx: Transaction, asking: Asking) -> Callable[[], Taken | None]:
     return lambda: _taken(asking, rows())
 
 
-@placed(_place)
+@placed(place_of)
 def take_thoroughly(tx: Transaction, asking: Asking) -> Taken | None:
     """Promote what is due, then the first items that nobody holds, wherever they stand; None: nothing is ready.
 

@@ -27,6 +27,7 @@ RowlockError
 │   ├── AlreadyThere
 │   ├── CrossSite
 │   ├── GatePassed
+│   ├── KeyReused
 │   ├── ListSealed
 │   ├── NameTaken
 │   ├── NotAllowed
@@ -240,6 +241,13 @@ class GatePassed(Refused):
     """The item's gate lies below the list's: it would never be handed out."""
 
     code = "gate-passed"
+
+
+class KeyReused(Refused):
+    """Something else was asked before under the same idempotency key."""
+
+    code = "key-reused"
+    http_status = 422
 
 
 class ListSealed(Refused):

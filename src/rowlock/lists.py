@@ -1,12 +1,13 @@
 """Lists: named sets of items, with a gate, a state and settings. Verbs are functions of a transaction."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from rowlock import tallies
 from rowlock.db import Transaction
+from rowlock.entries import encoded
 from rowlock.errors import NameTaken, NoSuchList, StaleVersion
 from rowlock.grouping import Place, placed
 from rowlock.model import ListInfo, Settings
@@ -66,6 +67,7 @@ class Awake(msgspec.Struct, frozen=True):
     wake_at: int
 
 
+@placed(lambda: Place(flushed=False))
 def answer_calls(tx: Transaction) -> None:
     """Wake the lists that were called for since somebody last looked."""
     tx.rows("lists/answer_calls")
@@ -85,6 +87,11 @@ def awake(tx: Transaction, *, after: Awake | None = None, limit: int = 100) -> l
     """Lists that may have work now, those that have waited longest first, a page at a time."""
     at, last = (after.wake_at, after.id) if after else (0, 0)
     return [Awake(*row) for row in tx.rows("lists/awake", wake_at=at, after=last, limit=limit)]
+
+
+def awake_among(tx: Transaction, names: Sequence[str]) -> list[str]:
+    """Of these lists, those that may have work now."""
+    return [name for (name,) in tx.rows("lists/awake_among", keys=encoded(names))]
 
 
 def unfinished(tx: Transaction, *, fits: Callable[[str], bool]) -> int:

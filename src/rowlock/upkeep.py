@@ -2,7 +2,7 @@
 
 import msgspec
 
-from rowlock import audit, claims, lists, sessions, tallies, tokens
+from rowlock import audit, claims, lists, requests, sessions, tallies, tokens
 from rowlock.db import Database, Transaction
 
 FOLDS = 4
@@ -47,4 +47,5 @@ def prune(tx: Transaction, *, limit: int = 1000) -> int:
     """Forget results, errors and records past their time, and suspicions that came to nothing; how many rows."""
     tx.run("claims/clear_suspects")
     settled = tx.run("errors/prune", limit=limit) + tx.run("results/prune", limit=limit)
-    return settled + audit.prune(tx, limit=limit) + tokens.prune(tx, limit=limit)
+    asked = requests.prune(tx, limit=limit) + tokens.prune(tx, limit=limit)
+    return settled + asked + audit.prune(tx, limit=limit)

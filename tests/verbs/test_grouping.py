@@ -16,6 +16,7 @@ from rowlock.claims import Asking
 from rowlock.db import Transaction
 from rowlock.entries import Shared
 from rowlock.errors import AlreadyThere, GatePassed, InvalidKey, InvalidTransaction, StaleClaim
+from rowlock.grouping import Place, placed
 from rowlock.outcomes import Done, Verdict
 from rowlock.world import World
 
@@ -302,3 +303,17 @@ def test_the_writer_does_not_wait_for_itself(engine: Engine) -> None:
 
     answer = engine.grouped.ask(ask_again).exception()
     assert isinstance(answer, Invalid)
+
+
+def test_a_claim_among_others_takes_nobody_the_promise_of_being_on_the_disk(postgres_url: str) -> None:
+    @placed(lambda: Place("zoo"))  # behind the claim, as the others of its group
+    def is_flushed(tx: Transaction) -> str:
+        return str(tx.execute("select current_setting('synchronous_commit')").fetchone()[0])
+
+    with Engine(f"{postgres_url}&options=-c%20synchronous_commit%3Don") as engine:
+        engine["work"].add("a")
+        with engine.session() as session:
+            asking = Asking(session.id, "work", 1, "token")
+            taken, added, flushed = together(engine, (claims.take, asking), add("b", to="zoo"), (is_flushed,))
+            assert [item.key for item in taken.items] == ["a"]
+            assert (added, flushed) == (Added(1, 0), "on")

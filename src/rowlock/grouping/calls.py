@@ -21,6 +21,8 @@ class Place(msgspec.Struct, frozen=True):
     """Whether it takes so long that nobody else should wait for it."""
     given: Any = None
     """What it was given, for doing it together with others."""
+    flushed: bool = True
+    """Whether it must be on the disk when it is answered: what need not be goes in a transaction of its own."""
 
 
 class Waiter(Protocol):

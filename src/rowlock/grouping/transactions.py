@@ -40,6 +40,15 @@ class _Torn(Exception):
 def answer(database: Database, calls: Sequence[Call]) -> Rest:
     """Do as many of the calls as one transaction takes on, and answer them; the rest."""
     wanted = [call for call in calls if call.waiter.begin()]
+    # A transaction is flushed or not as a whole: a claim in it would take the others' promise away.
+    flushed = _answer(database, [call for call in wanted if call.place.flushed])
+    others = _answer(database, [call for call in wanted if not call.place.flushed])
+    return Rest(flushed.left + others.left, flushed.stuck + others.stuck)
+
+
+def _answer(database: Database, wanted: Sequence[Call]) -> Rest:
+    if not wanted:
+        return Rest()
     try:
         done = _do(database, wanted)
     except BaseException as error:

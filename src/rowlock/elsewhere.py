@@ -1,0 +1,147 @@
+"""Elsewhere: claims and settlements for workers that hold no engine, by key instead of position.
+
+Whoever speaks for them may be another process each time: nothing is remembered but in the
+database. Verbs are functions of a transaction.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from rowlock import attempts, claims, lists, requests, sessions, settlements
+from rowlock.claims import Asking, Taken
+from rowlock.db import Transaction
+from rowlock.entries import encoded
+from rowlock.errors import StaleClaim
+from rowlock.grouping import placed
+from rowlock.outcomes import Outcome, Verdict, read
+
+LENGTH = "expiry"
+"""Where a session's length is noted among its details, for beats that do not tell it."""
+
+
+def open_session(tx: Transaction, session: str, *, holder: str, expiry: int, details: Mapping[str, Any]) -> int:
+    """Enter a worker; the moment until which it lives."""
+    sessions.open_session(tx, session, holder=holder, expiry=expiry, details={**details, LENGTH: expiry})
+    return _until(tx, session)
+
+
+def beat(tx: Transaction, session: str, *, expiry: int | None = None) -> int:
+    """Stay alive for as long again, or as is said; the moment until which it lives. StaleSession if it is no more."""
+    if expiry is None:
+        known = tx.value("sessions/details", session=session)
+        details = msgspec.json.decode(known) if known else {}
+        expiry = details.get(LENGTH, sessions.EXPIRY) if isinstance(details, dict) else sessions.EXPIRY
+    if not sessions.beat(tx, session, expiry=expiry):
+        raise claims.lost(session)
+    return _until(tx, session)
+
+
+def _until(tx: Transaction, session: str) -> int:
+    until: int = tx.value("sessions/until", session=session)
+    return until
+
+
+@placed(claims.place_of)
+def take(tx: Transaction, asking: Asking, *, thorough: bool) -> Taken | None:
+    """The next items of a list by the list's own rules, or None if nothing is ready; StaleSession if nobody asks."""
+    row = lists.find(tx, asking.list)
+    allowed = row.settings.attempts if row else None
+    asking = msgspec.structs.replace(asking, attempts=allowed or attempts.DEFAULT_ATTEMPTS)
+    taken = None if thorough else claims.take(tx, asking)
+    if taken is None:
+        taken = claims.take_thoroughly(tx, asking)
+    if taken is None and tx.row("sessions/alive", session=asking.session) is None:
+        raise claims.lost(asking.session)
+    return taken
+
+
+@placed(claims.place_of)
+def take_once(tx: Transaction, asking: Asking, *, thorough: bool, key: str) -> Taken | None:
+    """The same under a key: asked again, the claim of the first time with what is left of it."""
+    fingerprint = requests.digest(asking.session, asking.list, str(asking.limit))
+    token = requests.find(tx, key, fingerprint)
+    if token is not None:
+        taken = claims.left(tx, asking.session, token)
+        if taken is None:
+            raise _gone(Settlement(asking.session, token, {}))
+        return taken
+    taken = take(tx, asking, thorough=thorough)
+    if taken is not None:
+        requests.remember(tx, key, fingerprint, answer=taken.token)
+    return taken
+
+
+class Settlement(msgspec.Struct, frozen=True):
+    """What a worker says of items that it has claimed."""
+
+    session: str
+    token: str
+    said: dict[str, Outcome]
+    """The outcome of each item, by its key."""
+    close: bool = False
+    """Whether the claim ends, whatever is left of it."""
+
+    @property
+    def receipt(self) -> str:
+        """By which the same settlement is known again."""
+        return requests.digest("settle", self.session, encoded([[*self.said.items()], self.close]))
+
+
+def settle(tx: Transaction, settlement: Settlement, *, random: Callable[[], float]) -> dict[str, Verdict]:
+    """Write the outcome of each key that stands under the claim; the verdict on each.
+
+    StaleClaim, and nothing written, if the claim is no more. The same asked for again is answered as before. The claim
+    ends when nothing of it is left.
+    """
+    session, token, said = settlement.session, settlement.token, settlement.said
+    held = settlements.hold(tx, session, token)
+    standing = {} if held is None else _standing(tx, held, list(said))
+    if held is None or len(standing) < len(said):
+        before = requests.find(tx, settlement.receipt, token)
+        if before is not None:
+            return dict(zip(said, map(_VERDICTS.__getitem__, before), strict=True))
+    if held is None:
+        raise _gone(settlement)
+    verdicts = dict.fromkeys(said, Verdict.GONE) | _written(tx, held, settlement, standing, random)
+    requests.remember(tx, settlement.receipt, token, answer="".join(verdict[0] for verdict in verdicts.values()))
+    return verdicts
+
+
+_VERDICTS = {verdict[0]: verdict for verdict in Verdict}
+
+
+def _standing(tx: Transaction, held: settlements.Held, keys: list[str]) -> dict[str, tuple[int, int]]:
+    where = {**held.lane, "low": held.low, "high": held.high}
+    rows = tx.rows("items/named_in_claim", keys=encoded(keys), **where) if keys else []
+    return {key: (position, failed) for position, key, failed in rows}
+
+
+def _written(
+    tx: Transaction,
+    held: settlements.Held,
+    settlement: Settlement,
+    standing: Mapping[str, tuple[int, int]],
+    random: Callable[[], float],
+) -> dict[str, Verdict]:
+    session, token = settlement.session, settlement.token
+    close = settlement.close or held.remaining <= len(standing)
+    if not standing:
+        if close:
+            claims.close(tx, session, token)
+        return {}
+    rules = attempts.policy(held.attempts or attempts.DEFAULT_ATTEMPTS, held.settings.backoff)
+    keys = [key for key in settlement.said if key in standing]
+    settling = [
+        (standing[key][0], attempts.resolve(read(settlement.said[key]), standing[key][1], rules, random))
+        for key in keys
+    ]
+    holder = tx.value("sessions/holder", session=session) or ""
+    verdicts = settlements.settle(tx, session, token, settling, holder=holder, close=close)
+    return dict(zip(keys, verdicts, strict=True))
+
+
+def _gone(settlement: Settlement) -> StaleClaim:
+    what = f"the session {settlement.session} holds no claim {settlement.token}: it was settled, closed, or has expired"
+    return StaleClaim(what, "nothing was written; its items are free, or done by another", token=settlement.token)

@@ -1,0 +1,6 @@
+-- Of the keys that somebody settles under a claim, those that stand in its interval now: a key that was taken off and
+-- added again stands behind it.
+select i.position, i.key, i.attempts from rowlock_items i
+where i.list = :list and i.key {among_keys} and i.gate = :gate and i.priority = :priority
+    and i.due is null and i.failed_at is null and i.position > :low and i.position <= :high
+order by i.key {lock}

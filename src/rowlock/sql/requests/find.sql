@@ -1,0 +1,1 @@
+select fingerprint, answer from rowlock_requests where key = :key

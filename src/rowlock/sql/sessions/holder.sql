@@ -1,0 +1,1 @@
+select holder from rowlock_sessions where id = :session

@@ -1,0 +1,1 @@
+select expires_at from rowlock_sessions where id = :session
