@@ -2,20 +2,12 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
-
-class Role(StrEnum):
-    """Who may ask, from the least to the most; each may also do what those before it may."""
-
-    VIEWER = "viewer"
-    WORKER = "worker"
-    OPERATOR = "operator"
-    ADMIN = "admin"
+from rowlock.roles import Role
 
 
 class NoQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -5,8 +5,9 @@ from typing import Any
 from rowlock.http import front, health, items, lists
 from rowlock.http.forms import ItemDetails, ItemPage, NewItem, NewItems
 from rowlock.http.limits import Limits
-from rowlock.http.route import Role, Route
+from rowlock.http.route import Route
 from rowlock.model import Added, ListInfo, Settings
+from rowlock.roles import Role
 
 VIEWER, WORKER, OPERATOR = Role.VIEWER, Role.WORKER, Role.OPERATOR
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from rowlock.http.route import Role
+from rowlock.roles import Role
 
 
 class Who(msgspec.Struct, frozen=True):
