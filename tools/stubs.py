@@ -26,6 +26,7 @@ ATTRIBUTES = {
     "Engine": {"database": "Database", "world": "World"},
     "Grouped": {},
     "List": {"name": "str"},
+    "Schedule": {"name": "str"},
     "Session": {
         "closing": "threading.Event",
         "doubtful": "list[str]",

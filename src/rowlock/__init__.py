@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rowlock.aio import AsyncEngine
-    from rowlock.engine import Claim, Engine, Grouped, List, Session, Transaction
+    from rowlock.engine import Claim, Engine, Grouped, List, Schedule, Session, Transaction
     from rowlock.errors import (
         Invalid,
         NotFound,
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from rowlock.model import Added, Counts, Failure, Item, ListInfo, NewItem, Progress, Settings, State
     from rowlock.outcomes import Done, Fail, Move, Retry, Verdict
+    from rowlock.schedules import ScheduleInfo
     from rowlock.worker import Turn, Worker
 
 __version__ = "0.1.0.dev0"
@@ -45,6 +46,8 @@ __all__ = [
     "Refused",
     "Retry",
     "RowlockError",
+    "Schedule",
+    "ScheduleInfo",
     "Session",
     "Settings",
     "Stale",
@@ -61,9 +64,10 @@ __all__ = [
 
 _HOMES = {
     "aio": ("AsyncEngine",),
-    "engine": ("Claim", "Engine", "Grouped", "List", "Session", "Transaction"),
+    "engine": ("Claim", "Engine", "Grouped", "List", "Schedule", "Session", "Transaction"),
     "model": ("Added", "Counts", "Failure", "Item", "ListInfo", "NewItem", "Progress", "Settings", "State"),
     "outcomes": ("Done", "Fail", "Move", "Retry", "Verdict"),
+    "schedules": ("ScheduleInfo",),
     "worker": ("Turn", "Worker"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

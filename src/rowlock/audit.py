@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 KEEP = "90d"
 WHO_BYTES = 200
-DETAILS = ("to", "changes", "gate", "role", "lists", "label", "token")
+DETAILS = ("to", "changes", "gate", "role", "lists", "label", "schedule", "token")
 """What a record tells of how a verb was asked: short things. Keys and data are the list's own."""
 DETAILS_BYTES = 1_000
 LAST = 2**63 - 1

@@ -10,6 +10,7 @@ RowlockError
 │   ├── InvalidOutcome
 │   ├── InvalidPath
 │   ├── InvalidQuery
+│   ├── InvalidSchedule
 │   ├── InvalidSetting
 │   ├── InvalidShape
 │   ├── InvalidTransaction
@@ -22,6 +23,7 @@ RowlockError
 │   ├── NoSuchItem
 │   ├── NoSuchList
 │   ├── NoSuchPath
+│   ├── NoSuchSchedule
 │   └── NoSuchToken
 ├── Refused                 it could be right, but the state of things forbids it
 │   ├── AlreadyThere
@@ -47,6 +49,7 @@ RowlockError
     ├── DatabaseReadOnly
     ├── DatabaseUnreachable
     ├── DriverMissing
+    ├── ExtraMissing
     ├── OutcomeUnknown      the connection broke at COMMIT: it may have landed or not
     └── Overloaded
 """
@@ -129,6 +132,12 @@ class InvalidQuery(Invalid):
     """What stands behind the question mark of a request cannot be read or had."""
 
     code = "invalid-query"
+
+
+class InvalidSchedule(Invalid):
+    """A schedule that cannot be: its cron expression, time zone, interval or template."""
+
+    code = "invalid-schedule"
 
 
 class InvalidSetting(Invalid):
@@ -214,6 +223,12 @@ class NoSuchToken(NotFound):
     """There is no access token of that id."""
 
     code = "no-such-token"
+
+
+class NoSuchSchedule(NotFound):
+    """There is no schedule of that name."""
+
+    code = "no-such-schedule"
 
 
 class Refused(RowlockError):
@@ -320,6 +335,11 @@ class StaleVersion(Stale):
     code = "stale-version"
     http_status = 412
 
+    @classmethod
+    def of(cls, what: str, *, asked: int, actual: int) -> "StaleVersion":
+        """The error for something that is at another version than the one that was seen."""
+        return cls(f"{what} is at version {actual}, not {asked}", "read it again", asked=asked, version=actual)
+
 
 class Unavailable(RowlockError):
     """The database cannot serve this now; what was asked may well be right."""
@@ -369,6 +389,12 @@ class DriverMissing(Unavailable):
     """The package that speaks to this database is not installed."""
 
     code = "driver-missing"
+
+
+class ExtraMissing(Unavailable):
+    """A package that only some need, and this needs, is not installed."""
+
+    code = "extra-missing"
 
 
 class OutcomeUnknown(Unavailable):

@@ -35,7 +35,7 @@ def check_key(key: str, line: int | None = None) -> None:
     if wrong:
         where = f" in line {line}" if line is not None else ""
         hint = f"a key is 1 to {KEY_BYTES} bytes of UTF-8 text without line breaks"
-        raise InvalidKey(f"the key {_shown(key)}{where} {wrong}", hint, key=_shown(key), line=line)
+        raise InvalidKey(f"the key {shown(key)}{where} {wrong}", hint, key=shown(key), line=line)
 
 
 def check_limit(limit: int, what: str) -> None:
@@ -47,7 +47,7 @@ def check_limit(limit: int, what: str) -> None:
 def check_start(after: str) -> None:
     """Refuse a place to start after that no database can be asked about; it need not be there."""
     if "\0" in after or any("\ud800" <= character <= "\udfff" for character in after):
-        raise InvalidKey(f"nothing can come after {_shown(after)}", "start after a key or a name, or leave it out")
+        raise InvalidKey(f"nothing can come after {shown(after)}", "start after a key or a name, or leave it out")
 
 
 def _wrong_with_key(key: object) -> str:
@@ -65,17 +65,18 @@ def _wrong_with_key(key: object) -> str:
     return f"is {size} bytes long" if size > KEY_BYTES else ""
 
 
-def _shown(key: object) -> str:
-    shown = ascii(key) if isinstance(key, str) and not key.isprintable() else repr(key)
-    return shown if len(shown) <= 80 else f"{shown[:77]}…"
+def shown(key: object) -> str:
+    """Whatever was given, on one line and not too long for it."""
+    text = ascii(key) if isinstance(key, str) and not key.isprintable() else repr(key)
+    return text if len(text) <= 80 else f"{text[:77]}…"
 
 
-def check_name(name: str) -> None:
-    """Refuse a list's name that cannot be one."""
+def check_name(name: str, noun: str = "list") -> None:
+    """Refuse a name that cannot be one, of a list or of another noun."""
     wrong = _wrong_with_name(name)
     if wrong:
         hint = f"a name is 1 to {NAME_BYTES} bytes of printable text without '*' or blanks at its ends"
-        raise InvalidName(f"the list name {_shown(name)} {wrong}", hint, name=_shown(name))
+        raise InvalidName(f"the {noun} name {shown(name)} {wrong}", hint, name=shown(name))
 
 
 def _wrong_with_name(name: object) -> str:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from rowlock import audit, claims, lists, requests, sessions, tallies, tokens
+from rowlock import audit, claims, lists, requests, schedules, sessions, tallies, tokens
 from rowlock.db import Database, Transaction
 
 FOLDS = 4
@@ -16,15 +16,21 @@ class Report(msgspec.Struct, frozen=True):
     promoted: int
     folded: int
     pruned: int
+    ticked: int = 0
+    """Items that schedules made."""
+    stuck: int = 0
+    """Schedules whose time this machine cannot tell: a package or a time zone is missing."""
 
 
 def once(database: Database) -> Report:
-    """Bury dead sessions, put due items in line, add up old tallies, forget old history; a little of each."""
+    """Tick, bury dead sessions, put due items in line, add up old tallies, forget old history; a little of each."""
+    ticks = schedules.tick_due(database)
     expired = database.run(sessions.expire)
     promoted = database.run(promote_due)
     folded = _fold(database)
     pruned = database.run(prune)
-    return Report(expired, promoted, folded, pruned)
+    stuck = sum(tick.stuck is not None for tick in ticks)
+    return Report(expired, promoted, folded, pruned, sum(tick.added for tick in ticks), stuck)
 
 
 def _fold(database: Database) -> int:

@@ -70,7 +70,14 @@ def test_a_person_sees_a_table(shell: Shell, quick: QuickShell) -> None:
 def test_upkeep_says_what_it_did(any_quick: QuickShell) -> None:
     any_quick("add", "names", "a")
     any_quick("claim", "names", "--expiry", "1ms")
-    assert any_quick("upkeep").lines == ["expired\t1", "promoted\t0", "folded\t0", "pruned\t0"]
+    assert any_quick("upkeep").lines == [
+        "expired\t1",
+        "promoted\t0",
+        "folded\t0",
+        "pruned\t0",
+        "ticked\t0",
+        "stuck\t0",
+    ]
 
 
 def test_watching_gives_a_line_each_second(shell: Shell, quick: QuickShell) -> None:

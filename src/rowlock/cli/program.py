@@ -11,6 +11,7 @@ from rowlock.names import closest
 FAMILIES = {
     "Add": {"add": "add"},
     "Work": {"work": "work", "run": "running", "claim": "claiming", "ack": "claiming", "sessions": "insight"},
+    "Recurring": {"schedule": "schedule"},
     "Look": {"status": "look", "ls": "look", "show": "look", "split": "split", "failures": "insight"},
     "Items": {"done": "change", "increment": "change", "retry": "change", "abandon": "change"},
     "Lists": {"pause": "lists", "resume": "lists", "settings": "lists", "rename": "lists", "drop": "lists"},

@@ -184,6 +184,16 @@ def _json_entries(pieces: Iterable[bytes]) -> Numbered:
         yield line, entry
 
 
+def json_value(text: str | None) -> Any:
+    """What `--data` says."""
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        raise InvalidData("--data is not JSON", """quote it for the shell: --data '{"size": 3}'""") from None
+
+
 def moment(text: str) -> Moment:
     """A time as people write it: a length of time, from now or until now, or a date and time."""
     try:

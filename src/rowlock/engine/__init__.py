@@ -1,11 +1,12 @@
-"""What a user holds: an Engine, its lists, transactions, sessions and claims."""
+"""What a user holds: an Engine, its lists, schedules, transactions, sessions and claims."""
 
 from rowlock.engine.claim import Claim
 from rowlock.engine.engine import Engine
 from rowlock.engine.grouped import Grouped
 from rowlock.engine.list import List
+from rowlock.engine.schedule import Schedule
 from rowlock.engine.session import Session
 from rowlock.engine.tokens import Tokens
 from rowlock.engine.transaction import Transaction
 
-__all__ = ["Claim", "Engine", "Grouped", "List", "Session", "Tokens", "Transaction"]
+__all__ = ["Claim", "Engine", "Grouped", "List", "Schedule", "Session", "Tokens", "Transaction"]

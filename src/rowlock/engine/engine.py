@@ -7,13 +7,14 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from rowlock import audit, db, lists, schema, sessions, upkeep
+from rowlock import audit, db, lists, schedules, schema, sessions, upkeep
 from rowlock.audit import KEEP, LAST, Record
 from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
 from rowlock.engine.grouped import Grouped
 from rowlock.engine.list import List
+from rowlock.engine.schedule import Schedule
 from rowlock.engine.session import Session
 from rowlock.engine.tokens import Tokens
 from rowlock.engine.transaction import Transaction
@@ -21,6 +22,7 @@ from rowlock.errors import InvalidTransaction
 from rowlock.history import History, Sink, to_file
 from rowlock.model import ListInfo, Moment
 from rowlock.names import check_name
+from rowlock.schedules import ScheduleInfo, Tick
 from rowlock.sessions import SessionInfo
 from rowlock.world import REAL, World
 
@@ -76,6 +78,20 @@ class Engine:
     def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
         """Who is at work, the oldest first."""
         return self.read(sessions.page, limit=limit)
+
+    def schedule(self, name: str) -> Schedule:
+        """A schedule by its name: recurring work."""
+        check_name(name, "schedule")
+        return Schedule(self, name)
+
+    def schedules(self, *, after: str = "", limit: int = 1000) -> list[ScheduleInfo]:
+        """Schedules in the order of their names, strictly after one."""
+        return self.read(schedules.page, after=after, limit=limit)
+
+    def tick(self) -> list[Tick]:
+        """Make the items of all ticks that have come, as every worker does; what was done."""
+        self.make_ready()
+        return schedules.tick_due(self.database)
 
     def session(
         self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None, beats: bool = True

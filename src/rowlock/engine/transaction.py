@@ -6,6 +6,7 @@ from typing import Any, ParamSpec, TypeVar
 from rowlock import audit, db
 from rowlock.db.database import Verb
 from rowlock.engine.list import List
+from rowlock.engine.schedule import Schedule
 from rowlock.names import check_name
 
 P = ParamSpec("P")
@@ -33,6 +34,11 @@ class Transaction:
     def __getitem__(self, name: str) -> "List":
         check_name(name)
         return List(self, name)
+
+    def schedule(self, name: str) -> Schedule:
+        """A schedule whose changes land when this transaction commits."""
+        check_name(name, "schedule")
+        return Schedule(self, name)
 
     def execute(self, sql: str, parameters: Any = ()) -> Any:
         """Run SQL of your own, with your driver's placeholders."""

@@ -14,6 +14,7 @@ from rowlock.outcomes import Outcome, Verdict
 from rowlock.worker.handlers import Handler, define
 from rowlock.worker.shift import Shift
 from rowlock.worker.signals import told_by_signals
+from rowlock.worker.ticking import Ticking
 
 log = logging.getLogger("rowlock.worker")
 
@@ -58,6 +59,7 @@ class Worker:
         self._at_once = threading.Event()
         self._shift: Shift | None = None
         self._complaint = ""
+        self._ticking = Ticking(engine)
 
     def on(
         self,
@@ -190,7 +192,12 @@ class Worker:
             chore.join(timeout=1)
 
     def _start_chores(self, session: Session, shift: Shift) -> list[threading.Thread]:
-        named = {"rowlock hints": self._pass_on_hints, "rowlock upkeep": self._keep_up}
+        self._tick()
+        named = {
+            "rowlock hints": self._pass_on_hints,
+            "rowlock upkeep": self._keep_up,
+            "rowlock ticks": self._keep_ticking,
+        }
         chores = [
             threading.Thread(target=chore, args=(session, shift), name=name, daemon=True)
             for name, chore in named.items()
@@ -219,6 +226,18 @@ class Worker:
                 upkeep.once(self._engine.database)
             except Unavailable as error:
                 log.info("upkeep put off", extra={"code": error.code})
+
+    def _keep_ticking(self, session: Session, shift: Shift) -> None:
+        while self._shift is shift and not session.closing.wait(self._tick()):
+            pass
+
+    def _tick(self) -> float:
+        try:
+            self._ticking.look()
+        except Unavailable as error:
+            log.info("ticking put off", extra={"code": error.code})
+            return AFTER_LOSS
+        return self._ticking.wait
 
     def _about_to(self, item: Item) -> None:
         for hook in self._hooks["before"]:

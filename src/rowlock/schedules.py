@@ -1,0 +1,270 @@
+"""Schedules: recurring work. Each tick puts one item on a list, whoever is alive. Verbs of a transaction."""
+
+from datetime import datetime
+from enum import StrEnum
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from rowlock import items, lists
+from rowlock.db import Database, Transaction
+from rowlock.durations import spoken
+from rowlock.errors import ExtraMissing, Invalid, NoSuchSchedule, Refused, RowlockError, StaleVersion
+from rowlock.model import Added, moment
+from rowlock.names import check_limit, check_start, closest
+from rowlock.plans import CatchUp, Plan
+from rowlock.rhythms import MINUTE, SECOND, ticks, zone
+
+PAGE = 100
+
+
+class Change(StrEnum):
+    """What setting a schedule did."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A schedule as it is stored: what it does, and how far it is."""
+
+    name: str
+    plan: Plan
+    next_at: int | None
+    last_at: int | None
+    error: str | None
+    version: int
+
+
+class ScheduleInfo(msgspec.Struct, frozen=True):
+    """A schedule: what it does, when it ticks, and how far it is."""
+
+    name: str
+    list: str
+    key: str
+    raw_data: str | None
+    gate: int | None
+    priority: int
+    cron: str | None
+    every: int | None
+    """Seconds between two ticks."""
+    zone: str
+    catch_up: CatchUp
+    start: datetime
+    next_at: datetime | None
+    last_at: datetime | None
+    error: str | None
+    version: int
+
+    @property
+    def data(self) -> Any:
+        """The data that its items carry."""
+        return None if self.raw_data is None else msgspec.json.decode(self.raw_data)
+
+    @property
+    def paused(self) -> bool:
+        """Whether it does not tick at present."""
+        return self.next_at is None
+
+    @property
+    def when(self) -> str:
+        """When it ticks, on one line: `0 3 * * * Europe/Berlin` or `every 15m`."""
+        return f"every {spoken((self.every or 0) * SECOND)}" if self.cron is None else f"{self.cron} {self.zone}"
+
+
+class Tick(msgspec.Struct, frozen=True):
+    """What ticking a schedule did."""
+
+    schedule: str
+    list: str
+    keys: tuple[str, ...] = ()
+    added: int = 0
+    error: RowlockError | None = None
+    """Why there is no item: the list does not take it."""
+    stuck: RowlockError | None = None
+    """Why the schedule did not move on: this machine lacks what it takes to read it. Another may have that."""
+
+
+def _row(columns: tuple[Any, ...]) -> Row:
+    name, *plan, next_at, last_at, error, version = columns
+    return Row(name, Plan(*plan), next_at, last_at, error, version)
+
+
+def _info(row: Row) -> ScheduleInfo:
+    what = row.plan
+    return ScheduleInfo(
+        name=row.name,
+        list=what.list,
+        key=what.key,
+        raw_data=what.data,
+        gate=what.gate,
+        priority=what.priority,
+        cron=what.cron,
+        every=None if what.every is None else what.every // SECOND,
+        zone=what.zone,
+        catch_up=CatchUp(what.catch_up),
+        start=moment(what.start_at or 0),
+        next_at=None if row.next_at is None else moment(row.next_at),
+        last_at=None if row.last_at is None else moment(row.last_at),
+        error=row.error,
+        version=row.version,
+    )
+
+
+def show(tx: Transaction, schedule: str) -> ScheduleInfo:
+    """The schedule of that name."""
+    return _info(_found(tx, schedule, tx.row("schedules/find", name=schedule)))
+
+
+def page(tx: Transaction, *, after: str = "", limit: int = 1000) -> list[ScheduleInfo]:
+    """Schedules in the order of their names, strictly after one."""
+    check_limit(limit, "schedules")
+    check_start(after)
+    return [_info(_row(columns)) for columns in tx.rows("schedules/page", after=after, limit=limit)]
+
+
+def _found(tx: Transaction, schedule: str, columns: tuple[Any, ...] | None) -> Row:
+    if columns is not None:
+        return _row(columns)
+    near = closest(schedule, [row[0] for row in tx.rows("schedules/names")])
+    hint = f"did you mean {near!r}?" if near else "set it first"
+    raise NoSuchSchedule(f"there is no schedule {schedule!r}", hint, schedule=schedule)
+
+
+def _hold(tx: Transaction, schedule: str, version: int | None) -> Row:
+    row = _found(tx, schedule, tx.row("schedules/hold", name=schedule))
+    if version is not None and version != row.version:
+        raise StaleVersion.of(f"the schedule {schedule!r}", asked=version, actual=row.version)
+    return row
+
+
+def _now(tx: Transaction) -> int:
+    now: int = tx.value("insight/now")
+    return now
+
+
+def define(tx: Transaction, schedule: str, plan: Plan, *, version: int | None = None) -> Change:
+    """Make the schedule, or make it what is given; one that is the same already is left alone.
+
+    A new rhythm begins now: what the old one missed is not caught up. A paused schedule stays paused.
+    """
+    lists.ensure(tx, plan.list)  # whoever works it may begin before the first tick
+    now = _now(tx)
+    if version is None:
+        begin = plan.start_at if plan.start_at is not None else now - now % SECOND
+        new = msgspec.structs.replace(plan, start_at=begin)
+        if tx.run("schedules/create", name=schedule, next_at=new.first_after(now), **msgspec.structs.asdict(new)):
+            return Change.ADDED
+    row = _hold(tx, schedule, version)
+    old = row.plan
+    new = plan if plan.start_at is not None else msgspec.structs.replace(plan, start_at=old.start_at)
+    if new == old:
+        return Change.UNCHANGED
+    same_rhythm = new.rhythm() == old.rhythm() and new.start_at == old.start_at
+    next_at = row.next_at if same_rhythm or row.next_at is None else new.first_after(_since(row, now))
+    tx.run("schedules/change", name=schedule, version=row.version, next_at=next_at, **msgspec.structs.asdict(new))
+    return Change.CHANGED
+
+
+def _since(row: Row, now: int) -> int:
+    # A clock that was set back a little must not bring a tick again; one that had been far ahead is believed.
+    last = row.last_at or 0
+    return last if now < last <= now + MINUTE else now
+
+
+def remove(tx: Transaction, schedule: str, *, version: int | None = None) -> None:
+    """Forget the schedule; the items it has made stay."""
+    row = _hold(tx, schedule, version)
+    tx.run("schedules/remove", name=schedule, version=row.version)
+
+
+def pause(tx: Transaction, schedule: str, *, version: int | None = None) -> bool:
+    """Stop ticking; whether it did until now."""
+    row = _hold(tx, schedule, version)
+    return (
+        row.next_at is not None and tx.run("schedules/set_next", name=schedule, version=row.version, next_at=None) == 1
+    )
+
+
+def resume(tx: Transaction, schedule: str, *, version: int | None = None) -> bool:
+    """Tick again, from the next tick on: those of the pause were not missed. Whether it was paused."""
+    row = _hold(tx, schedule, version)
+    if row.next_at is not None:
+        return False
+    next_at = row.plan.first_after(_since(row, _now(tx)))
+    return tx.run("schedules/set_next", name=schedule, version=row.version, next_at=next_at) == 1
+
+
+def upcoming(tx: Transaction, schedule: str, *, limit: int = 5) -> list[datetime]:
+    """The next ticks, in the schedule's time zone; of a paused one, those it would have if it were resumed now."""
+    check_limit(limit, "ticks")
+    row = _found(tx, schedule, tx.row("schedules/find", name=schedule))
+    what = row.plan
+    first = row.next_at if row.next_at is not None else what.first_after(_now(tx))
+    if first is None:
+        return []
+    coming = islice(ticks(what.rhythm(), first, end=first + 2**53), limit)
+    return [moment(tick).astimezone(zone(what.zone)) for tick in coming]
+
+
+def trigger(tx: Transaction, schedule: str) -> Added:
+    """Put an item on the list at once, as if this second were a tick; the ticks themselves stay as they are."""
+    row = _found(tx, schedule, tx.row("schedules/find", name=schedule))
+    now = _now(tx)
+    key = row.plan.key_at(schedule, now - now % SECOND)
+    return items.add(tx, row.plan.list, [row.plan.batch([key])])
+
+
+def seconds_to_next(tx: Transaction) -> float | None:
+    """Seconds until the next tick of any schedule, if one is to come; less than nothing if it is due."""
+    left = tx.value("schedules/next")
+    return None if left is None else left / SECOND
+
+
+def due(tx: Transaction, *, after: Row | None = None, limit: int = PAGE) -> list[tuple[int, Row]]:
+    """Schedules whose next tick has come, each with the database's now; those that waited longest first."""
+    at, name = (after.next_at, after.name) if after else (0, "")
+    rows = tx.rows("schedules/due", next_at=at, after=name, limit=limit)
+    return [(now, _row(tuple(columns))) for now, *columns in rows]
+
+
+def tick_due(database: Database) -> list[Tick]:
+    """Make the items of all ticks that have come; what was done. However many do it at once, a tick has one item."""
+    done: list[Tick] = []
+    last: Row | None = None
+    while page := database.read(due, after=last):
+        done += [each for now, row in page if (each := _tick_one(database, row, now)) is not None]
+        last = page[-1][1]
+        if len(page) < PAGE:
+            break
+    return done
+
+
+def _tick_one(database: Database, row: Row, now: int) -> Tick | None:
+    # The calendar is read outside of any transaction: nobody waits for it.
+    try:
+        coming = row.plan.due(first=row.next_at or 0, now=now)
+        keys = [row.plan.key_at(row.name, tick) for tick in coming]
+        next_at = row.plan.first_after(now)
+    except (Invalid, ExtraMissing) as error:
+        return Tick(row.name, row.plan.list, stuck=error)
+    return database.run(move_on, row, keys, last_at=coming[-1] if coming else row.last_at, next_at=next_at)
+
+
+def move_on(tx: Transaction, row: Row, keys: list[str], *, last_at: int | None, next_at: int | None) -> Tick | None:
+    """Move a schedule on and put its items on their list, at once; None if it is not where it was seen."""
+    seen = {"seen": row.next_at, "version": row.version}
+    if not tx.run("schedules/move_on", name=row.name, last_at=last_at, next_at=next_at, **seen):
+        return None
+    if not keys:
+        return Tick(row.name, row.plan.list)
+    try:
+        with tx.whole():
+            added = items.add(tx, row.plan.list, [row.plan.batch(keys)])
+    except Refused as error:
+        # One list that takes nothing must not hold up the others, nor be tried again every second.
+        tx.run("schedules/note", name=row.name, error=error.what)
+        return Tick(row.name, row.plan.list, tuple(keys), error=error)
+    return Tick(row.name, row.plan.list, tuple(keys), added.added)

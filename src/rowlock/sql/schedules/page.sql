@@ -1,0 +1,3 @@
+-- Schedules by name, strictly after one.
+select name, list, key, data, gate, priority, cron, every, zone, catch_up, start_at, next_at, last_at, error, version
+from rowlock_schedules where name > :after order by name limit :limit

@@ -1,0 +1,1 @@
+delete from rowlock_schedules where name = :name and version = :version

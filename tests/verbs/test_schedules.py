@@ -1,0 +1,260 @@
+"""Schedules: each tick puts one item on a list; set, changed, paused, resumed, removed, previewed."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from tests.conftest import Clock
+from tests.verbs.scheduling import START, advance, every, keys
+
+from rowlock import Added, Engine, Transaction
+from rowlock.errors import (
+    Invalid,
+    InvalidData,
+    InvalidDuration,
+    InvalidKey,
+    InvalidName,
+    InvalidSchedule,
+    NoSuchSchedule,
+    StaleVersion,
+)
+
+
+def test_setting_the_same_again_changes_nothing(timed: Engine, clock: Clock) -> None:
+    schedule = timed.schedule("nightly")
+    same: dict[str, Any] = {"cron": "0 3 * * *", "zone": "Europe/Berlin", "data": {"b": [1, None]}, "catch_up": "all"}
+    assert schedule.set("work", **same) == "added"
+    before = schedule.info()
+    advance(clock, "5m")
+    assert (schedule.set("work", **same), schedule.info()) == ("unchanged", before)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"every": "20m"},
+        {"every": None, "cron": "@daily"},
+        {"key": "{tick}"},
+        {"data": 1},
+        {"gate": 1},
+        {"priority": 1},
+        {"catch_up": "all"},
+        {"start": START},
+        {"start": START + timedelta(days=1)},
+    ],
+)
+def test_setting_something_else_is_a_change(timed: Engine, clock: Clock, change: dict[str, Any]) -> None:
+    schedule = every(timed, start=START + timedelta(seconds=5))
+    assert schedule.set("work", **{"every": "15m", **change}) == "changed"
+    assert schedule.info().version == 2
+
+
+def test_the_list_is_there_before_the_first_tick(engine: Engine) -> None:
+    every(engine)
+    assert engine["work"].counts().total == 0
+
+
+def test_another_list_is_a_change(timed: Engine) -> None:
+    schedule = every(timed)
+    assert (schedule.set("other", every="15m"), schedule.info().list) == ("changed", "other")
+
+
+def test_another_rhythm_begins_now(timed: Engine, clock: Clock) -> None:
+    schedule = every(timed)
+    advance(clock, "1h")
+    schedule.set("work", every="10m")
+    assert (timed.tick(), schedule.info().next_at) == ([], START + timedelta(minutes=70))
+
+
+def test_another_key_leaves_the_rhythm_alone(timed: Engine, clock: Clock) -> None:
+    schedule = every(timed)
+    advance(clock, "1h")
+    schedule.set("work", every="15m", key="{tick}")
+    timed.tick()
+    assert keys(timed) == ["2023-11-14T23:13:20Z"]
+
+
+def test_an_interval_is_aligned_to_its_start(timed: Engine, clock: Clock) -> None:
+    schedule = every(timed, "1h", start=datetime(2023, 11, 1, 0, 20, tzinfo=UTC))
+    assert schedule.info().next_at == datetime(2023, 11, 14, 22, 20, tzinfo=UTC)
+    clock.advance(7 * 60)
+    timed.tick()
+    assert schedule.info().next_at == datetime(2023, 11, 14, 23, 20, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("rhythm", [{"every": "1h"}, {"cron": "0 * * * *"}])
+def test_nothing_ticks_before_its_start(timed: Engine, clock: Clock, rhythm: dict[str, Any]) -> None:
+    start = datetime(2023, 11, 20, 1, 0, tzinfo=timezone(timedelta(hours=1)))
+    timed.schedule("later").set("work", start=start, **rhythm)
+    assert timed.schedule("later").info().next_at == start
+    advance(clock, "4d")
+    assert timed.tick() == []
+
+
+def test_a_paused_schedule_does_not_tick_and_misses_nothing(timed: Engine, clock: Clock) -> None:
+    schedule = every(timed, "1h", catch_up="all")
+    assert (schedule.pause(), schedule.pause(), schedule.info().paused) == (True, False, True)
+    advance(clock, "3h20m")
+    assert timed.tick() == []
+    assert (schedule.resume(), schedule.resume(), schedule.info().next_at) == (True, False, START + timedelta(hours=4))
+    assert (timed.tick(), keys(timed)) == ([], [])
+
+
+def test_setting_a_paused_schedule_does_not_resume_it(timed: Engine, clock: Clock) -> None:
+    schedule = every(timed)
+    schedule.pause()
+    schedule.set("work", every="5m")
+    assert schedule.info().paused
+
+
+def test_a_clock_that_was_set_back_a_little_brings_no_tick_again(timed: Engine, clock: Clock) -> None:
+    schedule = every(timed, "1m")
+    advance(clock, "1m")
+    timed.tick()
+    clock.advance(-30)
+    schedule.pause()
+    schedule.resume()
+    assert schedule.info().next_at == START + timedelta(minutes=2)
+
+
+def test_a_removed_schedule_is_gone_and_its_items_stay(timed: Engine, clock: Clock) -> None:
+    schedule = every(timed)
+    advance(clock, "15m")
+    timed.tick()
+    schedule.remove()
+    advance(clock, "15m")
+    assert (timed.tick(), timed.schedules(), len(keys(timed))) == ([], [], 1)
+
+
+@pytest.mark.parametrize("verb", ["info", "pause", "resume", "remove", "ticks", "trigger"])
+def test_a_schedule_that_is_not_there_is_told_by_every_verb(engine: Engine, verb: str) -> None:
+    every(engine)
+    with pytest.raises(NoSuchSchedule, match="did you mean 'poll'"):
+        getattr(engine.schedule("pol"), verb)()
+
+
+def test_schedules_come_in_the_byte_order_of_their_names(engine: Engine) -> None:
+    for name in ["é", "b", "B", "a/b", "a"]:
+        engine.schedule(name).set("work", every="1h")
+    assert [info.name for info in engine.schedules()] == ["B", "a", "a/b", "b", "é"]
+    assert [info.name for info in engine.schedules(after="a", limit=2)] == ["a/b", "b"]
+
+
+def test_the_next_ticks_are_told_in_the_zone_of_the_schedule(timed: Engine) -> None:
+    timed.schedule("nightly").set("work", cron="0 3 * * *", zone="America/New_York")
+    told = [tick.isoformat() for tick in timed.schedule("nightly").ticks(2)]
+    assert told == ["2023-11-15T03:00:00-05:00", "2023-11-16T03:00:00-05:00"]
+
+
+def test_the_next_ticks_of_a_paused_schedule_are_those_it_would_have(timed: Engine, clock: Clock) -> None:
+    schedule = every(timed, "1h")
+    schedule.pause()
+    advance(clock, "90m")
+    assert schedule.ticks(1) == [START + timedelta(hours=2)]
+
+
+def test_a_triggered_schedule_makes_an_item_now_and_ticks_as_before(timed: Engine, clock: Clock) -> None:
+    schedule = every(timed, data="x")
+    advance(clock, "5m")
+    assert (schedule.trigger(), schedule.trigger()) == (Added(1, 0), Added(0, 1))
+    assert (keys(timed), timed["work"].show(keys(timed)[0]).data) == (["poll@2023-11-14T22:18:20Z"], "x")
+    assert schedule.info().next_at == START + timedelta(minutes=15)
+
+
+def test_a_change_of_what_nobody_has_changed_since_lands(engine: Engine) -> None:
+    schedule = every(engine)
+    schedule.set("work", every="5m", version=1)
+    assert (schedule.pause(version=2), schedule.resume(version=3), schedule.info().version) == (True, True, 4)
+    schedule.remove(version=4)
+    assert engine.schedules() == []
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "remove", "set"])
+def test_a_change_of_what_somebody_has_changed_since_is_refused(engine: Engine, verb: str) -> None:
+    schedule = every(engine)
+    schedule.set("work", every="5m")
+    more = {"to": "other", "every": "1h"} if verb == "set" else {}
+    with pytest.raises(StaleVersion, match="at version 2, not 1") as stale:
+        getattr(schedule, verb)(version=1, **more)
+    assert stale.value.fields == {"asked": 1, "version": 2}
+    assert (schedule.info().every, schedule.info().version) == (300, 2)
+
+
+def test_a_removed_schedule_does_not_come_back_by_a_late_change(engine: Engine) -> None:
+    schedule = every(engine)
+    schedule.remove()
+    with pytest.raises(NoSuchSchedule):
+        schedule.set("work", every="5m", version=1)
+    assert engine.schedules() == []
+
+
+WRONG = [
+    ({}, InvalidSchedule, "by cron or every so often"),
+    ({"cron": "@daily", "every": "1h"}, InvalidSchedule, "not both"),
+    ({"cron": "0 3 * *"}, InvalidSchedule, "4 fields"),
+    ({"cron": "0 25 * * *"}, InvalidSchedule, "bad hour"),
+    ({"cron": "0 0 30 2 *"}, InvalidSchedule, "bad day-of-month"),
+    ({"cron": 5}, InvalidSchedule, "text, not int"),
+    ({"cron": "@daily", "zone": "Europe/Berlni"}, InvalidSchedule, "did you mean 'Europe/Berlin'"),
+    ({"cron": "@daily", "zone": ""}, InvalidSchedule, "no time zone ''"),
+    ({"every": "1h", "zone": "Europe/Berlin"}, InvalidSchedule, "knows no time zone"),
+    ({"every": "often"}, InvalidDuration, "often"),
+    ({"every": "10ms"}, InvalidSchedule, "whole seconds"),
+    ({"every": "1h", "key": "{when}"}, InvalidSchedule, "a part that nobody fills"),
+    ({"every": "1h", "key": "{}"}, InvalidSchedule, "a part that nobody fills"),
+    ({"every": "1h", "key": None}, InvalidSchedule, "a part that nobody fills"),
+    ({"every": "1h", "key": ""}, InvalidKey, "empty"),
+    ({"every": "1h", "key": "a\nb"}, InvalidKey, "line break"),
+    ({"every": "1h", "key": "x" * 500 + "{tick}"}, InvalidKey, "bytes long"),
+    ({"every": "1h", "data": object()}, InvalidData, "JSON"),
+    ({"every": "1h", "gate": -1}, Invalid, "gate -1"),
+    ({"every": "1h", "priority": 10}, Invalid, "priority 10"),
+    ({"every": "1h", "catch_up": "some"}, InvalidSchedule, "skip, last, all"),
+    ({"every": "1h", "start": datetime(2026, 1, 1)}, InvalidDuration, "no time zone"),
+    ({"every": "1h", "start": "5m"}, InvalidSchedule, "aware datetime"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "kind", "said"), WRONG)
+def test_a_schedule_that_cannot_be_is_refused_before_anything_is_asked(
+    wrong: dict[str, Any], kind: type[Invalid], said: str
+) -> None:
+    with Engine("postgresql://nowhere.invalid/none") as nowhere, pytest.raises(kind, match=said):
+        nowhere.schedule("poll").set("work", **wrong)
+
+
+@pytest.mark.parametrize("name", ["", " a", "a*", "a\nb", "x" * 201])
+def test_a_wrong_name_is_refused(engine: Engine, name: str) -> None:
+    with pytest.raises(InvalidName, match="schedule name"):
+        engine.schedule(name)
+    with pytest.raises(InvalidName, match="list name"):
+        engine.schedule("poll").set(name, every="1h")
+
+
+@pytest.mark.parametrize("limit", [-1, 100_001])
+def test_pages_that_cannot_be_had_are_refused(engine: Engine, limit: int) -> None:
+    every(engine)
+    with pytest.raises(Invalid, match=str(limit)):
+        engine.schedules(limit=limit)
+    with pytest.raises(Invalid, match=str(limit)):
+        engine.schedule("poll").ticks(limit)
+
+
+def test_a_schedule_set_in_a_transaction_lands_with_it(engine: Engine) -> None:
+    with pytest.raises(Invalid), engine.transaction() as tx:
+        set_and_fail(tx)
+    assert engine.schedules() == []
+
+
+def set_and_fail(tx: Transaction) -> None:
+    tx.schedule("poll").set("work", every="1m")
+    assert tx.schedule("poll").info().every == 60
+    tx.schedule("poll").set("work", every="wrong")
+
+
+def test_who_changes_a_schedule_is_written_down(engine: Engine) -> None:
+    with engine.acting("ann"):
+        every(engine).pause()
+    told = [(record.who, record.verb, record.list, record.details) for record in engine.audit()]
+    named = {"schedule": "poll"}
+    assert told == [("ann", "schedules.pause", None, named), ("ann", "schedules.define", None, named)]

@@ -1,0 +1,218 @@
+"""Ticks: each puts one item on a list, once; what becomes of those that nobody came for."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from tests.conftest import Clock
+from tests.verbs.scheduling import START, advance, every, keys
+
+from rowlock import Engine
+from rowlock.check import check
+
+
+def test_a_tick_puts_one_item_on_the_list(timed: Engine, clock: Clock) -> None:
+    every(timed)
+    advance(clock, "15m")
+    [tick] = timed.tick()
+    assert (tick.schedule, tick.list, tick.keys, tick.added) == ("poll", "work", ("poll@2023-11-14T22:28:20Z",), 1)
+    assert keys(timed) == ["poll@2023-11-14T22:28:20Z"]
+
+
+def test_a_tick_comes_once(timed: Engine, clock: Clock) -> None:
+    every(timed)
+    advance(clock, "15m")
+    timed.tick()
+    timed["work"].done(keys(timed))
+    assert (timed.tick(), keys(timed)) == ([], [])
+
+
+def test_nothing_ticks_before_its_time(timed: Engine, clock: Clock) -> None:
+    every(timed)
+    clock.advance(15 * 60 - 0.001)
+    assert (timed.tick(), keys(timed)) == ([], [])
+
+
+def test_items_are_made_as_the_schedule_says(timed: Engine, clock: Clock) -> None:
+    timed["work"].add("first")
+    every(timed, key="daily/{date}", data={"size": 3}, gate=2, priority=1)
+    advance(clock, "15m")
+    timed.tick()
+    item = timed["work"].show("daily/2023-11-14")
+    assert (item.data, item.gate, item.priority, item.state) == ({"size": 3}, 2, 1, "gated")
+
+
+def test_a_date_in_a_key_is_that_of_the_zone(timed: Engine, clock: Clock) -> None:
+    timed.schedule("poll").set("work", cron="30 23 * * *", zone="UTC", key="{name} {date}")
+    timed.schedule("night").set("work", cron="30 0 * * *", zone="Europe/Berlin", key="{name} {date}")
+    advance(clock, "2h")
+    timed.tick()
+    assert keys(timed) == ["night 2023-11-15", "poll 2023-11-14"]
+
+
+def test_a_key_without_its_tick_waits_for_the_one_before(timed: Engine, clock: Clock) -> None:
+    every(timed, key="poll")
+    advance(clock, "15m")
+    timed.tick()
+    advance(clock, "15m")
+    assert [tick.added for tick in timed.tick()] == [0]
+    timed["work"].done("poll")
+    advance(clock, "15m")
+    assert [tick.added for tick in timed.tick()] == [1]
+
+
+def test_cron_ticks_by_the_clock_of_its_zone(timed: Engine, clock: Clock) -> None:
+    timed.schedule("nightly").set("work", cron="0 3 * * *", zone="Europe/Berlin")
+    advance(clock, "1d")
+    timed.tick()
+    assert keys(timed) == ["nightly@2023-11-15T02:00:00Z"]
+
+
+def made_during(engine: Engine, clock: Clock, *, hours: int) -> list[str]:
+    """The ticks of a while, by the clock on the wall of the schedule, somebody being there every ten minutes."""
+    here = ZoneInfo(engine.schedule("poll").info().zone)
+    made = []
+    for _ in range(hours * 6):
+        advance(clock, "10m")
+        made += [key for tick in engine.tick() for key in tick.keys]
+    return [datetime.fromisoformat(key).astimezone(here).strftime("%H:%M") for key in made]
+
+
+@pytest.mark.parametrize("catch_up", ["last", "all"])
+@pytest.mark.parametrize(
+    ("zone", "midnight", "cron", "made"),
+    [
+        ("Europe/Berlin", "2026-03-29T00:00+01:00", "30 2 * * *", ["03:00"]),
+        ("Europe/Berlin", "2026-10-25T00:00+02:00", "30 2 * * *", ["02:30"]),
+        ("Europe/Berlin", "2026-10-25T00:00+02:00", "0 1-3 * * *", ["01:00", "02:00", "03:00"]),
+        ("Europe/Berlin", "2026-10-25T00:00+02:00", "0 * * * *", ["01:00", "02:00", "02:00", "03:00", "04:00"]),
+        ("America/New_York", "2026-03-08T00:00-05:00", "30 2 * * *", ["03:00"]),
+        ("America/New_York", "2026-11-01T00:00-04:00", "30 1 * * *", ["01:30"]),
+        ("America/New_York", "2026-11-01T00:00-04:00", "0 * * * *", ["01:00", "01:00", "02:00", "03:00", "04:00"]),
+    ],
+)
+def test_no_tick_is_lost_and_none_comes_twice_when_the_clocks_are_changed(
+    timed: Engine, clock: Clock, zone: str, midnight: str, cron: str, made: list[str], catch_up: str
+) -> None:
+    clock.now = int(datetime.fromisoformat(midnight).timestamp() * 1000)
+    timed.schedule("poll").set("work", cron=cron, zone=zone, key="{tick}", catch_up=catch_up)
+    assert made_during(timed, clock, hours=5) == made
+
+
+MISSED = ["poll@2023-11-14T23:13:20Z", "poll@2023-11-15T00:13:20Z", "poll@2023-11-15T01:13:20Z"]
+
+
+@pytest.mark.parametrize(("policy", "made"), [("skip", []), ("last", MISSED[-1:]), ("all", MISSED)])
+def test_ticks_that_were_missed_are_caught_up_as_told(
+    timed: Engine, clock: Clock, policy: str, made: list[str]
+) -> None:
+    schedule = every(timed, "1h", catch_up=policy)
+    advance(clock, "3h20m")
+    timed.tick()
+    assert keys(timed) == made
+    assert schedule.info().next_at == START + timedelta(hours=4)
+    assert schedule.info().last_at == (None if policy == "skip" else START + timedelta(hours=3))
+
+
+@pytest.mark.parametrize("policy", ["skip", "last", "all"])
+def test_a_tick_that_is_only_a_little_late_was_not_missed(timed: Engine, clock: Clock, policy: str) -> None:
+    every(timed, "2s", catch_up=policy)
+    clock.advance(9)
+    timed.tick()
+    assert len(keys(timed)) == 4
+
+
+@pytest.mark.parametrize(("policy", "made"), [("skip", 1), ("last", 1), ("all", 4)])
+def test_after_a_long_time_only_the_fresh_tick_counts_but_for_all(
+    timed: Engine, clock: Clock, policy: str, made: int
+) -> None:
+    every(timed, "1h", catch_up=policy)
+    clock.advance(4 * 3600 + 3)
+    timed.tick()
+    assert len(keys(timed)) == made
+    assert keys(timed)[-1] == "poll@2023-11-15T02:13:20Z"
+
+
+def test_catching_up_with_all_has_its_bounds(timed: Engine, clock: Clock) -> None:
+    every(timed, "1m", catch_up="all")
+    advance(clock, "30d")
+    timed.tick()
+    assert (len(keys(timed)), keys(timed)[-1]) == (1000, "poll@2023-12-14T22:13:20Z")
+    assert timed.tick() == []
+
+
+def test_a_month_of_missed_minutes_by_cron_is_found_at_once(timed: Engine, clock: Clock) -> None:
+    timed.schedule("poll").set("work", cron="* * * * *", zone="America/New_York", catch_up="all")
+    advance(clock, "30d")
+    timed.tick()
+    assert (len(keys(timed)), keys(timed)[-1]) == (1000, "poll@2023-12-14T22:13:00Z")
+
+
+def passed(engine: Engine, gate: int) -> None:
+    engine["work"].add("a")
+    with engine.transaction() as tx:
+        tx.execute(f"update rowlock_lists set gate = {gate} where name = 'work'")
+
+
+def test_a_list_that_takes_nothing_does_not_hold_up_the_others(timed: Engine, clock: Clock) -> None:
+    passed(timed, 3)
+    every(timed, gate=1)
+    timed.schedule("other").set("other", every="15m")
+    advance(clock, "15m")
+    [refused, made] = sorted(timed.tick(), key=lambda tick: tick.added)
+    assert (refused.error and refused.error.code, made.added) == ("gate-passed", 1)
+    assert "has passed gate 1" in (timed.schedule("poll").info().error or "")
+    assert (timed.tick(), keys(timed)) == ([], ["a"])
+
+
+def test_an_error_is_forgotten_when_a_tick_lands_again(timed: Engine, clock: Clock) -> None:
+    passed(timed, 3)
+    every(timed, gate=1)
+    advance(clock, "15m")
+    timed.tick()
+    timed.schedule("poll").set("work", every="15m", gate=3)
+    advance(clock, "15m")
+    timed.tick()
+    assert (timed.schedule("poll").info().error, len(keys(timed))) == (None, 2)
+
+
+def test_what_this_machine_cannot_read_stays_due_and_holds_up_nobody(
+    timed: Engine, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed.schedule("a").set("work", cron="* * * * *")
+    timed.schedule("b").set("work", every="1m")
+    advance(clock, "5m")
+    with monkeypatch.context() as without:
+        without.setitem(__import__("sys").modules, "cronsim", None)
+        report = timed.upkeep()
+        assert (report.ticked, report.stuck, len(keys(timed))) == (1, 1, 1)
+    assert (timed.upkeep().ticked, len(keys(timed))) == (1, 2)
+
+
+def test_more_schedules_than_a_page_tick_in_one_pass(timed: Engine, clock: Clock) -> None:
+    with timed.transaction() as tx:
+        for number in range(250):
+            tx.schedule(f"{number:03}").set("work", every="1m")
+    advance(clock, "1m")
+    assert (len(timed.tick()), timed["work"].counts().ready) == (250, 250)
+
+
+def test_upkeep_ticks(timed: Engine, clock: Clock) -> None:
+    every(timed)
+    advance(clock, "15m")
+    assert (timed.upkeep().ticked, timed.upkeep().ticked) == (1, 0)
+
+
+def test_stored_rows_agree_after_ticking(timed: Engine, clock: Clock) -> None:
+    every(timed, "1m", catch_up="all", priority=2)
+    advance(clock, "10m")
+    timed.tick()
+    assert timed.read(check) == []
+
+
+def test_times_are_the_databases(engine: Engine) -> None:
+    every(engine, "1s", start=datetime(2020, 1, 1, tzinfo=UTC))
+    now = engine.read(lambda tx: tx.value("insight/now"))
+    next_at = engine.schedule("poll").info().next_at
+    assert next_at is not None
+    assert -1000 < next_at.timestamp() * 1000 - now <= 1000
