@@ -11,7 +11,7 @@ from rowlock.cli.invocation import Invocation, command
 from rowlock.cli.logs import log_option, show_logs
 from rowlock.db import parse
 from rowlock.engine import Engine
-from rowlock.errors import DriverMissing
+from rowlock.errors import ExtraMissing
 
 if TYPE_CHECKING:
     from rowlock.http.service import Service
@@ -68,7 +68,7 @@ def _require() -> None:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:
-        raise DriverMissing("the service needs starlette and uvicorn", "run: pip install 'rowlock[server]'") from None
+        raise ExtraMissing("the service needs starlette and uvicorn", "run: pip install 'rowlock[server]'") from None
 
 
 def _run(invocation: Invocation, *, host: str, port: int, access_log: bool) -> int:
