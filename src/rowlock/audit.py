@@ -39,6 +39,8 @@ class Actor(msgspec.Struct, frozen=True):
     """The id of the request, as it stands in logs."""
     verb: str | None = None
     """What it is called, where the verb that runs is only a part of it."""
+    of: str | None = None
+    """The list that it is done to, where the verb that runs does not tell."""
     keep: int = milliseconds(KEEP)
 
 
@@ -62,12 +64,18 @@ _actor: ContextVar[Actor | None] = ContextVar("actor", default=None)
 
 @contextmanager
 def acting(
-    who: str, *, token: int | None = None, request: str | None = None, verb: str | None = None, keep: Duration = KEEP
+    who: str,
+    *,
+    token: int | None = None,
+    request: str | None = None,
+    verb: str | None = None,
+    of: str | None = None,
+    keep: Duration = KEEP,
 ) -> Iterator[None]:
     """Record what is done in the block as done by somebody."""
     if not who or not who.isprintable() or len(who.encode()) > WHO_BYTES:
         raise Invalid("who acts cannot be shown in a line", f"give 1 to {WHO_BYTES} bytes of printable text")
-    before = _actor.set(Actor(who, token, request, verb, milliseconds(keep)))
+    before = _actor.set(Actor(who, token, request, verb, of, milliseconds(keep)))
     try:
         yield
     finally:
@@ -97,7 +105,7 @@ def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Transaction, *args: A
         who=actor.who,
         token=actor.token,
         verb=actor.verb or f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}",
-        list=asked.get("name"),
+        list=actor.of or asked.get("name"),
         count=_count(result),
         details=details if details and len(details.encode()) <= DETAILS_BYTES else None,
         request=actor.request,
@@ -112,7 +120,7 @@ def _count(result: Any) -> int | None:
             return int(result)
         case Added():
             return result.added
-        case (int() as count, *_):
+        case (int() as count, *_) if not isinstance(count, bool):
             return count
         case _:
             return None

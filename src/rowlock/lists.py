@@ -12,6 +12,7 @@ from rowlock.errors import NameTaken, NoSuchList, StaleVersion
 from rowlock.grouping import Place, placed
 from rowlock.model import ListInfo, Settings
 from rowlock.names import check_limit, check_name, check_start, closest
+from rowlock.roles import apart
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -125,11 +126,21 @@ def show(tx: Transaction, name: str) -> ListInfo:
     return _info(tx, row)
 
 
-def page(tx: Transaction, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
-    """Lists in the order of their names, strictly after one, with counts and progress."""
+def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[ListInfo]:
+    """Lists in the order of their names, strictly after one, with counts and progress; or only those with a prefix."""
     check_limit(limit, "lists")
     check_start(after)
-    return [_info(tx, _row(columns)) for columns in tx.rows("lists/page", after=after, limit=limit)]
+    rows = _with_prefix(tx, prefixes, after, limit) if prefixes else tx.rows("lists/page", after=after, limit=limit)
+    return [_info(tx, _row(columns)) for columns in rows]
+
+
+def _with_prefix(tx: Transaction, prefixes: Sequence[str], after: str, limit: int) -> list[Any]:
+    found: list[Any] = []
+    for prefix in apart(prefixes):
+        # No name has that character, and none sorts after it.
+        span = {"prefix": prefix, "beyond": f"{prefix}\U0010ffff"}
+        found += tx.rows("lists/page_prefix", after=after, limit=limit - len(found), **span)
+    return found
 
 
 def _info(tx: Transaction, row: Row) -> ListInfo:

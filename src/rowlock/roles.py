@@ -17,38 +17,22 @@ class Role(StrEnum):
     OPERATOR = "operator"
     """Pauses, resumes, retries, abandons, deletes, moves gates, changes settings."""
     ADMIN = "admin"
-    """Makes and revokes tokens, migrates, drops lists, reads the audit."""
+    """Makes and revokes tokens, drops lists, reads the audit."""
 
 
-class Need(StrEnum):
-    """What a request wants to do."""
-
-    NOTHING = "nothing"
-    """Nothing that is anybody's: whether the service lives, what its limits are."""
-    READ = "read"
-    WORK = "work"
-    OPERATE = "operate"
-    ADMINISTER = "administer"
-
-
-ALLOWED = {
-    None: frozenset({Need.NOTHING}),
-    Role.VIEWER: frozenset({Need.NOTHING, Need.READ}),
-    Role.WORKER: frozenset({Need.NOTHING, Need.READ, Need.WORK}),
-    Role.OPERATOR: frozenset({Need.NOTHING, Need.READ, Need.WORK, Need.OPERATE}),
-    Role.ADMIN: frozenset(Need),
+MAY: dict[Role | None, frozenset[Role | None]] = {
+    None: frozenset({None}),
+    Role.VIEWER: frozenset({None, Role.VIEWER}),
+    Role.WORKER: frozenset({None, Role.VIEWER, Role.WORKER}),
+    Role.OPERATOR: frozenset({None, Role.VIEWER, Role.WORKER, Role.OPERATOR}),
+    Role.ADMIN: frozenset({None, *Role}),
 }
-"""What each may do; None is whoever shows no token."""
+"""For whom what each may do is meant; None is whoever shows no token, and what anybody may do."""
 
 
-def allows(role: Role | None, need: Need) -> bool:
-    """Whether the role may do that."""
-    return need in ALLOWED[role]
-
-
-def least(need: Need) -> Role | None:
-    """The least role that may do that; None if nobody need show a token."""
-    return next(role for role, needs in ALLOWED.items() if need in needs)
+def allows(role: Role | None, need: Role | None) -> bool:
+    """Whether the role may do what needs that role at least."""
+    return need in MAY[role]
 
 
 def read_role(text: str) -> Role:
@@ -70,3 +54,12 @@ def covers(prefixes: Iterable[str], name: str) -> bool:
 def within(inner: Sequence[str], outer: Sequence[str]) -> bool:
     """Whether every name that the one covers is covered by the other."""
     return not outer or (bool(inner) and all(covers(outer, prefix) for prefix in inner))
+
+
+def apart(prefixes: Iterable[str]) -> list[str]:
+    """The same prefixes without those that another covers, in order: no name has two of them."""
+    found: list[str] = []
+    for prefix in sorted(prefixes):
+        if not found or not prefix.startswith(found[-1]):
+            found.append(prefix)
+    return found

@@ -85,7 +85,7 @@ def serving(engine: Engine, limits: Limits | None = None, **options: Any) -> Ite
     """A server in a thread of this process, on any free port; it ends with the block."""
     sock = bind("127.0.0.1", 0)
     started = threading.Event()
-    service = Service(engine, limits=limits, **options)
+    service = Service(engine, limits=limits, **{"loopback": True, **options})
     server = Server(service, drain=0.0, started=started.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
     thread.start()

@@ -8,11 +8,11 @@ import pytest
 from tests.http.serving import Client, serving
 
 from rowlock import Engine
-from rowlock.errors import Invalid
+from rowlock.errors import Refused
 from rowlock.http.access import is_here
 from rowlock.http.limits import Limits
 from rowlock.http.logs import AccessLog
-from rowlock.http.server import bind
+from rowlock.http.server import require_tokens
 
 
 def test_it_is_alive_and_ready(ask: Client) -> None:
@@ -85,7 +85,17 @@ def test_other_names_are_not_ours(host: str) -> None:
     assert not is_here(host)
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "::", "example.org"])
-def test_it_does_not_listen_where_anybody_could_come(host: str) -> None:
-    with pytest.raises(Invalid, match="can be reached from elsewhere"):
-        bind(host, 0)
+def test_where_anybody_could_come_it_needs_a_token_to_begin(engine: Engine) -> None:
+    for host in ("0.0.0.0", "10.0.0.1", "::", "example.org"):
+        with pytest.raises(Refused, match="can be reached from elsewhere"):
+            require_tokens(engine, host)
+    for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost"):
+        require_tokens(engine, host)
+
+
+def test_where_anybody_could_come_a_token_that_is_over_is_not_enough(engine: Engine) -> None:
+    engine.tokens.revoke(engine.tokens.create("admin").info.id)
+    with pytest.raises(Refused):
+        require_tokens(engine, "0.0.0.0")
+    engine.tokens.create("viewer")
+    require_tokens(engine, "0.0.0.0")

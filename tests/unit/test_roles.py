@@ -3,24 +3,20 @@
 import pytest
 
 from rowlock.errors import Invalid
-from rowlock.roles import Need, Role, allows, covers, least, read_role, within
+from rowlock.roles import Role, allows, apart, covers, read_role, within
 
 MAY = {
-    None: "nothing",
-    Role.VIEWER: "nothing read",
-    Role.WORKER: "nothing read work",
-    Role.OPERATOR: "nothing read work operate",
-    Role.ADMIN: "nothing read work operate administer",
+    None: "anybody",
+    Role.VIEWER: "anybody viewer",
+    Role.WORKER: "anybody viewer worker",
+    Role.OPERATOR: "anybody viewer worker operator",
+    Role.ADMIN: "anybody viewer worker operator admin",
 }
 
 
 @pytest.mark.parametrize("role", MAY)
 def test_a_role_may_do_this_and_no_more(role: Role | None) -> None:
-    assert [str(need) for need in Need if allows(role, need)] == MAY[role].split()
-
-
-def test_the_least_role_for_each_need_is_named() -> None:
-    assert [least(need) for need in Need] == [None, Role.VIEWER, Role.WORKER, Role.OPERATOR, Role.ADMIN]
+    assert [str(need or "anybody") for need in (None, *Role) if allows(role, need)] == MAY[role].split()
 
 
 def test_an_unknown_role_is_refused_with_the_nearest() -> None:
@@ -58,3 +54,7 @@ def test_one_set_of_prefixes_lies_within_another(
     inner: tuple[str, ...], outer: tuple[str, ...], is_within: bool
 ) -> None:
     assert within(inner, outer) is is_within
+
+
+def test_prefixes_are_told_apart() -> None:
+    assert apart(["b/", "a", "ab", "a/", "c"]) == ["a", "b/", "c"]

@@ -8,6 +8,7 @@ from tests.conftest import Clock
 
 from rowlock import AsyncEngine, Engine, Invalid, NotFound, audit, items
 from rowlock.audit import Record
+from rowlock.db import Transaction
 from rowlock.model import moment
 
 
@@ -191,3 +192,16 @@ def test_what_is_written_with_others_is_recorded_for_whoever_asked(engine: Engin
     asked.result(30)
     engine.grouped["work"].abandon("b")
     assert told(engine.audit()) == [("ann", "items.abandon", "work", 1)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "count"),
+    [(True, 1), (3, 3), ((3, "z"), 3), ((True, "z"), None), ("text", None), (None, None), ([], None)],
+)
+def test_how_many_is_read_from_the_answer(engine: Engine, answer: object, count: int | None) -> None:
+    def counted(tx: Transaction, name: str) -> object:
+        return answer
+
+    with engine.acting("ann"):
+        engine.run(counted, "work")
+    assert engine.audit()[0].count == count

@@ -240,6 +240,14 @@ def test_there_is_no_token_at_first(engine: Engine) -> None:
     assert (engine.tokens.exist(), engine.tokens.page()) == (False, [])
 
 
+def test_that_there_is_none_is_known_for_a_second(watched: Engine, clock: Clock) -> None:
+    before = watched.tokens.known_absent
+    watched.tokens.exist()
+    known = watched.tokens.known_absent
+    clock.advance(1)
+    assert (before, known, watched.tokens.known_absent) == (False, True, False)
+
+
 def test_where_there_was_a_token_there_always_was_one(timed: Engine, clock: Clock) -> None:
     for _ in range(3):
         timed.tokens.revoke(timed.tokens.create("viewer").info.id)
@@ -283,9 +291,10 @@ def test_revoking_again_changes_nothing(timed: Engine, clock: Clock) -> None:
     assert timed.tokens.page(ended=True)[0].revoked_at == moment(clock() - 5000)
 
 
-def test_revoking_what_is_not_there_is_an_error(engine: Engine) -> None:
+@pytest.mark.parametrize("token", [7, 0, -1, 2**63, 10**40])
+def test_revoking_what_is_not_there_is_an_error(engine: Engine, token: int) -> None:
     with pytest.raises(NoSuchToken):
-        engine.tokens.revoke(7)
+        engine.tokens.revoke(token)
 
 
 def test_the_last_use_is_noted_about_once_a_minute(watched: Engine, clock: Clock) -> None:

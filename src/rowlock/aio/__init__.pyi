@@ -435,6 +435,10 @@ class AsyncTokens:
     async def exist(self) -> bool:
         """Whether there is or ever was a token, as of a second ago at the most: then nothing is open without one."""
 
+    @property
+    def known_absent(self) -> bool:
+        """Whether it is known, without asking the database, that there never was a token."""
+
     async def authenticate(self, text: str) -> TokenInfo:
         """Whose token it is; TokenRefused if it is nobody's, or no longer."""
 

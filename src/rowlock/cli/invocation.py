@@ -11,6 +11,7 @@ import click
 
 from rowlock import audit, config
 from rowlock.db import Address, parse
+from rowlock.durations import milliseconds
 from rowlock.engine import Engine
 from rowlock.errors import NotFound, RowlockError
 
@@ -44,8 +45,13 @@ class Invocation:
         """A block whose writes are recorded as this user's; `verb` says what they are parts of."""
         if not wanted:
             return nullcontext()
+        return audit.acting(_user(), verb=verb, keep=self.audit_keep())
+
+    def audit_keep(self) -> str:
+        """How long what is recorded is kept."""
         keep = config.load({})["audit_keep"].value
-        return audit.acting(_user(), verb=verb, keep=keep)
+        milliseconds(keep)
+        return keep
 
     def say(self, words: str) -> None:
         """Words for a person, on stderr; nothing when asked to be quiet."""

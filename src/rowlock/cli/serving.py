@@ -45,7 +45,8 @@ def up(invocation: Invocation, /, *, host: str, port: int) -> int:
 def serve(invocation: Invocation, /, *, host: str, port: int, access_log: bool, log_format: str) -> int:
     """Serve the database over HTTP.
 
-    Text, JSON and NDJSON on port 8642; only this machine can reach it. SIGTERM ends it gently: it says that it is not
+    Text, JSON and NDJSON on port 8642. On addresses that only this machine can reach it is open until there is a token;
+    on others it wants one from everybody, and to begin with. SIGTERM ends it gently: it says that it is not
     ready, takes no more connections, and answers what it has begun.
     """
     show_logs(invocation, form=log_format, write=lambda line: click.echo(line, err=True))
@@ -75,13 +76,19 @@ def _run(invocation: Invocation, *, host: str, port: int, access_log: bool) -> i
     _require()
     # Heavy, and only who serves needs them.
     from rowlock.http.logs import AccessLog
-    from rowlock.http.server import Server, bind
+    from rowlock.http.server import Server, bind, is_loopback, require_tokens
     from rowlock.http.service import Service
 
-    sock = bind(host, port)
     with Engine(invocation.configured().value, patience=PATIENCE) as engine:
         engine.make_ready()
-        service = Service(engine, access_log=AccessLog(sys.stderr) if access_log else None)
+        require_tokens(engine, host)
+        sock = bind(host, port)
+        service = Service(
+            engine,
+            loopback=is_loopback(host),
+            access_log=AccessLog(sys.stderr) if access_log else None,
+            audit_keep=invocation.audit_keep(),
+        )
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{sock.getsockname()[1]}"
         Server(service, started=lambda: _introduce(invocation, service, address)).run(sockets=[sock])

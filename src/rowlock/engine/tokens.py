@@ -76,6 +76,12 @@ class Tokens:
         """Whether there is or ever was a token, as of a second ago at the most: then nothing is open without one."""
         return self._looked(self._now() - FRESH).exist
 
+    @property
+    def known_absent(self) -> bool:
+        """Whether it is known, without asking the database, that there never was a token."""
+        look = self._fresh()
+        return look is not None and not look.exist
+
     def authenticate(self, text: str) -> TokenInfo:
         """Whose token it is; TokenRefused if it is nobody's, or no longer."""
         if not tokens.well_formed(text):
@@ -91,14 +97,17 @@ class Tokens:
 
     def recall(self, text: str) -> TokenInfo | None:
         """Whose token it is, if that is known without asking the database; else None, and `authenticate` tells."""
-        look = self._look
-        fresh = look is not None and self._now() - look.begun < FRESH
-        return self._among(look, text) if look is not None and fresh else None
+        look = self._fresh()
+        return None if look is None else self._among(look, text)
 
     def note_used(self) -> int:
         """Write down which tokens were let in since the last time; how many were not noted within a minute before."""
         used, self._used = self._used, set()
         return self._runner.run(tokens.touch, used) if used else 0
+
+    def _fresh(self) -> Look | None:
+        look = self._look
+        return look if look is not None and self._now() - look.begun < FRESH else None
 
     def _now(self) -> float:
         return self._world.monotonic()

@@ -1,19 +1,122 @@
 """Who asks, and whether they may: one seam for every route."""
 
+import asyncio
 import ipaddress
+import logging
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 
-from rowlock.errors import CrossSite
+from rowlock import audit
+from rowlock.engine import Tokens
+from rowlock.errors import CrossSite, NoSuchList, NotAllowed, RowlockError, TokenRefused
+from rowlock.http.bridge import Bridge
 from rowlock.http.call import Call
-from rowlock.http.who import ANYBODY, Who
+from rowlock.http.who import ANYBODY, NOBODY, Who, holder
+from rowlock.roles import Role, allows
 
 SAFE = ("GET", "HEAD", "OPTIONS")
+SCHEME = "bearer"
+NOTE_SECONDS = 60.0
+"""How often the last use of tokens is written down."""
+
+log = logging.getLogger("rowlock.http")
+
+_MAKE = "make one with `rowlock token create`, and send it as: Authorization: Bearer rl_…"
 
 
-async def authorize(call: Call) -> Who:
-    """Who asks this, if they may."""
-    refuse_cross_site(call)
-    return ANYBODY
+class Door:
+    """Lets in whoever shows a live token; without one, on loopback, anybody as long as there never was a token."""
+
+    def __init__(self, tokens: Tokens, bridge: Bridge, *, loopback: bool) -> None:
+        self._tokens = tokens
+        self._bridge = bridge
+        self._loopback = loopback
+        self._closed = not loopback
+        self._noting: asyncio.Task[None] | None = None
+
+    async def authorize(self, call: Call) -> Who:
+        """Who asks this, if they may."""
+        if call.route.role is None:
+            return NOBODY
+        who = await self._identify(call)
+        check(call, who)
+        return who
+
+    async def _identify(self, call: Call) -> Who:
+        given = call.header(b"authorization")
+        if given:
+            return await self._of_token(given)
+        if self._closed or (not self._tokens.known_absent and await self._bridge.thread(self._tokens.exist)):
+            # Where there was a token there always was one: nobody need look again.
+            self._closed = True
+            raise TokenRefused("this needs a token, and none was sent", _MAKE)
+        refuse_cross_site(call)
+        return ANYBODY
+
+    async def _of_token(self, given: str) -> Who:
+        scheme, _, text = given.partition(" ")
+        if scheme.lower() != SCHEME:
+            raise TokenRefused("the Authorization header holds no Bearer token", _MAKE)
+        text = text.strip()
+        info = self._tokens.recall(text)
+        if info is None:
+            info = await self._bridge.thread(lambda: self._tokens.authenticate(text))
+        if self._noting is None:
+            self._noting = asyncio.create_task(self._note_later())
+        return holder(info)
+
+    async def _note_later(self) -> None:
+        await asyncio.sleep(NOTE_SECONDS)
+        self._noting = None
+        await self.note()
+
+    async def note(self) -> None:
+        """Write down which tokens were used; a courtesy, so that nobody waits for it and no failure of it matters."""
+        if self._noting is not None:
+            self._noting.cancel()
+            self._noting = None
+        try:
+            await self._bridge.thread(self._tokens.note_used)
+        except RowlockError as error:
+            log.info("the last use of tokens was not noted", extra={"code": error.code})
+
+
+def check(call: Call, who: Who) -> None:
+    """Refuse what is not for them: by their role, and by the list that the path names."""
+    route = call.route
+    if not allows(who.role, route.role):
+        what = f"{route.method} {route.path} needs the role {route.role}, and this token is for a {who.role}"
+        raise NotAllowed(what, "ask for a token of that role", role=route.role)
+    if not who.lists:
+        return
+    if "list" in call.path:
+        who.check(call.path["list"])
+    elif not route.scoped:
+        # Whoever adds a route without a thought of prefixes has closed it to those who have some.
+        what = f"{route.method} {route.path} is of no list, and this token is for some lists only"
+        raise NotAllowed(what, "ask for a token without prefixes")
+
+
+def acting(call: Call) -> AbstractContextManager[None]:
+    """A block whose writes are recorded, if it is an operator's or an admin's request that writes."""
+    if call.route.role not in (Role.OPERATOR, Role.ADMIN) or call.method in SAFE or call.who is NOBODY:
+        return nullcontext()
+    who, request = call.who, call.id.decode()
+    return audit.acting(
+        who.name,
+        token=who.token,
+        request=request,
+        verb=call.route.name,
+        of=call.path.get("list"),
+        keep=call.service.audit_keep,
+    )
+
+
+def veiled(error: RowlockError, call: Call) -> RowlockError:
+    """The error as they may read it: a list that is not theirs is not suggested either."""
+    if call.who.lists and isinstance(error, NoSuchList):
+        return NoSuchList(error.what, "", **error.fields)
+    return error
 
 
 def refuse_cross_site(call: Call) -> None:
@@ -24,6 +127,13 @@ def refuse_cross_site(call: Call) -> None:
     origin = call.header(b"origin")
     if origin and origin not in (f"http://{host}", f"https://{host}") and call.method not in SAFE:
         raise CrossSite(f"a page of {origin[:100]!r} may not ask this", "ask from this address, or without a browser")
+    if call.header(b"sec-fetch-site") in ("cross-site", "same-site") and not _is_visit(call):
+        raise CrossSite("a page of another site may not ask this", "ask from this address, or without a browser")
+
+
+def _is_visit(call: Call) -> bool:
+    """Whether somebody followed a link: they see what is there, and the page that they came from does not."""
+    return call.method in SAFE and call.header(b"sec-fetch-mode") == "navigate"
 
 
 @lru_cache(256)

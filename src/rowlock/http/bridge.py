@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -43,7 +44,9 @@ class Bridge:
             raise Overloaded(f"{self._crossing} requests wait for the database already", "try again in a moment")
         self._crossing += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+            # Whoever acts here acts there too: what is recorded tells who it was.
+            within = copy_context()
+            return await asyncio.get_running_loop().run_in_executor(self._threads, within.run, work)
         finally:
             self._crossing -= 1
 

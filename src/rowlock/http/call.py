@@ -11,7 +11,7 @@ from rowlock.http import kinds
 from rowlock.http.bodies import Body
 from rowlock.http.kinds import Kind
 from rowlock.http.route import NOWHERE, NoQuery
-from rowlock.http.who import ANYBODY
+from rowlock.http.who import NOBODY
 from rowlock.names import closest
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Call:
         self.path: dict[str, str] = {}
         self.query: Any = None
         self.route = NOWHERE
-        self.who = ANYBODY
+        self.who = NOBODY
 
     def header(self, name: bytes) -> str:
         """A header of the request by its name in small letters; empty if it is not there."""

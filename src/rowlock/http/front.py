@@ -42,7 +42,7 @@ curl -H 'Accept: application/json' {address}/v1/lists/downloads</pre>
 async def page(call: Call) -> Answer:
     """A page for people: every list with its counts, and how to begin."""
     try:
-        found = await call.service.bridge.read(lists.page, limit=SHOWN)
+        found = await call.service.bridge.read(lists.page, limit=SHOWN, prefixes=call.who.lists)
         shown = _table(found)
     except RowlockError as error:
         shown = f"<p><strong>{escape(error.what)}</strong>: {escape(error.hint)}</p>"

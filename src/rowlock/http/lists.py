@@ -66,13 +66,13 @@ async def page(call: Call) -> Answer:
     if query.count is None and call.kind is not Kind.JSON:
         return Answer(stream=_all(call, query.after))
     count = PAGE if query.count is None else query.count
-    found = await call.service.bridge.read(lists.page, after=query.after, limit=count)
+    found = await call.service.bridge.read(lists.page, after=query.after, limit=count, prefixes=call.who.lists)
     after = found[-1].name if found and len(found) == count else None
     return Answer(ListPage(found, after), headers=link(call, after, count=count))
 
 
 async def _all(call: Call, after: str) -> AsyncIterator[Any]:
-    while found := await call.service.bridge.read(lists.page, after=after, limit=PAGE):
+    while found := await call.service.bridge.read(lists.page, after=after, limit=PAGE, prefixes=call.who.lists):
         yield ListPage(found, None)
         after = found[-1].name
 

@@ -42,6 +42,8 @@ def headers(error: RowlockError) -> list[Header]:
     found: list[Header] = []
     if error.http_status == 503:
         found.append((b"retry-after", str(error.fields.get("retry_after", RETRY_AFTER)).encode()))
+    if error.http_status == 401:
+        found.append((b"www-authenticate", b'Bearer realm="rowlock"'))
     if "allow" in error.fields:
         found.append((b"allow", ", ".join(error.fields["allow"]).encode()))
     return found

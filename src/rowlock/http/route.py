@@ -39,6 +39,8 @@ class Route(msgspec.Struct, frozen=True, dict=True):
     """Whether it may go on for as long as it takes."""
     type: str | None = None
     """The one Content-Type of the answer, where it is not text, JSON or NDJSON as was asked for."""
+    scoped: bool = False
+    """Whether it heeds the prefixes of who asks by itself; else, without a list in its path, it is closed to them."""
     iidy: bool = False
     """Whether it keeps to the ways of IIDY: the kind by Content-Type alone, errors in its words."""
 

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from rowlock.http import front, health, items, lists
+from rowlock.http import front, health, items, lists, tokens
 from rowlock.http.forms import ItemDetails, ItemPage, NewItem, NewItems
 from rowlock.http.limits import Limits
 from rowlock.http.route import Route
 from rowlock.model import Added, ListInfo, Settings
 from rowlock.roles import Role
 
-VIEWER, WORKER, OPERATOR = Role.VIEWER, Role.WORKER, Role.OPERATOR
+VIEWER, WORKER, OPERATOR, ADMIN = Role
 
 HEALTH = (
-    Route("GET", "/", front.page, None, {200: str}, type="text/html; charset=utf-8"),
+    Route("GET", "/", front.page, VIEWER, {200: str}, type="text/html; charset=utf-8", scoped=True),
     Route("GET", "/livez", health.livez, None, {200: health.Alive}),
     Route("GET", "/readyz", health.readyz, None, {200: health.Ready, 503: health.Ready}, query=health.ReadyQuery),
     Route("GET", "/v1/limits", health.limits, None, {200: Limits}),
@@ -20,11 +20,20 @@ HEALTH = (
 )
 
 LISTS = (
-    Route("GET", "/v1/lists", lists.page, VIEWER, {200: lists.ListPage}, query=lists.PageQuery, streamed=True),
+    Route(
+        "GET",
+        "/v1/lists",
+        lists.page,
+        VIEWER,
+        {200: lists.ListPage},
+        query=lists.PageQuery,
+        streamed=True,
+        scoped=True,
+    ),
     Route("GET", "/v1/lists/{list}", lists.show, VIEWER, {200: ListInfo, 304: None}, versioned=True),
     Route("PUT", "/v1/lists/{list}", lists.put, OPERATOR, {200: ListInfo, 201: ListInfo}, Settings, versioned=True),
     Route("PATCH", "/v1/lists/{list}", lists.patch, OPERATOR, {200: ListInfo}, dict[str, Any], versioned=True),
-    Route("DELETE", "/v1/lists/{list}", lists.drop, OPERATOR, {200: lists.Dropped}, versioned=True),
+    Route("DELETE", "/v1/lists/{list}", lists.drop, ADMIN, {200: lists.Dropped}, versioned=True),
     Route("POST", "/v1/lists/{list}/pause", lists.pause, OPERATOR, {200: lists.Changed}),
     Route("POST", "/v1/lists/{list}/resume", lists.resume, OPERATOR, {200: lists.Changed}),
     Route("GET", "/v1/lists/{list}/ranges", lists.split, VIEWER, {200: lists.Ranges}, query=lists.RangesQuery),
@@ -46,4 +55,11 @@ ITEMS = (
     Route("GET", "/v1/lists/{list}/items/{key}", items.show, VIEWER, {200: ItemDetails, 304: None}, versioned=True),
 )
 
-ROUTES = (*HEALTH, *LISTS, *ITEMS)
+TOKENS = (
+    Route("GET", "/v1/tokens", tokens.page, ADMIN, {200: tokens.TokenPage}, query=tokens.TokenQuery),
+    Route("POST", "/v1/tokens", tokens.create, ADMIN, {201: tokens.TokenMade}, tokens.TokenWanted, idempotent=False),
+    Route("DELETE", "/v1/tokens/{id}", tokens.revoke, ADMIN, {200: tokens.Revoked}),
+    Route("GET", "/v1/audit", tokens.audit, ADMIN, {200: tokens.AuditPage}, query=tokens.AuditQuery),
+)
+
+ROUTES = (*HEALTH, *LISTS, *ITEMS, *TOKENS)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import uvicorn
 
-from rowlock.errors import Invalid, Unavailable
+from rowlock.engine import Engine
+from rowlock.errors import Refused, Unavailable
 from rowlock.http.service import Service
 
 DRAIN = 0.5
@@ -25,11 +26,15 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens there; refused where anybody could come, as long as nobody could be told apart."""
-    if not is_loopback(host):
+def require_tokens(engine: Engine, host: str) -> None:
+    """Refuse an address where anybody could come, as long as there is no token to tell people apart by."""
+    if not is_loopback(host) and not engine.tokens.page(limit=1):
         what = f"{host} can be reached from elsewhere, and there are no tokens to tell people apart"
-        raise Invalid(what, "serve on 127.0.0.1, behind a proxy that asks who it is")
+        raise Refused(what, "make one: rowlock token create --role admin; or serve on 127.0.0.1")
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens there."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

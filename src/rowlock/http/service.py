@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from rowlock.audit import KEEP
+from rowlock.durations import Duration
 from rowlock.engine import Engine
 from rowlock.errors import RowlockError
 from rowlock.http import access, openapi, problems
@@ -32,14 +34,19 @@ _ROUTER = Router(ROUTES)
 
 
 class Service:
-    """Answers requests with an engine's verbs."""
+    """Answers requests with an engine's verbs.
+
+    With `loopback`, which is for addresses that only this machine can reach, it is open until there is a token.
+    """
 
     def __init__(
         self,
         engine: Engine,
         *,
         limits: Limits | None = None,
-        authorize: Authorize = access.authorize,
+        loopback: bool = False,
+        authorize: Authorize | None = None,
+        audit_keep: Duration = KEEP,
         access_log: AccessLog | None = None,
         mounts: Mapping[str, App] | None = None,
     ) -> None:
@@ -48,7 +55,9 @@ class Service:
         self.bridge = Bridge(engine, waiting=self.limits.waiting_requests)
         self.stopping = False
         """Whether it is about to go: not ready any more, nobody waits for long."""
-        self._authorize = authorize
+        self.audit_keep = audit_keep
+        self._door = access.Door(engine.tokens, self.bridge, loopback=loopback)
+        self._authorize = authorize or self._door.authorize
         self._log = access_log
         self._mounts = dict(mounts or {})
         self._prefix = engine.world.token()[:8]
@@ -82,6 +91,7 @@ class Service:
         await self.bridge.thread(self.engine.make_ready)
         await send({"type": "lifespan.startup.complete"})
         await receive()
+        await self._door.note()
         self.close()
         await send({"type": "lifespan.shutdown.complete"})
 
@@ -101,7 +111,8 @@ class Service:
         if answer.status >= 400 and call.body.unread:
             # Better a new connection than to be sent all of what was refused.
             answer.headers = [*answer.headers, (b"connection", b"close")]
-        sent = await send_answer(call, answer, send=send)
+        with access.acting(call):
+            sent = await send_answer(call, answer, send=send)
         if self._log is not None:
             self._log.note(call, status=answer.status, sent=sent, seconds=time.perf_counter() - began)
 
@@ -110,10 +121,11 @@ class Service:
             _find(call)
             call.who = await self._authorize(call)
             call.read_query()
-            given = await call.route.function(call)
+            with access.acting(call):
+                given = await call.route.function(call)
             return given if type(given) is Answer else Answer(given)
         except RowlockError as error:
-            return problems.answer(error, call)
+            return problems.answer(access.veiled(error, call), call)
         except Gone:
             return None
         except Exception:

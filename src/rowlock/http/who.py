@@ -2,17 +2,39 @@
 
 import msgspec
 
-from rowlock.roles import Role
+from rowlock.errors import NotAllowed
+from rowlock.roles import Role, covers
+from rowlock.tokens import TokenInfo
 
 
 class Who(msgspec.Struct, frozen=True):
     """Somebody who asks."""
 
     name: str
-    role: Role
-    lists: str = ""
-    """The prefix of the lists that they may touch; empty for all."""
+    role: Role | None
+    lists: tuple[str, ...] = ()
+    """Prefixes of the lists that they may see and touch; none for all."""
+    token: int | None = None
 
+    def may_touch(self, name: str) -> bool:
+        """Whether a list of that name is theirs to see and touch."""
+        return covers(self.lists, name)
+
+    def check(self, name: str) -> None:
+        """Refuse the name of a list that is not theirs; the answer is the same whether there is one or not."""
+        if not self.may_touch(name):
+            what = f"this token is for lists that begin with {', '.join(self.lists)}, not for {name[:200]!r}"
+            raise NotAllowed(what, "use another name, or another token")
+
+
+NOBODY = Who("nobody", None)
+"""Whoever has shown nothing."""
 
 ANYBODY = Who("anybody", Role.ADMIN)
-"""On loopback whoever reaches the service may do everything: they could open the file as well."""
+"""On loopback, while there are no tokens, whoever reaches the service may do all: they could open the file as well."""
+
+
+def holder(info: TokenInfo) -> Who:
+    """Whoever shows that token."""
+    name = f"{info.label} ({info.shown})" if info.label else info.shown
+    return Who(name, info.role, info.lists, info.id)
