@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         StaleSession,
         Unavailable,
     )
-    from rowlock.model import Added, Counts, Failure, Item, ListInfo, NewItem, Progress, Settings, State
+    from rowlock.model import Added, Counts, Failure, GateInfo, Item, ListInfo, NewItem, Progress, Settings, State, Then
     from rowlock.outcomes import Done, Fail, Move, Retry, Verdict
     from rowlock.schedules import ScheduleInfo
     from rowlock.worker import Turn, Worker
@@ -33,6 +33,7 @@ __all__ = [
     "Engine",
     "Fail",
     "Failure",
+    "GateInfo",
     "Grouped",
     "Invalid",
     "Item",
@@ -54,6 +55,7 @@ __all__ = [
     "StaleClaim",
     "StaleSession",
     "State",
+    "Then",
     "Transaction",
     "Turn",
     "Unavailable",
@@ -65,7 +67,19 @@ __all__ = [
 _HOMES = {
     "aio": ("AsyncEngine",),
     "engine": ("Claim", "Engine", "Grouped", "List", "Schedule", "Session", "Transaction"),
-    "model": ("Added", "Counts", "Failure", "Item", "ListInfo", "NewItem", "Progress", "Settings", "State"),
+    "model": (
+        "Added",
+        "Counts",
+        "Failure",
+        "GateInfo",
+        "Item",
+        "ListInfo",
+        "NewItem",
+        "Progress",
+        "Settings",
+        "State",
+        "Then",
+    ),
     "outcomes": ("Done", "Fail", "Move", "Retry", "Verdict"),
     "schedules": ("ScheduleInfo",),
     "worker": ("Turn", "Worker"),

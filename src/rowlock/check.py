@@ -12,6 +12,7 @@ RULES = {
     "shared_positions": "the position {} is held by {} items",
     "sleeping_lists": "the list {0!r} sleeps although {1!r} is free, or is due before it wakes",
     "tallies_off": "the tallies of the list {!r}, gate {}, differ from its items by {} items, {} delayed, {} failed",
+    "unopened_gates": "the list {0!r} sleeps at gate {1} although nothing is left there and something waits",
 }
 """The statement that finds what breaks a rule, and how to say it."""
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import tallies
+from rowlock import gates, tallies
 from rowlock.db import Transaction
 from rowlock.errors import Invalid, StaleSession
 from rowlock.grouping import Place, placed
@@ -75,7 +75,8 @@ def ask_take(tx: Transaction, asking: Asking) -> Callable[[], Taken | None]:
 def take_thoroughly(tx: Transaction, asking: Asking) -> Taken | None:
     """Promote what is due, then the first items that nobody holds, wherever they stand; None: nothing is ready.
 
-    A list where nothing is free is put to sleep until something is due or somebody wakes it.
+    Where nothing is left at the list's gate the next one opens. A list where nothing is free is put to sleep until
+    something is due or somebody wakes it.
     """
     found = tx.row("claims/lock", name=asking.list)
     if found is None:
@@ -130,11 +131,13 @@ def promote(tx: Transaction, list_id: int) -> int:
 
 def _look_again_and_sleep(tx: Transaction, asking: Asking) -> list[tuple[Any, ...]]:
     # While somebody is adding the list cannot be got, and stays awake; once it is got nobody can begin to add, so
-    # that what is not found now is not there.
+    # that what is not found now is not there: the next gate may open.
     still = tx.row("lists/hold_still", name=asking.list)
     if still is None:
         return []
     rows = tx.rows("claims/take_hole", **_parameters(asking))
+    while not rows and gates.advance(tx, still[0]):
+        rows = tx.rows("claims/take_hole", **_parameters(asking))
     if not rows:
         tx.run("lists/sleep", list=still[0])
     return rows

@@ -1,6 +1,6 @@
 """What people add: keys, lines of a file, mappings, new items; read in batches, checked before anything is written."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import isfinite
 from typing import IO, Any
@@ -9,14 +9,13 @@ import msgspec
 
 from rowlock.durations import Moment, delay_or_moment
 from rowlock.errors import Invalid, InvalidData, InvalidKey
-from rowlock.model import DATA_BYTES, DEFAULT_PRIORITY, PRIORITIES, NewItem
+from rowlock.model import DATA_BYTES, DEFAULT_PRIORITY, GATES, PRIORITIES, NewItem
 from rowlock.names import check_key, plainly_good
 
 Entry = str | NewItem | Mapping[str, Any]
 Entries = Entry | Iterable[Entry] | IO[str] | IO[bytes]
 
 BATCH = 10_000
-GATES = range(2**31)
 SPOOL_BYTES = 8 * 1024 * 1024
 
 
@@ -25,8 +24,10 @@ class Shared(msgspec.Struct, frozen=True):
 
     data: Any = None
     due: Moment | None = None
-    gate: int | None = None
+    gate: int | str | None = None
     priority: int = DEFAULT_PRIORITY
+    gate_number: Callable[[str], int] | None = None
+    """Tells the number of a gate that is given by its name."""
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -53,7 +54,7 @@ class Batch(msgspec.Struct, frozen=True):
 
 def batches(entries: Entries, shared: Shared, *, first_line: int = 1) -> Iterator[Batch]:
     """Read what is to be added, a bounded batch at a time; the first wrong entry is refused by its line."""
-    same = _row(NewItem("-", shared.data, shared.due, shared.gate, shared.priority), None)
+    same = _row(NewItem("-", shared.data, shared.due, shared.gate, shared.priority), None, shared)
     for line, chunk in _chunks(entries, first_line):
         if same["due"] is None and _all_text(chunk):
             keys = _checked([key for key in chunk if key], chunk, line)
@@ -133,7 +134,9 @@ def _batch_of_keys(keys: list[str], same: dict[str, Any]) -> Batch:
 
 
 def _batch_of_rows(chunk: Iterable[Any], shared: Shared, first_line: int) -> Batch:
-    rows = [_row(_new(entry, shared, line), line) for line, entry in enumerate(chunk, first_line) if entry != ""]
+    rows = [
+        _row(_new(entry, shared, line), line, shared) for line, entry in enumerate(chunk, first_line) if entry != ""
+    ]
     gates = [row["gate"] for row in rows if row["gate"] is not None]
     lanes = sum(1 << priority for priority in {row["priority"] for row in rows})
     return Batch(len(rows), encoded(rows), None, min(gates, default=None), lanes)
@@ -168,17 +171,22 @@ def _new(entry: Any, shared: Shared, line: int) -> NewItem:
     return NewItem(**(defaults | dict(entry)))
 
 
-def _row(new: NewItem, line: int | None) -> dict[str, Any]:
+def _row(new: NewItem, line: int | None, shared: Shared) -> dict[str, Any]:
     check_key(new.key, line)
     delay, due = delay_or_moment(new.due)
     return {
         "key": new.key,
-        "gate": _number("gate", new.gate, GATES, line) if new.gate is not None else None,
+        "gate": None if new.gate is None else _gate(new.gate, line, shared),
         "priority": _number("priority", new.priority, PRIORITIES, line),
         "due": due,
         "delay": delay,
         "data": _encoded(new, line),
     }
+
+
+def _gate(gate: int | str, line: int | None, shared: Shared) -> int:
+    named = isinstance(gate, str) and shared.gate_number is not None
+    return shared.gate_number(gate) if named else _number("gate", gate, GATES, line)  # type: ignore[misc,arg-type]
 
 
 def _number(name: str, value: Any, allowed: range, line: int | None) -> int:

@@ -29,7 +29,9 @@ RowlockError
 │   ├── AlreadyThere
 │   ├── CrossSite
 │   ├── GatePassed
+│   ├── GateShut
 │   ├── KeyReused
+│   ├── ListComplete
 │   ├── ListSealed
 │   ├── NameTaken
 │   ├── NotAllowed
@@ -263,6 +265,18 @@ class KeyReused(Refused):
 
     code = "key-reused"
     http_status = 422
+
+
+class GateShut(Refused):
+    """Items stand below the gate that the list was to go to: they would never be handed out."""
+
+    code = "gate-shut"
+
+
+class ListComplete(Refused):
+    """A complete list hands out nothing until it is reopened."""
+
+    code = "list-complete"
 
 
 class ListSealed(Refused):

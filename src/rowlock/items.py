@@ -7,7 +7,7 @@ from itertools import chain, groupby
 from operator import or_
 from typing import Any
 
-from rowlock import failures, lists, tallies
+from rowlock import failures, gates, lists, tallies
 from rowlock.db import Transaction
 from rowlock.entries import Batch, encoded
 from rowlock.errors import AlreadyThere, GatePassed, Invalid, ListSealed, NoSuchItem
@@ -29,11 +29,11 @@ def _place_of_add(name: str, batches: Iterable[Batch], *, strict: bool = False) 
 def _add_together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
     """One statement for all; of callers with the same key the first has added it."""
     name = calls[0].place.name
-    list_id, gate, lanes = _enter(tx, name)
-    refused = [_refusal(call, name, gate) for call in calls]
+    into = _enter(tx, name)
+    refused = [_refusal(call, name, into.gate) for call in calls]
     good = [batch for call, no in zip(calls, refused, strict=True) if no is None for batch in call.place.given]
-    _widen(tx, list_id, lanes, [batch.lanes for batch in good])
-    landed = _add_rows(tx, list_id, gate, encoded([row for batch in good for row in batch.rows()]))
+    lists.widen(tx, into, reduce(or_, (batch.lanes for batch in good), 0))
+    landed = _add_rows(tx, into.id, into.gate, encoded([row for batch in good for row in batch.rows()]))
     return [no or _share(call, landed) for call, no in zip(calls, refused, strict=True)]
 
 
@@ -59,40 +59,28 @@ def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = 
 
     With `strict`, one key that is there already, or comes twice, refuses them all.
     """
-    list_id, gate, lanes = _enter(tx, name)
+    into = _enter(tx, name)
     given = added = 0
     for batch in batches:
-        _check_gate(batch, name, gate)
-        lanes = _widen(tx, list_id, lanes, [batch.lanes])
+        _check_gate(batch, name, into.gate)
+        into = lists.widen(tx, into, batch.lanes)
         if strict:
-            _refuse_taken(tx, list_id, name, batch)
+            _refuse_taken(tx, into.id, name, batch)
         given += batch.count
         if batch.same is None:
-            added += len(_add_rows(tx, list_id, gate, batch.json))
+            added += len(_add_rows(tx, into.id, into.gate, batch.json))
         else:
-            added += _add_keys(tx, list_id, gate, batch)
+            added += _add_keys(tx, into.id, into.gate, batch)
         if strict and added < given:
             raise _twice(name, batch)
     return Added(added, given - added)
 
 
-def _enter(tx: Transaction, name: str) -> tuple[int, int, int]:
-    # More than once, if others make and drop a list of that name in between.
-    while (row := tx.row("lists/enter", name=name)) is None:
-        lists.ensure(tx, name)
-    list_id, gate, sealed, asleep, lanes = row
-    if sealed:
-        raise ListSealed(f"the list {name!r} is sealed and takes no new items", "resume it, or add to another list")
-    if asleep:
-        tx.run("lists/wake", list=list_id)
-    return list_id, gate, lanes
-
-
-def _widen(tx: Transaction, list_id: int, lanes: int, wanted: Iterable[int]) -> int:
-    wide = reduce(or_, wanted, lanes)
-    if wide != lanes:
-        tx.run("lists/widen", list=list_id, lanes=wide)
-    return wide
+def _enter(tx: Transaction, name: str) -> lists.Entrance:
+    into = lists.enter(tx, name)
+    if into.sealed:
+        raise ListSealed(f"the list {name!r} is sealed and takes no new items", "reopen it, or add to another list")
+    return into
 
 
 def _check_gate(batch: Batch, name: str, gate: int) -> None:
@@ -248,6 +236,7 @@ def _record_error(tx: Transaction, row: lists.Row, key: str, attempt: int, messa
 def _take_off(tx: Transaction, row: lists.Row, keys: Sequence[str]) -> list[str]:
     gone = tx.rows("items/delete", list=row.id, keys=encoded(keys))
     tallies.record_removed(tx, row.id, gone, event="done")
+    _go_on(tx, row)
     if row.settings.keep_results and gone:
         kept = [{"key": key, "attempts": attempts, "data": None} for key, _, attempts, *_ in gone]
         tx.run("results/keep_many", list=row.id, keep=row.settings.keep, rows=encoded(kept))
@@ -269,10 +258,19 @@ def abandon(tx: Transaction, name: str, keys: Sequence[str]) -> int:
         return 0
     gone = tx.rows("items/delete", list=row.id, keys=encoded(keys))
     tallies.record_removed(tx, row.id, gone, event="abandoned")
+    _go_on(tx, row)
     return len(gone)
 
 
+<<<<<<< HEAD
 @placed(_place_of_keys)
+=======
+def _go_on(tx: Transaction, row: lists.Row) -> None:
+    if gates.awaited(tx, row.id):
+        gates.go_on(tx, row.id, row.name)
+
+
+>>>>>>> 5afc1a9 (Gates open by themselves; lists are sealed, end, and what follows is added with their end)
 def retry(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     """Make failed and delayed items ready at once, with a clean count of attempts; how many were."""
     row = _named(tx, name, keys)

@@ -1,6 +1,7 @@
 """Lists: named sets of items, with a gate, a state and settings. Verbs are functions of a transaction."""
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -8,11 +9,15 @@ import msgspec
 from rowlock import tallies
 from rowlock.db import Transaction
 from rowlock.entries import encoded
-from rowlock.errors import NameTaken, NoSuchList, StaleVersion
+from rowlock.errors import ListComplete, NameTaken, NoSuchList, StaleVersion
 from rowlock.grouping import Place, placed
-from rowlock.model import ListInfo, Settings
+from rowlock.model import ListInfo, Settings, Then
 from rowlock.names import check_limit, check_name, check_start, closest
 from rowlock.roles import apart
+
+WAITING = timedelta(days=2_000_000)
+"""How far off an item is due that waits for another list: longer than any duration that can be asked for."""
+WAITING_MILLISECONDS = WAITING // timedelta(milliseconds=1)
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -60,6 +65,36 @@ def ensure(tx: Transaction, name: str) -> None:
     tx.run("lists/create", name=name)
 
 
+class Entrance(msgspec.Struct, frozen=True):
+    """A list whose row is shared until the transaction ends: nobody can drop it, pass its gate or put it to sleep."""
+
+    id: int
+    gate: int
+    sealed: bool
+    asleep: bool
+    lanes: int
+
+
+def enter(tx: Transaction, name: str) -> Entrance:
+    """Go in to add items, making the list if need be; whether it is sealed is for the caller to say."""
+    # More than once, if others make and drop a list of that name in between.
+    while (row := tx.row("lists/enter", name=name)) is None:
+        ensure(tx, name)
+    found = Entrance(*row)
+    if found.asleep:
+        tx.run("lists/wake", list=found.id)
+    return found
+
+
+def widen(tx: Transaction, entrance: Entrance, lanes: int) -> Entrance:
+    """Open the lanes that the list's items never had before."""
+    if not lanes & ~entrance.lanes:
+        return entrance
+    lanes |= entrance.lanes
+    tx.run("lists/widen", list=entrance.id, lanes=lanes)
+    return msgspec.structs.replace(entrance, lanes=lanes)
+
+
 class Awake(msgspec.Struct, frozen=True):
     """A list that may have work, and where it stands among those."""
 
@@ -96,7 +131,7 @@ def awake_among(tx: Transaction, names: Sequence[str]) -> list[str]:
 
 
 def unfinished(tx: Transaction, *, fits: Callable[[str], bool]) -> int:
-    """How many items of fitting lists are ready, delayed or in anybody's hands; others wait for somebody else."""
+    """How many items of fitting lists are ready, delayed, in anybody's hands or behind a gate that will open."""
     return sum(_left(tx, row) for row in _all(tx) if row.state == "open" and fits(row.name))
 
 
@@ -109,13 +144,20 @@ def _all(tx: Transaction) -> Iterator[Row]:
 
 def _left(tx: Transaction, row: Row) -> int:
     counts, _ = tallies.read(tx, row.id, row.gate)
-    return counts.ready + counts.delayed + counts.claimed
+    opens = not counts.failed and not row.settings.manual
+    return counts.ready + counts.delayed + counts.claimed + (counts.gated if opens else 0)
 
 
 def next_wake(tx: Transaction) -> float | None:
     """Seconds until the next sleeping list wakes by itself, if one does."""
     left = tx.value("lists/next_wake")
     return None if left is None else left / 1_000
+
+
+def gate_number(tx: Transaction, name: str, gate: int | str) -> int:
+    """The number of one of the list's gates that may be given by its name."""
+    row = find(tx, name)
+    return (row.settings if row else Settings()).gate_number(gate)
 
 
 def show(tx: Transaction, name: str) -> ListInfo:
@@ -159,13 +201,14 @@ def resume(tx: Transaction, name: str) -> bool:
 
 
 def _set_state(tx: Transaction, name: str, state: str) -> bool:
-    hold(tx, name)
+    if hold(tx, name).state == "complete":
+        raise ListComplete(f"the list {name!r} is complete: it hands out nothing", "reopen it", list=name)
     return bool(tx.run("lists/set_state", name=name, state=state))
 
 
 def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, version: int | None = None) -> Settings:
     """Set what is given, leave the rest; with `version`, only if nobody changed the list since it was read."""
-    row = _hold_or_make(tx, name)
+    row = hold_or_make(tx, name)
     if version is not None and version != row.version:
         raise StaleVersion(
             f"the list {name!r} is at version {row.version}, not {version}",
@@ -179,11 +222,13 @@ def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, vers
         version=row.version,
         settings=msgspec.json.encode(settings).decode(),
         exclusive=settings.exclusive,
+        manual=settings.manual,
     )
     return settings
 
 
-def _hold_or_make(tx: Transaction, name: str) -> Row:
+def hold_or_make(tx: Transaction, name: str) -> Row:
+    """The list of that name, locked until the transaction ends; a new one if there is none."""
     # More than once, if others make and drop a list of that name in between.
     while (columns := tx.row("lists/hold", name=name)) is None:
         ensure(tx, name)
@@ -207,9 +252,20 @@ def _apart(name: str) -> Place:
 def drop(tx: Transaction, name: str) -> int:
     """Forget the list with all its items and history; how many items it had."""
     row = hold(tx, name)
+    for then in row.settings.then:
+        if then.parent is not None:
+            release(tx, then)
     # The list goes first: adders that wait for its row then find none, and make a new list.
     tx.run("lists/drop", list=row.id)
     dropped = tx.run("items/delete_all", list=row.id)
     for noun in ("claims", "tallies", "errors", "results"):
         tx.run(f"{noun}/delete_all", list=row.id)
     return dropped
+
+
+def release(tx: Transaction, then: Then) -> None:
+    """Put an item that waited for a list back in line; one that was abandoned meanwhile is not brought back."""
+    row = tx.row("gates/release", list=then.parent, key=then.key, waiting=WAITING_MILLISECONDS)
+    if row is not None:
+        tallies.record(tx, then.parent or 0, row[0], delayed_change=-1)
+        tx.run("lists/wake", list=then.parent)

@@ -7,12 +7,15 @@ from typing import Any
 import msgspec
 
 from rowlock.durations import Duration, Moment, milliseconds, span
-from rowlock.errors import InvalidSetting
+from rowlock.errors import Invalid, InvalidSetting
+from rowlock.names import check_key, check_name
 
 DEFAULT_PRIORITY = 5
 PRIORITIES = range(10)
 DATA_BYTES = 256 * 1024
 MOST_ATTEMPTS = 1_000_000
+GATES = range(2**31)
+GATE_CHARACTERS = 60
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -43,7 +46,7 @@ class NewItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: str
     data: Any = None
     due: Moment | None = None
-    gate: int | None = None
+    gate: int | str | None = None
     priority: int = DEFAULT_PRIORITY
 
 
@@ -123,6 +126,37 @@ class Progress(msgspec.Struct, frozen=True):
     abandoned: int = 0
 
 
+class GateInfo(msgspec.Struct, frozen=True):
+    """One gate of a list: whether it is passed, open or shut, what stands there and what has happened there."""
+
+    number: int
+    name: str | None
+    state: str
+    counts: Counts
+    progress: Progress
+
+
+class Then(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a list's completion adds to another list: an item, named after the complete list unless a key is given."""
+
+    list: str
+    key: str | None = None
+    data: Any = None
+    gate: int | None = None
+    priority: int = DEFAULT_PRIORITY
+    parent: int | None = None
+    """The number of a list whose item waits for this completion: it is put back in line, nothing is added."""
+
+    def __post_init__(self) -> None:
+        check_name(self.list)
+        if self.key is not None:
+            check_key(self.key)
+        if self.priority not in PRIORITIES or (self.gate is not None and self.gate not in GATES):
+            raise InvalidSetting(
+                "what follows a list has no such gate or priority", "gates count from 0, priorities are 0 to 9"
+            )
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What may be set per list."""
 
@@ -138,6 +172,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """Whether the list's gate moves only by hand."""
     exclusive: bool = False
     """Whether one session at a time works the list, in order."""
+    gates: tuple[str, ...] = ()
+    """Names for the gates, from gate 0 on."""
+    then: tuple[Then, ...] = ()
+    """What its completion adds to other lists."""
 
     def __post_init__(self) -> None:
         if self.attempts is not None and not 1 <= self.attempts <= MOST_ATTEMPTS:
@@ -146,6 +184,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
                 "leave it out for no limit of the list's own",
             )
         milliseconds(self.keep_for)
+        if len(set(self.gates)) < len(self.gates) or not all(_names_a_gate(name) for name in self.gates):
+            raise InvalidSetting(
+                "a gate's name is printable text that is no number, each once", "such as match, notify"
+            )
         if self.backoff is not None:
             span(self.backoff)
 
@@ -153,6 +195,19 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     def keep(self) -> int:
         """How long results and errors are kept, in milliseconds."""
         return milliseconds(self.keep_for)
+
+    def gate_number(self, gate: int | str) -> int:
+        """The number of a gate that may be given by its name."""
+        if isinstance(gate, int) and not isinstance(gate, bool) and gate in GATES:
+            return gate
+        if gate in self.gates:
+            return self.gates.index(gate)
+        known = f"its gates are {', '.join(self.gates)}" if self.gates else "name them with the setting gates"
+        raise Invalid(f"there is no gate {gate!r}", f"a gate is a whole number from 0, or a name; {known}")
+
+    def gate_name(self, number: int) -> str | None:
+        """The name of a gate, if it has one."""
+        return self.gates[number] if number < len(self.gates) else None
 
     def changed(self, **changes: Any) -> "Settings":
         """These settings with some of them different; an unknown name or wrong value is refused."""
@@ -166,6 +221,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
             raise InvalidSetting(
                 f"a setting cannot have that value: {error}", "see docs/model.md for what each takes"
             ) from None
+
+
+def _names_a_gate(name: str) -> bool:
+    return 0 < len(name) <= GATE_CHARACTERS and name.isprintable() and name == name.strip() and not name.isdigit()
 
 
 class ListInfo(msgspec.Struct, frozen=True):
@@ -189,6 +248,7 @@ __all__ = [
     "Counts",
     "Duration",
     "Failure",
+    "GateInfo",
     "Item",
     "ListInfo",
     "Moment",
@@ -196,5 +256,6 @@ __all__ = [
     "Progress",
     "Settings",
     "State",
+    "Then",
     "moment",
 ]

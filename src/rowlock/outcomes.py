@@ -7,9 +7,9 @@ import msgspec
 
 from rowlock.durations import Duration
 from rowlock.errors import InvalidOutcome
+from rowlock.model import GATES
 
 UNCHANGED = msgspec.UNSET
-GATES = range(2**31)
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
@@ -31,9 +31,12 @@ class Retry(msgspec.Struct, frozen=True, tag="retry"):
 class Move(msgspec.Struct, frozen=True, tag="move"):
     """On to another gate, or back in line at this one, with new data; what is left out stays as it is."""
 
-    gate: int | None = None
+    gate: int | str | None = None
+    """By number, or by the name that the list gives it."""
     data: Any = UNCHANGED
     after: Duration | None = None
+    until: str | None = None
+    """The name of a list: the item waits until that list is complete."""
 
 
 class Fail(msgspec.Struct, frozen=True, tag="fail"):
@@ -75,10 +78,14 @@ def checked(outcome: Outcome) -> Outcome:
             outcome = msgspec.structs.replace(outcome, error=said(given), kind=type(given).__name__)
         if not isinstance(outcome.error, str) or not isinstance(outcome.kind, str):
             raise InvalidOutcome("an outcome's error and kind are text", "say in words what went wrong")
-    if isinstance(outcome, Move) and outcome.gate is not None:
+    if isinstance(outcome, Move):
         gate: Any = outcome.gate
-        if isinstance(gate, bool) or not isinstance(gate, int) or gate not in GATES:
-            raise InvalidOutcome(f"an item cannot move to gate {gate!r}", "a gate is a whole number from 0")
+        if isinstance(gate, bool) or not (
+            gate is None or isinstance(gate, str) or (isinstance(gate, int) and gate in GATES)
+        ):
+            raise InvalidOutcome(f"an item cannot move to gate {gate!r}", "a gate is a whole number from 0, or a name")
+        if outcome.until is not None and (not isinstance(outcome.until, str) or outcome.after is not None):
+            raise InvalidOutcome("a move waits until a list is complete, or for a while", "give until or after")
     return outcome
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from rowlock import failures, tallies
+from rowlock import failures, gates, lists, tallies
 from rowlock.db import Transaction
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, StaleClaim
-from rowlock.model import DATA_BYTES, Settings
+from rowlock.model import DATA_BYTES, Settings, Then
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict
 
 Settling = Sequence[tuple[int, Outcome]]
@@ -30,6 +30,7 @@ class Held(msgspec.Struct, frozen=True):
     attempts: int | None
     name: str
     list_gate: int
+    awaited: bool
     settings: Settings
 
     @property
@@ -82,6 +83,7 @@ def settle(
     held = hold(tx, session, token)
     if held is None:
         return _answered(tx, token, receipt, settling)
+    settling = _placed(tx, held, settling)
     _refuse_passed_gates(held, settling)
     landed = _write(tx, held, settling, holder)
     gone = [position for position, _ in settling if position not in landed]
@@ -96,6 +98,8 @@ def settle(
         tx.run("claims/close", session=session, token=token)
     else:
         tx.run("claims/reduce", session=session, token=token, settled=len(settling))
+    if landed and held.awaited:
+        gates.go_on(tx, held.list, held.name)
     return [_verdict(outcome) if position in landed else Verdict.GONE for position, outcome in settling]
 
 
@@ -134,9 +138,35 @@ def _refuse_twice(settling: Settling) -> None:
         raise InvalidOutcome("an item was given two outcomes in one settlement", "give each item one")
 
 
+def _placed(tx: Transaction, held: Held, settling: Settling) -> Settling:
+    """The outcomes with each move's gate as a number, and what waits for a list promised to come back."""
+    moves = [(position, outcome) for position, outcome in settling if isinstance(outcome, Move)]
+    if not moves:
+        return settling
+    waiting = [position for position, outcome in moves if outcome.until is not None]
+    # Locked before any item is, in one order: a list's completion comes to the items that wait for it likewise.
+    for name in sorted({outcome.until for _, outcome in moves if outcome.until is not None}):
+        lists.hold(tx, name)
+    rows = tx.rows("items/in_claim", positions=_json(waiting), **held.lane) if waiting else []
+    keys = {position: key for position, key, _ in rows}
+    placed = {position: _place(tx, held, outcome, keys.get(position)) for position, outcome in moves}
+    return [(position, placed.get(position, outcome)) for position, outcome in settling]
+
+
+def _place(tx: Transaction, held: Held, outcome: Move, key: str | None) -> Move:
+    gate = None if outcome.gate is None else held.settings.gate_number(outcome.gate)
+    after = outcome.after
+    if outcome.until == held.name:
+        raise InvalidOutcome(f"an item of {held.name!r} cannot wait for its own list", "wait for another list")
+    if outcome.until is not None and key is not None:
+        promise = Then(held.name, key, parent=held.list)
+        after = lists.WAITING if gates.wait_for(tx, outcome.until, promise) else None
+    return Move(gate, outcome.data, after)
+
+
 def _refuse_passed_gates(held: Held, settling: Settling) -> None:
     for _, outcome in settling:
-        if isinstance(outcome, Move) and outcome.gate is not None and outcome.gate < held.list_gate:
+        if isinstance(outcome, Move) and isinstance(outcome.gate, int) and outcome.gate < held.list_gate:
             what = f"gate {outcome.gate} of the list {held.name!r} is passed: it is at gate {held.list_gate}"
             raise GatePassed(what, "move to this gate or a later one")
 
@@ -209,6 +239,8 @@ def _data(value: Any, whose: str) -> str | None:
 
 
 def _delay(after: Any) -> int:
+    if after is lists.WAITING:
+        return lists.WAITING_MILLISECONDS
     return 0 if after is None else milliseconds(after)
 
 
@@ -258,7 +290,7 @@ def _record(tx: Transaction, held: Held, token: str, receipt: str, landed: Settl
     )
     for gate, count in Counter(outcome.gate for outcome in moved_away).items():
         delayed = sum(1 for outcome in moved_away if outcome.gate == gate and _delay(outcome.after))
-        tallies.record(tx, held.list, gate or 0, items_change=count, delayed_change=delayed)
+        tallies.record(tx, held.list, int(gate or 0), items_change=count, delayed_change=delayed)
 
 
 def _receipt_of(settling: Settling) -> str:

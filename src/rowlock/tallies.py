@@ -11,6 +11,7 @@ from rowlock.model import Counts, Progress
 
 EVENTS = ("added", "done", "retried", "moved", "failed", "abandoned")
 CHANGES = ("items_change", "delayed_change", "failed_change")
+NOTHING = Progress()
 MINUTE = 60_000
 ANSWERS_KEPT = 10 * MINUTE
 """How long a settlement can be asked for again and is answered from its tally."""
@@ -39,22 +40,27 @@ def record_removed(tx: Transaction, list_id: int, rows: Iterable[Any], *, event:
 
 def read(tx: Transaction, list_id: int, gate: int) -> tuple[Counts, Progress]:
     """How many items stand in each state, and what has ever happened; exact, without counting items."""
-    events = dict.fromkeys(EVENTS, 0)
-    gated = ready = delayed = failed = 0
+    gates = by_gate(tx, list_id, gate)
+    counts = [msgspec.structs.astuple(at_gate) for _, at_gate, _ in gates]
+    events = [msgspec.structs.astuple(at_gate) for _, _, at_gate in gates]
+    return Counts(*map(sum, zip(*counts, strict=True))), Progress(*map(sum, zip(*events, strict=True)))
+
+
+def by_gate(tx: Transaction, list_id: int, gate: int) -> list[tuple[int, Counts, Progress]]:
+    """The same for each gate that ever had items, in order; `gate` is the one that is open."""
     rows = tx.rows("tallies/sum", list=list_id, open=gate)
-    overdue, claimed = rows[0][-2:] if rows else (0, 0)
-    for at_gate, *sums, _, _ in rows:
-        for name, number in zip(EVENTS, sums, strict=False):
-            events[name] += number
-        items, items_delayed, items_failed = sums[len(EVENTS) :]
-        failed += items_failed
-        if at_gate > gate:
-            gated += items - items_failed
-        else:
-            delayed += items_delayed
-            ready += items - items_failed - items_delayed
-    counts = Counts(ready + overdue - claimed, delayed - overdue, gated, claimed, failed)
-    return counts, Progress(**events)
+    return [_at_gate(gate, *row) for row in rows]
+
+
+def _at_gate(open_gate: int, gate: int, *sums: int) -> tuple[int, Counts, Progress]:
+    progress = Progress(*sums[: len(EVENTS)])
+    items, delayed, failed, overdue, claimed = sums[len(EVENTS) :]
+    if gate > open_gate:
+        return gate, Counts(gated=items - failed, failed=failed), progress
+    if gate < open_gate:
+        overdue = claimed = 0
+    counts = Counts(items - failed - delayed + overdue - claimed, delayed - overdue, 0, claimed, failed)
+    return gate, counts, progress
 
 
 def fold(tx: Transaction, *, limit: int = 5000, age: int = ANSWERS_KEPT) -> int:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from rowlock import audit, claims, lists, requests, schedules, sessions, tallies, tokens
+from rowlock import audit, claims, gates, lists, requests, schedules, sessions, tallies, tokens
 from rowlock.db import Database, Transaction
 
 FOLDS = 4
@@ -14,6 +14,7 @@ class Report(msgspec.Struct, frozen=True):
 
     expired: int
     promoted: int
+    opened: int
     folded: int
     pruned: int
     ticked: int = 0
@@ -23,14 +24,15 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def once(database: Database) -> Report:
-    """Tick, bury dead sessions, put due items in line, add up old tallies, forget old history; a little of each."""
+    """Tick, bury the dead, put due items in line, open gates, add up tallies, forget old history; a little of each."""
     ticks = schedules.tick_due(database)
     expired = database.run(sessions.expire)
     promoted = database.run(promote_due)
+    opened = database.run(gates.go_on_where_nobody_looks)
     folded = _fold(database)
     pruned = database.run(prune)
     stuck = sum(tick.stuck is not None for tick in ticks)
-    return Report(expired, promoted, folded, pruned, sum(tick.added for tick in ticks), stuck)
+    return Report(expired, promoted, opened, folded, pruned, sum(tick.added for tick in ticks), stuck)
 
 
 def _fold(database: Database) -> int:

@@ -178,7 +178,7 @@ def test_items_carry_data_gate_priority_and_due(quick: Shell) -> None:
         ("--due", "2030-01-01", "has no time zone"),
         ("--priority", "12", "priority 12"),
         ("--gate", "-1", "gate -1"),
-        ("--gate", "two", "'two' is not a valid integer"),
+        ("--gate", "two", "there is no gate 'two'"),
     ],
 )
 def test_a_wrong_option_is_refused(quick: Shell, option: str, value: str, wrong: str) -> None:

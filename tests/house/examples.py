@@ -43,8 +43,8 @@ def commands(transcript: str) -> list[tuple[str, str]]:
 
 
 def like(shown: str) -> re.Pattern[str]:
-    """What an output must look like."""
-    lines = ("(?s:.*)" if line == "…" else re.escape(line).replace("…", ".*") for line in shown.split("\n"))
+    """What an output must look like; dots alone on a line stand for any lines."""
+    lines = ["(?s:.*)" if line == "…" else re.escape(line).replace("…", ".*") for line in shown.split("\n")]
     return re.compile("\n".join(lines))
 
 

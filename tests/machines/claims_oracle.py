@@ -8,6 +8,9 @@ from rowlock import Done, Fail, Move, Retry
 LIMIT = 3
 """How often an item may fail here."""
 
+Lane = tuple[int, int]
+"""Gate and priority."""
+
 
 @dataclass
 class Item:
@@ -22,13 +25,18 @@ class Item:
     in_line: bool = True
     """Whether nobody has to promote it first: read from the database, like its position."""
 
+    @property
+    def lane(self) -> Lane:
+        """Where it stands in line."""
+        return self.gate, self.priority
+
 
 @dataclass
 class Claim:
     """A claim as it should be."""
 
     session: str
-    priority: int
+    lane: "Lane"
     low: int
     high: int
     handed: dict[str, int]
@@ -44,9 +52,10 @@ class Oracle:
     items: dict[str, Item] = field(default_factory=dict)
     sessions: dict[str, int] = field(default_factory=dict)
     claims: dict[str, Claim] = field(default_factory=dict)
-    suspects: list[tuple[int, int, int, int]] = field(default_factory=list)
+    suspects: list[tuple[Lane, int, int, int]] = field(default_factory=list)
     condemned: list[str] = field(default_factory=list)
     paused: bool = False
+    gate: int = 0
     events: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("added", "done", "retried", "moved", "failed", "abandoned"), 0)
     )
@@ -54,11 +63,11 @@ class Oracle:
     def ready(self, key: str) -> bool:
         """Whether it stands in line."""
         item = self.items[key]
-        return item.in_line and not item.failed and item.gate == 0
+        return item.in_line and not item.failed and item.gate == self.gate
 
     def holder(self, item: Item) -> Claim | None:
         """The live claim whose interval it stands in."""
-        covering = (c for c in self.claims.values() if c.priority == item.priority and c.low < item.position <= c.high)
+        covering = (c for c in self.claims.values() if c.lane == item.lane and c.low < item.position <= c.high)
         return next(covering, None)
 
     def state(self, key: str) -> str:
@@ -66,7 +75,7 @@ class Oracle:
         item = self.items[key]
         if item.failed:
             return "failed"
-        if item.gate > 0:
+        if item.gate > self.gate:
             return "gated"
         if item.due is not None and item.due > self.now:
             return "delayed"
@@ -82,51 +91,52 @@ class Oracle:
         if self.paused:
             return []
         for priority in range(10):
-            line = sorted((self.items[k].position, k) for k in self.items if self._in_lane(k, priority))
+            lane = self.gate, priority
+            line = sorted(
+                (item.position, key) for key, item in self.items.items() if self.ready(key) and item.lane == lane
+            )
             if floors is not None:
-                ends = [c.high for c in self.claims.values() if c.priority == priority]
+                ends = [c.high for c in self.claims.values() if c.lane == lane]
                 low = max([floors.get(priority, 0), *ends])
                 line = [each for each in line if each[0] > low]
             else:
                 line = [each for each in line if self.holder(self.items[each[1]]) is None]
             if line:
-                return self._run_of(line, priority)[:limit]
+                return self._run_of(line, lane)[:limit]
         return []
 
-    def _in_lane(self, key: str, priority: int) -> bool:
-        return self.ready(key) and self.items[key].priority == priority
+    def passes(self, gate: int) -> bool:
+        """Whether the list may go from its gate to another: nothing unfinished before it, and the first with items."""
+        return gate == min((item.gate for item in self.items.values()), default=self.gate)
 
-    def _run_of(self, line: list[tuple[int, str]], priority: int) -> list[str]:
+    @property
+    def stuck(self) -> bool:
+        """Whether a gate should have opened when somebody looked."""
+        return not self.paused and bool(self.items) and all(item.gate > self.gate for item in self.items.values())
+
+    def _run_of(self, line: list[tuple[int, str]], lane: Lane) -> list[str]:
         """As far as one claim may reach: to the next claim, not into a suspect interval, and of that one item."""
         first = line[0][0]
-        if self.suspected(priority, first):
+        if self.suspected(lane, first):
             return [line[0][1]]
-        walls = [c.low for c in self.claims.values() if c.priority == priority and c.low >= first]
-        walls += [low for lane, low, *_ in self.suspects if lane == priority and low >= first]
+        walls = [c.low for c in self.claims.values() if c.lane == lane and c.low >= first]
+        walls += [low for where, low, *_ in self.suspects if where == lane and low >= first]
         return [key for position, key in line if not walls or position <= min(walls)]
 
-    def suspected(self, priority: int, position: int) -> int:
+    def suspected(self, lane: Lane, position: int) -> int:
         """How many workers died with what stands there in hand."""
-        return max(
-            (d for lane, low, high, d in self.suspects if lane == priority and low < position <= high), default=0
-        )
+        return max((d for where, low, high, d in self.suspects if where == lane and low < position <= high), default=0)
 
     def suspect(self, claim: Claim) -> None:
         """One more worker died with this in hand."""
         met = [
-            d
-            for lane, low, high, d in self.suspects
-            if lane == claim.priority and low < claim.high and high > claim.low
+            d for lane, low, high, d in self.suspects if lane == claim.lane and low < claim.high and high > claim.low
         ]
-        self.suspects.append((claim.priority, claim.low, claim.high, 1 + max(met, default=0)))
+        self.suspects.append((claim.lane, claim.low, claim.high, 1 + max(met, default=0)))
 
     def clear_suspects(self) -> None:
         """Where nothing is left nobody is suspect."""
-        line = [
-            (item.priority, item.position)
-            for key, item in self.items.items()
-            if item.in_line and not item.failed and item.gate == 0
-        ]
+        line = [(item.lane, item.position) for item in self.items.values() if item.in_line and not item.failed]
         self.suspects = [s for s in self.suspects if any(lane == s[0] and s[1] < at <= s[2] for lane, at in line)]
 
     def settle(self, token: str, settling: list[tuple[str, Any]], *, close: bool) -> list[str]:

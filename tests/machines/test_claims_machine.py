@@ -33,6 +33,7 @@ OUTCOMES = st.sampled_from(
         Retry("no", after=60),
         Retry("early", after=5, counted=False),
         Move(1),
+        Move(2),
         Move(),
         Move(after=60),
         Fail("bad"),
@@ -43,6 +44,11 @@ EXPIRY = 15_000
 QUICK = {"max_examples": 150, "stateful_step_count": 30}
 BRIEF = {"max_examples": 15, "stateful_step_count": 30}
 LONG = {"max_examples": 5000, "stateful_step_count": 80}
+
+
+def onward(outcome: Any, gate: int) -> Any:
+    """A move counted from the gate where the item stands."""
+    return Move(gate + outcome.gate) if isinstance(outcome, Move) and outcome.gate else outcome
 
 
 class Turns(RuleBasedStateMachine):
@@ -76,16 +82,22 @@ class Turns(RuleBasedStateMachine):
         self.oracle.sessions[session] = self.oracle.now + EXPIRY
         return session
 
-    @rule(keys=MANY, priority=st.sampled_from([5, 5, 5, 0]), due=st.sampled_from([0, 0, 0, 60]))
-    def add_some(self, keys: list[str], priority: int, due: int) -> None:
-        self.add(keys, priority, due)
+    @rule(
+        keys=MANY,
+        priority=st.sampled_from([5, 5, 5, 0]),
+        due=st.sampled_from([0, 0, 0, 60]),
+        later=st.sampled_from([0, 0, 0, 0, 1, 2]),
+    )
+    def add_some(self, keys: list[str], priority: int, due: int, later: int) -> None:
+        self.add(keys, priority, due, later)
 
-    def add(self, keys: list[str], priority: int, due: int) -> None:
+    def add(self, keys: list[str], priority: int, due: int, later: int = 0) -> None:
         new = [key for key in keys if key not in self.oracle.items]
-        assert self.work.add(keys, priority=priority, due=due).added == len(new)
+        gate = self.oracle.gate + later
+        assert self.work.add(keys, priority=priority, due=due, gate=gate).added == len(new)
         for key in new:
             at = self.oracle.now + due * 1000 if due else None
-            self.oracle.items[key] = Item(priority, due=at, in_line=not due)
+            self.oracle.items[key] = Item(priority, gate=gate, due=at, in_line=not due)
         self.oracle.events["added"] += len(new)
 
     @rule(who=WHO, limit=st.sampled_from([1, 1, 2, 4, 7]))
@@ -113,6 +125,7 @@ class Turns(RuleBasedStateMachine):
             assert not alive
             return
         self.read_positions()
+        assert quick or not alive or not self.oracle.stuck
         expected = self.oracle.expected(limit, floors if quick else None) if alive else []
         assert ([item.key for item in taken.items] if taken else []) == expected
         if taken is not None:
@@ -120,22 +133,23 @@ class Turns(RuleBasedStateMachine):
 
     def remember(self, session: str, floors: dict[int, int], taken: Taken) -> None:
         handed = {item.key: item.position for item in taken.items}
-        assert taken.alone == (self.oracle.suspected(taken.priority, taken.items[0].position) > 1)
-        claim = Claim(session, taken.priority, taken.low, taken.high, handed, len(handed), taken.token)
+        lane = taken.gate, taken.priority
+        assert taken.alone == (self.oracle.suspected(lane, taken.items[0].position) > 1)
+        claim = Claim(session, lane, taken.low, taken.high, handed, len(handed), taken.token)
         self.oracle.claims[taken.token] = claim
-        self.asked.append((taken.token, session, handed))
+        self.asked.append((taken.token, session, taken.gate, handed))
         floors[taken.priority] = max(floors.get(taken.priority, 0), taken.high)
 
     @precondition(lambda self: self.asked)
     @rule(data=st.data(), close=st.booleans(), foreign=st.sampled_from([False] * 5 + [True]))
     def settle(self, data: st.DataObject, close: bool, foreign: bool) -> None:
-        token, session, handed = data.draw(st.sampled_from(self.asked[-6:]))
-        self.settle_some(data, (token, "somebody else" if foreign else session, handed), close=close)
+        token, session, *rest = data.draw(st.sampled_from(self.asked[-6:]))
+        self.settle_some(data, (token, "somebody else" if foreign else session, *rest), close=close)
 
     def settle_some(self, data: st.DataObject, asked: tuple[Any, ...], *, close: bool) -> None:
-        token, session, handed = asked
+        token, session, gate, handed = asked
         chosen = data.draw(st.lists(st.sampled_from(sorted(handed)), unique=True, min_size=1))
-        said = [(key, data.draw(OUTCOMES)) for key in chosen]
+        said = [(key, onward(data.draw(OUTCOMES), gate)) for key in chosen]
         settling = [(handed[key], outcome) for key, outcome in said]
         self.settle_so(session, token, settling, said, close=close)
 
@@ -241,6 +255,9 @@ class Turns(RuleBasedStateMachine):
         self.engine.run(tallies.fold, age=0, limit=5)
 
     def read_positions(self) -> None:
+        gate = self.work.info().gate
+        assert gate == self.oracle.gate or (gate > self.oracle.gate and self.oracle.passes(gate))
+        self.oracle.gate = gate
         for item in self.work.page():
             expected = self.oracle.items[item.key]
             in_line = item.due_at is None
@@ -250,7 +267,7 @@ class Turns(RuleBasedStateMachine):
             expected.position, expected.in_line = item.position, in_line
         for key in self.oracle.condemned:
             item = self.oracle.items[key]
-            self.oracle.suspects.append((item.priority, item.position - 1, item.position, 2))
+            self.oracle.suspects.append((item.lane, item.position - 1, item.position, 2))
         self.oracle.condemned.clear()
 
     @invariant()

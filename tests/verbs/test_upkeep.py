@@ -11,7 +11,7 @@ pytestmark = pytest.mark.parametrize("dialect", EVERY)
 
 
 def test_a_pass_over_nothing_does_nothing(timed: Engine) -> None:
-    assert timed.upkeep() == Report(expired=0, promoted=0, folded=0, pruned=0)
+    assert timed.upkeep() == Report(expired=0, promoted=0, opened=0, folded=0, pruned=0)
 
 
 def test_due_items_are_put_in_line_where_nobody_claims(timed: Engine, clock: Clock) -> None:

@@ -23,7 +23,19 @@ from rowlock.engine.runner import Runner
 from rowlock.entries import Entries
 from rowlock.failures import Group
 from rowlock.history import Sink
-from rowlock.model import DEFAULT_PRIORITY, Added, Counts, Failure, Item, ListInfo, Moment, Progress, Settings
+from rowlock.model import (
+    DEFAULT_PRIORITY,
+    Added,
+    Counts,
+    Failure,
+    GateInfo,
+    Item,
+    ListInfo,
+    Moment,
+    Progress,
+    Settings,
+    Then,
+)
 from rowlock.outcomes import UNCHANGED, Outcome, Verdict
 from rowlock.plans import DEFAULT_KEY
 from rowlock.ranges import Range
@@ -79,8 +91,10 @@ class AsyncClaim:
     def fail(self, item: Item, why: str | BaseException = "") -> None:
         """It gave up, whatever attempts are left."""
 
-    def move(self, item: Item, gate: int | None = None, *, data: Any = UNCHANGED) -> None:
-        """On to another gate, with new data if given."""
+    def move(
+        self, item: Item, gate: int | str | None = None, *, data: Any = UNCHANGED, until: str | None = None
+    ) -> None:
+        """On to another gate, with new data if given; not before the list `until` is complete."""
 
     def say(self, item: Item, outcome: Outcome) -> None:
         """Note an item's outcome; the last word counts. Written by `settle`."""
@@ -236,7 +250,7 @@ class AsyncList:
         *,
         data: Any = None,
         due: Moment | None = None,
-        gate: int | None = None,
+        gate: int | str | None = None,
         priority: int = DEFAULT_PRIORITY,
         strict: bool = False,
         using: Any = None,
@@ -299,6 +313,21 @@ class AsyncList:
 
     async def settings(self, *, version: int | None = None, **changes: Any) -> Settings:
         """The list's settings; those given are set first, making the list if need be."""
+
+    async def gates(self) -> list[GateInfo]:
+        """Gate by gate: whether it is open, what stands there, what has happened there."""
+
+    async def open_gate(self, gate: int | str) -> bool:
+        """Go on to a gate by hand; whether that changed anything. GateShut if items stand before it."""
+
+    async def seal(self, *, then: str | Then | None = None) -> bool:
+        """Take no more items and be complete when none is left, adding `then` to another list; whether that is new."""
+
+    async def complete(self) -> bool:
+        """End the list by hand, whatever is left on it; whether that changed anything."""
+
+    async def reopen(self) -> bool:
+        """Take items and hand them out again after a seal or the end; whether that changed anything."""
 
     async def pause(self) -> bool:
         """Stop handing out items; whether that changed anything. What is claimed may still be settled."""
@@ -407,7 +436,7 @@ class AsyncSession:
         """Whether the list was looked through for holes within a second."""
 
     def remember(self, taken: Taken) -> None:
-        """Note how far has been seen: a hint for the next claim."""
+        """Note how far has been seen: a hint for the next claim. What stands at another gate has its own line."""
 
     async def close_doubtful(self) -> None:
         """End the claims that were asked for and never answered: nobody was told of their items."""

@@ -6,11 +6,11 @@ from typing import Any
 import click
 import msgspec
 
-from rowlock import entries, items
+from rowlock import entries, items, lists
 from rowlock.cli import output, streaming
 from rowlock.cli.invocation import Invocation, command, list_argument
 from rowlock.cli.progress import Progress
-from rowlock.cli.reading import STDIN, Files, Format, json_value, moment, nothing_to_read
+from rowlock.cli.reading import STDIN, Files, Format, json_value, gate_given, moment, nothing_to_read
 from rowlock.engine import Engine
 from rowlock.entries import Entry, Shared
 from rowlock.errors import Invalid
@@ -26,7 +26,7 @@ from rowlock.model import DEFAULT_PRIORITY, Added
 @click.option("-0", "--null", is_flag=True, help="Keys end with NUL, as from find -print0.")
 @click.option("--data", metavar="JSON", help="Data that every item carries.")
 @click.option("--due", metavar="WHEN", help="Not ready before: 90s, 5m, 1h30m, or 2030-01-31T12:00Z.")
-@click.option("--gate", type=int, help="The gate that the items wait at.")
+@click.option("--gate", metavar="N|NAME", help="The gate that the items wait at.")
 @click.option("--priority", type=int, default=DEFAULT_PRIORITY, show_default=True, help="0 is handed out first.")
 @click.option("--strict", is_flag=True, help="Refuse all if one is there already, or comes twice.")
 @click.option("--stream", is_flag=True, help="Commit as lines arrive: every 1,000, and every second.")
@@ -42,13 +42,15 @@ def add(context: click.Context, /, *, name: str, keys: tuple[str, ...], **option
         click.echo(context.get_help(), err=True)
         return 2
     invocation: Invocation = context.obj
-    shared = Shared(
-        json_value(options["data"]),
-        moment(options["due"]) if options["due"] else None,
-        options["gate"],
-        options["priority"],
-    )
+    due = moment(options["due"]) if options["due"] else None
     with invocation.open(make=True) as engine, Progress(wanted=not invocation.quiet) as progress:
+        shared = Shared(
+            json_value(options["data"]),
+            due,
+            gate_given(options["gate"]),
+            options["priority"],
+            lambda gate: engine.read(lists.gate_number, name, gate),
+        )
         files = _files(keys, options, progress)
         if options["stream"] and files:
             added = streaming.add(engine[name], files, shared=shared, strict=options["strict"])

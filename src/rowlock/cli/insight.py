@@ -94,7 +94,8 @@ def _tell(invocation: Invocation, infos: list[ListInfo], groups: list[tuple[str,
 def upkeep(invocation: Invocation, *, as_json: bool) -> None:
     """Do one bounded pass of housekeeping, as every worker does now and then.
 
-    Ends expired sessions, puts due items in line, adds up old tallies, forgets old errors and results.
+    Ends expired sessions, puts due items in line, opens gates where no worker looks, adds up old tallies, forgets old
+    errors and results.
     """
     with invocation.open() as engine:
         report = engine.upkeep()

@@ -9,10 +9,17 @@ from rowlock.cli import output
 from rowlock.cli.asking import ask
 from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal
 from rowlock.errors import InvalidSetting
-from rowlock.model import Settings
+from rowlock.model import Settings, Then
 from rowlock.names import closest
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+
+WRITTEN: dict[object, tuple[str, str]] = {
+    bool: ("true or false", "true"),
+    tuple[str, ...]: ("names with commas between them", "match,notify"),
+    tuple[Then, ...]: ("JSON", """'{"list": "reports"}'"""),
+}
+"""What a setting of each kind is, and how somebody would write one."""
 
 
 @command("pause")
@@ -80,8 +87,8 @@ def drop(invocation: Invocation, *, name: str, yes: bool, dry_run: bool, as_json
 def settings(invocation: Invocation, *, name: str, changes: tuple[str, ...], as_json: bool) -> None:
     """Show a list's settings, or set some.
 
-    The names are attempts, backoff, exclusive, keep_for, keep_results and manual; NAME= alone goes back to the
-    default. A list that is not there is made.
+    The names are attempts, backoff, exclusive, gates, keep_for, keep_results, manual and then; NAME= alone goes back to
+    the default. A list that is not there is made.
     """
     wanted: dict[str, Any] = dict(map(_assignment, changes))
     with invocation.open(make=bool(wanted)) as engine, invocation.acting(wanted=bool(wanted)):
@@ -111,17 +118,26 @@ def _assignment(text: str) -> tuple[str, object]:
 
 def _typed(name: str, value: str, kind: object) -> object:
     try:
-        return msgspec.convert({"true": True, "false": False}.get(value, value), kind, strict=False)
-    except msgspec.ValidationError:
-        what = "true or false" if kind is bool else "a whole number"
-        raise InvalidSetting(
-            f"{name}={value} cannot be: it is {what}", f"write it like {name}={_example(kind)}"
-        ) from None
+        return msgspec.convert(_read(value, kind), kind, strict=False)
+    except (msgspec.ValidationError, msgspec.DecodeError):
+        what, example = WRITTEN.get(kind, ("a whole number", "5"))
+        raise InvalidSetting(f"{name}={value} cannot be: it is {what}", f"write it like {name}={example}") from None
 
 
-def _example(kind: object) -> str:
-    return "true" if kind is bool else "5"
+def _read(value: str, kind: object) -> object:
+    if kind == tuple[str, ...]:
+        return [each.strip() for each in value.split(",")]
+    if value[0] in "[{":
+        decoded = msgspec.json.decode(value)
+        return [decoded] if isinstance(decoded, dict) and kind == tuple[Then, ...] else decoded
+    return {"true": True, "false": False}.get(value, value)
 
 
 def _spoken(value: object) -> str:
-    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    if value is None or value == ():
+        return ""
+    if isinstance(value, tuple) and all(isinstance(each, str) for each in value):
+        return ",".join(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -184,8 +184,13 @@ def _json_entries(pieces: Iterable[bytes]) -> Numbered:
         yield line, entry
 
 
+def gate_given(text: str | None) -> int | str | None:
+    """A gate as somebody wrote it: a number, or a name."""
+    return int(text) if text and text.lstrip("-").isdecimal() else text
+
+
 def json_value(text: str | None) -> Any:
-    """What `--data` says."""
+    """What --data says."""
     if text is None:
         return None
     try:

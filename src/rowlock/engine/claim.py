@@ -69,9 +69,11 @@ class Claim:
         failed = of_exception(why) if isinstance(why, BaseException) else Retry(why, kind="fail")
         self.say(item, Fail(failed.error, failed.kind))
 
-    def move(self, item: Item, gate: int | None = None, *, data: Any = UNCHANGED) -> None:
-        """On to another gate, with new data if given."""
-        self.say(item, Move(gate, data))
+    def move(
+        self, item: Item, gate: int | str | None = None, *, data: Any = UNCHANGED, until: str | None = None
+    ) -> None:
+        """On to another gate, with new data if given; not before the list `until` is complete."""
+        self.say(item, Move(gate, data, until=until))
 
     def say(self, item: Item, outcome: Outcome) -> None:
         """Note an item's outcome; the last word counts. Written by `settle`."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from rowlock import entries, failures, items, lists, ranges, results
+from rowlock import entries, failures, gates, items, lists, ranges, results
 from rowlock.engine.runner import Runner
 from rowlock.entries import Entries, Shared
 from rowlock.errors import NotFound
@@ -13,11 +13,13 @@ from rowlock.model import (
     Added,
     Counts,
     Failure,
+    GateInfo,
     Item,
     ListInfo,
     Moment,
     Progress,
     Settings,
+    Then,
 )
 from rowlock.ranges import Range
 from rowlock.results import Result
@@ -44,7 +46,7 @@ class List:
         *,
         data: Any = None,
         due: Moment | None = None,
-        gate: int | None = None,
+        gate: int | str | None = None,
         priority: int = DEFAULT_PRIORITY,
         strict: bool = False,
         using: Any = None,
@@ -53,9 +55,9 @@ class List:
 
         What is there already stays as it is; `strict` refuses it. `using` is an open transaction of yours to do it in.
         """
-        shared = Shared(data, due, gate, priority)
-        ready = entries.read_through(entries.batches(what, shared))
         runner = self._runner if using is None else self._runner.join(using)
+        shared = Shared(data, due, gate, priority, lambda name: runner.read(lists.gate_number, self.name, name))
+        ready = entries.read_through(entries.batches(what, shared))
         return runner.run(items.add, self.name, ready, strict=strict)
 
     def page(self, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
@@ -143,6 +145,26 @@ class List:
         if not changes:
             return self.info().settings
         return self._runner.run(lists.change_settings, self.name, changes, version=version)
+
+    def gates(self) -> list[GateInfo]:
+        """Gate by gate: whether it is open, what stands there, what has happened there."""
+        return self._runner.read(gates.show, self.name)
+
+    def open_gate(self, gate: int | str) -> bool:
+        """Go on to a gate by hand; whether that changed anything. GateShut if items stand before it."""
+        return self._runner.run(gates.open_gate, self.name, gate)
+
+    def seal(self, *, then: str | Then | None = None) -> bool:
+        """Take no more items and be complete when none is left, adding `then` to another list; whether that is new."""
+        return self._runner.run(gates.seal, self.name, then=Then(then) if isinstance(then, str) else then)
+
+    def complete(self) -> bool:
+        """End the list by hand, whatever is left on it; whether that changed anything."""
+        return self._runner.run(gates.complete, self.name)
+
+    def reopen(self) -> bool:
+        """Take items and hand them out again after a seal or the end; whether that changed anything."""
+        return self._runner.run(gates.reopen, self.name)
 
     def pause(self) -> bool:
         """Stop handing out items; whether that changed anything. What is claimed may still be settled."""

@@ -33,7 +33,7 @@ class Session:
         self._expiry = milliseconds(expiry)
         self._details = details
         self._beats = beats
-        self._floors: dict[str, dict[int, int]] = {}
+        self._floors: dict[str, tuple[int, dict[int, int]]] = {}
         self._looked: dict[str, float] = {}
         self.closing = threading.Event()
         self._heart: threading.Thread | None = None
@@ -138,7 +138,7 @@ class Session:
 
     def asking(self, name: str, *, limit: int, attempts_allowed: int | None) -> Asking:
         """What to ask for, under a new token, from where this session has seen up to."""
-        floors = self._floors.get(name, {})
+        _, floors = self._floors.get(name, (0, {}))
         return Asking(self.id, name, limit, self._engine.world.token(), attempts_allowed, floors)
 
     def searched_lately(self, name: str) -> bool:
@@ -146,9 +146,12 @@ class Session:
         return self._engine.world.monotonic() - self._looked.get(name, -LOOK_FOR_HOLES) < LOOK_FOR_HOLES
 
     def remember(self, taken: Taken) -> None:
-        """Note how far has been seen: a hint for the next claim."""
-        floors = self._floors.setdefault(taken.list, {})
+        """Note how far has been seen: a hint for the next claim. What stands at another gate has its own line."""
+        gate, floors = self._floors.get(taken.list, (taken.gate, {}))
+        if gate != taken.gate:
+            floors = {}
         floors[taken.priority] = max(floors.get(taken.priority, 0), taken.high)
+        self._floors[taken.list] = taken.gate, floors
 
     def _tried(self, verb: Any, asking: Asking) -> Taken | None:
         self.close_doubtful()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rowlock import claims
+from rowlock import claims, gates
 from rowlock.attempts import Policy
 from rowlock.claims import Taken
 from rowlock.engine import Engine, Session
@@ -100,6 +100,8 @@ class Shift:
         quick = [hand for hand in self._hands if not hand.over and hand.all_done()]
         found = self._travel(quick, self._next_order() if claiming else None)
         self._hands = [hand for hand in self._hands if not hand.over]
+        if self._supply.awaited:
+            self._supply.look_again({hand.taken.list for hand in self._hands})
         if not found and not quick:
             self._wait()
         return found or bool(self._hands)
@@ -178,7 +180,7 @@ class Shift:
             allowed = order.rules.attempts
             taken = self._session.take_items(order.list, limit=order.limit, attempts_allowed=allowed, thorough=True)
         if taken is None:
-            self._supply.drop(order.list)
+            self._supply.drop(order.list, awaited=self._awaited(order.list))
             return False
         if taken.alone and any(not hand.over for hand in self._hands):
             self._engine.run(claims.close, self._session.id, taken.token)
@@ -192,6 +194,13 @@ class Shift:
         else:
             self._crew.take_on(hand)
         return True
+
+    def _awaited(self, name: str) -> bool:
+        # Only what is in our own hands can end without anybody else looking after it.
+        return self._works(name) and self._engine.read(gates.awaited_by_name, name)
+
+    def _works(self, name: str) -> bool:
+        return any(hand.taken.list == name for hand in self._hands if not hand.over)
 
     def _wait(self) -> None:
         self._waiting = True

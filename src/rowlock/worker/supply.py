@@ -32,6 +32,8 @@ class Supply:
         self._engine = engine
         self._handlers = handlers
         self.turns: deque[tuple[str, Handler]] = deque()
+        self.awaited: set[str] = set()
+        """Lists that something waits for, which can go on when what we have of them is settled."""
         self._page_end: Awake | None = None
         self._terms: dict[str, Terms] = {}
         self._pause = SHORTEST_PAUSE
@@ -57,9 +59,20 @@ class Supply:
                 return *turn, free
         return None
 
-    def drop(self, name: str) -> None:
-        """Nothing was ready there: out of turn until it wakes again."""
+    def drop(self, name: str, *, awaited: bool = False) -> None:
+        """Nothing was ready there: out of turn until it wakes again; or, where a later gate waits for what is in our
+        hands, until that is settled."""
         self.turns = deque(turn for turn in self.turns if turn[0] != name)
+        if awaited:
+            self.awaited.add(name)
+
+    def look_again(self, in_hand: set[str]) -> None:
+        """Put back in turn what was awaited and is in our hands no more."""
+        for name in self.awaited - in_hand:
+            self.awaited.discard(name)
+            handler = self.handler_of(name)
+            if handler is not None and all(turn[0] != name for turn in self.turns):
+                self.turns.append((name, handler))
 
     def look_soon(self) -> None:
         """Somebody has added work: look at once."""

@@ -2,3 +2,4 @@
 with called as (delete from rowlock_wakes returning list)
 update rowlock_lists set wake_at = {now}
 where id in (select called.list from called) and (wake_at is null or wake_at > {now})
+returning id

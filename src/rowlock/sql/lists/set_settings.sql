@@ -1,2 +1,4 @@
-update rowlock_lists set settings = :settings, exclusive = :exclusive, version = version + 1
+-- A list whose rules have changed is looked at anew.
+update rowlock_lists
+set settings = :settings, exclusive = :exclusive, manual = :manual, version = version + 1, wake_at = {now}
 where id = :list and version = :version

@@ -8,4 +8,4 @@ set wake_at = (
         select (select {now} + 1000 from rowlock_claims c where c.list = :list limit 1)
     ) as next
 )
-where id = :list
+where id = :list and state = 'open'

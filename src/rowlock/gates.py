@@ -1,0 +1,177 @@
+"""Gates: stages that open when nothing unfinished is left before them; the end of a list. Verbs of a transaction."""
+
+import msgspec
+
+from rowlock import lists, tallies
+from rowlock.db import Transaction
+from rowlock.errors import GatePassed, GateShut
+from rowlock.model import Counts, GateInfo, Settings, Then
+
+RIPE_AT_ONCE = 100
+
+
+class Stand(msgspec.Struct, frozen=True):
+    """Where a list is, and whether anything unfinished stands there."""
+
+    name: str
+    gate: int
+    state: str
+    sealed: bool
+    manual: bool
+    settings: str
+    busy: bool
+
+
+def advance(tx: Transaction, list_id: int) -> bool:
+    """Open the lowest gate that has items, or complete a sealed list that has none; whether anything changed.
+
+    The caller holds the list still: nobody adds or claims meanwhile, and no settlement can put an item before the gate.
+    """
+    stand = _done_with(tx, list_id)
+    if stand is None:
+        return False
+    later = tx.value("gates/lowest", list=list_id, gate=stand.gate)
+    if later is not None:
+        return not stand.manual and tx.run("gates/open", list=list_id, gate=later, was=stand.gate) == 1
+    return bool(stand.sealed) and _end(tx, list_id, stand)
+
+
+def _done_with(tx: Transaction, list_id: int) -> Stand | None:
+    row = tx.row("gates/left", list=list_id)
+    stand = Stand(*row) if row else None
+    return None if stand is None or stand.state != "open" or stand.busy else stand
+
+
+def go_on(tx: Transaction, list_id: int, name: str) -> None:
+    """See whether the list can go on, now that items have left it; what cannot be seen now is left to a worker."""
+    if _done_with(tx, list_id) is None:
+        return
+    if tx.row("lists/hold_still", name=name) is None:
+        tx.run("lists/wake", list=list_id)
+    else:
+        advance(tx, list_id)
+
+
+def awaited(tx: Transaction, list_id: int) -> bool:
+    """Whether items at a later gate, or the list's completion, wait for what is left at this one."""
+    return tx.row("gates/awaited", list=list_id) is not None
+
+
+def awaited_by_name(tx: Transaction, name: str) -> bool:
+    """The same for a list that is known by its name."""
+    row = lists.find(tx, name)
+    return row is not None and awaited(tx, row.id)
+
+
+def go_on_where_nobody_looks(tx: Transaction) -> int:
+    """Open and complete what is ripe, also where no worker comes by; how many lists went on."""
+    went = 0
+    for (name,) in tx.rows("gates/ripe", limit=RIPE_AT_ONCE):
+        still = tx.row("lists/hold_still", name=name)
+        went += still is not None and advance(tx, still[0])
+    return went
+
+
+def show(tx: Transaction, name: str) -> list[GateInfo]:
+    """The list's gates that have ever had items, or have a name: what stands at each and what has happened there."""
+    row = lists.find(tx, name)
+    if row is None:
+        raise lists.missing(tx, name)
+    known = {number: (counts, progress) for number, counts, progress in tallies.by_gate(tx, row.id, row.gate)}
+    numbers = sorted({row.gate, *known, *range(len(row.settings.gates))})
+    blank = (Counts(), tallies.NOTHING)
+    return [
+        GateInfo(number, row.settings.gate_name(number), _standing(row, number), *known.get(number, blank))
+        for number in numbers
+    ]
+
+
+def _standing(row: lists.Row, number: int) -> str:
+    if number == row.gate:
+        return "open"
+    return "passed" if number < row.gate else "shut"
+
+
+def open_gate(tx: Transaction, name: str, gate: int | str) -> bool:
+    """Move the list to a gate by hand; whether it was elsewhere.
+
+    Never past items: they would not be handed out any more. Back only if the list is empty: a gate opens once.
+    """
+    row = lists.hold(tx, name)
+    number = row.settings.gate_number(gate)
+    if number == row.gate:
+        return False
+    left = tx.value("gates/below", list=row.id, gate=max(number, row.gate + 1) if number > row.gate else 2**31)
+    if left and number < row.gate:
+        what = f"the list {name!r} is past gate {number}: it is at gate {row.gate}, with {left} items"
+        raise GatePassed(what, "go back when it is empty, or use another list", gate=row.gate)
+    if left:
+        what = f"{left} items of the list {name!r} stand below gate {number}"
+        raise GateShut(what, "work, retry or abandon them first", gate=row.gate, left=left)
+    return tx.run("gates/open", list=row.id, gate=number, was=row.gate) == 1
+
+
+def seal(tx: Transaction, name: str, *, then: Then | None = None) -> bool:
+    """Take no more items, and be complete when none is left; whether it was not sealed yet.
+
+    `then` is added to another list in the very transaction that completes this one.
+    """
+    row = lists.hold_or_make(tx, name)
+    if then is not None:
+        _promise(tx, row, then)
+    changed = tx.run("gates/seal", list=row.id) == 1
+    go_on(tx, row.id, name)
+    return changed
+
+
+def complete(tx: Transaction, name: str) -> bool:
+    """End the list by hand, whatever is left on it; whether it was not complete yet. What is left is not handed out."""
+    row = lists.hold(tx, name)
+    return row.state != "complete" and _end(tx, row.id, _stand(row))
+
+
+def reopen(tx: Transaction, name: str) -> bool:
+    """Take items and hand them out again; whether it was sealed or complete."""
+    row = lists.hold(tx, name)
+    return tx.run("gates/reopen", list=row.id) == 1
+
+
+def _stand(row: lists.Row) -> Stand:
+    settings = msgspec.json.encode(row.settings).decode()
+    return Stand(row.name, row.gate, row.state, row.sealed, row.settings.manual, settings, busy=False)
+
+
+def _end(tx: Transaction, list_id: int, stand: Stand) -> bool:
+    if tx.run("gates/complete", list=list_id) == 0:
+        return False
+    for then in msgspec.json.decode(stand.settings, type=Settings).then:
+        if then.parent is None:
+            _deliver(tx, then, key=then.key or stand.name)
+        else:
+            lists.release(tx, then)
+    return True
+
+
+def _deliver(tx: Transaction, then: Then, *, key: str) -> None:
+    # What is owed arrives, also on a list that is sealed: a complete one goes on until this is done too.
+    into = lists.widen(tx, lists.enter(tx, then.list), 1 << then.priority)
+    tx.run("gates/resume_complete", list=into.id)
+    gate = max(into.gate, then.gate or 0)
+    data = None if then.data is None else msgspec.json.encode(then.data).decode()
+    row = {"gate": gate, "priority": then.priority, "delay": 0, "data": data}
+    if tx.run("items/add_keys", list=into.id, keys=msgspec.json.encode([key]).decode(), **row):
+        tallies.record(tx, into.id, gate, added=1, items_change=1)
+
+
+def wait_for(tx: Transaction, name: str, then: Then) -> bool:
+    """Have an item put back in line when the list of that name completes; False if it is complete already."""
+    row = lists.hold(tx, name)
+    if row.state == "complete":
+        return False
+    _promise(tx, row, then)
+    return True
+
+
+def _promise(tx: Transaction, row: lists.Row, then: Then) -> None:
+    if then not in row.settings.then:
+        lists.change_settings(tx, row.name, {"then": [*row.settings.then, then]})
