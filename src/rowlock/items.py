@@ -262,15 +262,12 @@ def abandon(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     return len(gone)
 
 
-<<<<<<< HEAD
-@placed(_place_of_keys)
-=======
 def _go_on(tx: Transaction, row: lists.Row) -> None:
     if gates.awaited(tx, row.id):
         gates.go_on(tx, row.id, row.name)
 
 
->>>>>>> 5afc1a9 (Gates open by themselves; lists are sealed, end, and what follows is added with their end)
+@placed(_place_of_keys)
 def retry(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     """Make failed and delayed items ready at once, with a clean count of attempts; how many were."""
     row = _named(tx, name, keys)

@@ -42,11 +42,14 @@ def test_a_gate_that_cannot_be_is_refused(stages: Shell, gate: str) -> None:
     assert (ran.status, "there is no gate" in ran.error) == (2, True)
 
 
-def test_work_goes_through_all_gates_and_completes_what_is_sealed(stages: Shell) -> None:
+def test_work_goes_through_all_gates_and_completes_what_is_sealed(shell: Shell) -> None:
+    stages = shell
+    stages("add", "work", "a", "b")
+    stages("add", "work", "--gate", "1", "sum")
     assert stages("seal", "work", "--then", "after", "--key", "k", "--data", "[1]").error.startswith("work is sealed")
     assert "done 3" in stages("work", "work", "--", "true").error
     assert stages("status", "work").out.startswith("work\tcomplete\t1\t")
-    assert [(each["key"], each["data"]) for each in stages("ls", "after", "--json").document] == [("k", [1])]
+    assert [(each["key"], each["data"]) for each in stages("ls", "after", "--json").document["items"]] == [("k", [1])]
 
 
 def test_an_empty_list_is_complete_when_it_is_sealed(quick: Shell) -> None:

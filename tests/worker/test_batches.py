@@ -46,6 +46,7 @@ def test_a_generator_gives_outcomes_one_by_one(filled: Engine) -> None:
         for item in items:
             yield Move(1) if item.key == "a" else Done()
 
+    filled["work"].settings(manual=True)
     work(filled, outcomes)
     assert (filled["work"].counts(), filled["work"].progress().done) == (Counts(gated=1), 2)
 

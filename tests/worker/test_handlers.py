@@ -85,6 +85,7 @@ def test_a_function_that_no_process_can_be_given_is_a_failure_of_the_item(engine
     ids=["None", "Done", "Retry", "Move", "Fail"],
 )
 def test_what_a_handler_returns_is_what_becomes_of_the_item(engine: Engine, outcome: Any, counts: Counts) -> None:
+    engine["work"].settings(manual=True)
     engine["work"].add("a")
     worker = Worker(engine)
     worker.on("work", lambda _: outcome)
@@ -373,7 +374,10 @@ def test_whatever_a_handler_raises_is_an_outcome(engine: Engine, error: BaseExce
         (Fail(5), "InvalidOutcome"),
         (Fail("x", kind=None), "InvalidOutcome"),
         (Fail("x", kind="a\0b"), "a\ufffdb"),
-        (Move(gate="1"), "InvalidOutcome"),
+        (Move(gate="first"), "invalid"),
+        (Move(until="nothing"), "no-such-list"),
+        (Move(until="work"), "invalid-outcome"),
+        (Move(until="nothing", after=1), "InvalidOutcome"),
         (Move(gate=2**70), "InvalidOutcome"),
         (Move(gate=True), "InvalidOutcome"),
     ],

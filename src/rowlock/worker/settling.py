@@ -9,12 +9,15 @@ from rowlock import settlements
 from rowlock.attempts import resolve
 from rowlock.db import Transaction
 from rowlock.engine import Engine, Session
-from rowlock.errors import Invalid, OutcomeUnknown, Refused, RowlockError, Stale
+from rowlock.errors import Invalid, NotFound, OutcomeUnknown, Refused, RowlockError, Stale
 from rowlock.model import Item
 from rowlock.outcomes import Fail, Outcome, Verdict, of_exception
 from rowlock.worker.hands import Hand
 
 log = logging.getLogger("rowlock.worker")
+
+UNWRITABLE = (Invalid, NotFound, Refused)
+"""What a settlement says of an outcome that cannot be written."""
 
 Told = Callable[[Item, Outcome, Verdict], None] | None
 """Who wants to hear of each settled item, if anybody."""
@@ -49,7 +52,7 @@ class Settling:
             verdicts = self._asked(
                 hand, lambda: self._run(settlements.settle, hand, settling, holder=self._session.holder, close=close)
             )
-        except (Invalid, Refused):
+        except UNWRITABLE:
             verdicts = [
                 self._write_one(hand, item, said) for (item, _), (_, said) in zip(pending, settling, strict=True)
             ]
@@ -62,7 +65,7 @@ class Settling:
     def _write_one(self, hand: Hand, item: Item, said: Outcome) -> Verdict:
         try:
             return self._one(hand, item, said)
-        except (Invalid, Refused) as error:
+        except UNWRITABLE as error:
             # The handler answered with what cannot be written: the item failed, and says why.
             return self._one(hand, item, Fail(str(error), kind=error.code))
 
