@@ -10,7 +10,7 @@ from rowlock import entries, items, lists
 from rowlock.cli import output, streaming
 from rowlock.cli.invocation import Invocation, command, list_argument
 from rowlock.cli.progress import Progress
-from rowlock.cli.reading import STDIN, Files, Format, json_value, gate_given, moment, nothing_to_read
+from rowlock.cli.reading import STDIN, Files, Format, gate_given, json_value, moment, nothing_to_read
 from rowlock.engine import Engine
 from rowlock.entries import Entry, Shared
 from rowlock.errors import Invalid

@@ -7,7 +7,7 @@ import msgspec
 
 from rowlock.cli import output
 from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal
-from rowlock.cli.reading import json_value, gate_given
+from rowlock.cli.reading import gate_given, json_value
 from rowlock.model import GateInfo, Then
 
 ICONS = {"passed": "✓", "open": "○", "shut": "⧗"}
