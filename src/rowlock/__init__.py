@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rowlock.aio import AsyncEngine
-    from rowlock.engine import Claim, Engine, Grouped, List, Schedule, Session, Transaction
+    from rowlock.counters import CounterInfo
+    from rowlock.engine import Claim, Counter, Engine, Grouped, List, Schedule, Session, Transaction
     from rowlock.errors import (
         Invalid,
         NotFound,
@@ -28,6 +29,8 @@ __all__ = [
     "Added",
     "AsyncEngine",
     "Claim",
+    "Counter",
+    "CounterInfo",
     "Counts",
     "Done",
     "Engine",
@@ -66,7 +69,8 @@ __all__ = [
 
 _HOMES = {
     "aio": ("AsyncEngine",),
-    "engine": ("Claim", "Engine", "Grouped", "List", "Schedule", "Session", "Transaction"),
+    "counters": ("CounterInfo",),
+    "engine": ("Claim", "Counter", "Engine", "Grouped", "List", "Schedule", "Session", "Transaction"),
     "model": (
         "Added",
         "Counts",

@@ -27,6 +27,7 @@ RowlockError
 │   └── NoSuchToken
 ├── Refused                 it could be right, but the state of things forbids it
 │   ├── AlreadyThere
+│   ├── CounterSpent
 │   ├── CrossSite
 │   ├── GatePassed
 │   ├── GateShut
@@ -252,6 +253,12 @@ class CrossSite(Refused):
 
     code = "cross-site"
     http_status = 403
+
+
+class CounterSpent(Refused):
+    """The counter has come to the highest number there is."""
+
+    code = "counter-spent"
 
 
 class GatePassed(Refused):

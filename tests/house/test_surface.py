@@ -9,6 +9,8 @@ PUBLIC = [
     "Added",
     "AsyncEngine",
     "Claim",
+    "Counter",
+    "CounterInfo",
     "Counts",
     "Done",
     "Engine",

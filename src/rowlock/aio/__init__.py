@@ -1,19 +1,21 @@
 """The async face: the same handles, awaited. Made from the plain classes; `tools/stubs.py` writes the types of it."""
 
 from rowlock.aio.faces import face
-from rowlock.engine import Claim, Engine, Grouped, List, Schedule, Session, Tokens, Transaction
+from rowlock.engine import Claim, Counter, Engine, Grouped, List, Schedule, Session, Tokens, Transaction
 
-AsyncTransaction = face(Transaction, here=("schedule",))
+AsyncTransaction = face(Transaction, here=("counter", "schedule"))
+AsyncCounter = face(Counter)
 AsyncList = face(List)
-AsyncGrouped = face(Grouped, here=("ask", "awaited"))
+AsyncGrouped = face(Grouped, here=("ask", "awaited", "counter"))
 AsyncClaim = face(Claim, here=("__iter__", "done", "fail", "move", "retry", "say"))
 AsyncSchedule = face(Schedule)
 AsyncSession = face(Session, here=("asking", "remember", "searched_lately"))
 AsyncTokens = face(Tokens, here=("recall",))
-AsyncEngine = face(Engine, here=("acting", "rejoin", "schedule", "session"), root=True)
+AsyncEngine = face(Engine, here=("acting", "counter", "rejoin", "schedule", "session"), root=True)
 
 __all__ = [
     "AsyncClaim",
+    "AsyncCounter",
     "AsyncEngine",
     "AsyncGrouped",
     "AsyncList",

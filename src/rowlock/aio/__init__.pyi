@@ -12,11 +12,12 @@ from typing import Any, Self
 from rowlock import db, upkeep
 from rowlock.audit import KEEP, LAST, Record
 from rowlock.claims import Asking, Taken
+from rowlock.counters import CounterInfo
 from rowlock.db import Database
 from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
-from rowlock.engine import Claim, Engine, Grouped, List, Schedule, Session, Tokens, Transaction
+from rowlock.engine import Claim, Counter, Engine, Grouped, List, Schedule, Session, Tokens, Transaction
 from rowlock.engine.engine import P, T
 from rowlock.engine.list import Keys
 from rowlock.engine.runner import Runner
@@ -48,6 +49,7 @@ from rowlock.world import REAL, World
 
 __all__ = [
     "AsyncClaim",
+    "AsyncCounter",
     "AsyncEngine",
     "AsyncGrouped",
     "AsyncList",
@@ -106,6 +108,25 @@ class AsyncClaim:
         `close` what nothing was said of stays claimed, and is settled through `Session.held`.
         """
 
+class AsyncCounter:
+    """A counter by its name: it hands out 1, 2, 3 …, no number twice and, taken in a transaction, none left out."""
+
+    @property
+    def plain(self) -> Counter: ...
+    @property
+    def name(self) -> str: ...
+    async def next(self, *, using: Any = None) -> int:
+        """The next number. Within a transaction, `using` or `tx.counter(…)`, it is taken only if that commits."""
+
+    async def take(self, count: int, *, using: Any = None) -> range:
+        """The next so many numbers, in a row."""
+
+    async def show(self) -> int:
+        """The last number that was taken; 0 if none."""
+
+    async def raise_to(self, number: int, *, using: Any = None) -> int:
+        """See to it that the next number is above this one; a counter is never lowered. The last one taken."""
+
 class AsyncEngine:
     """Work tracking on one database: `engine["downloads"]` is a list.
 
@@ -135,6 +156,12 @@ class AsyncEngine:
     async def __aexit__(self, *_: object) -> None: ...
     async def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
         """Lists in the order of their names, strictly after one, with counts and progress."""
+
+    def counter(self, name: str) -> AsyncCounter:
+        """A counter by its name; it need not exist yet. What many ask of counters at once is one transaction."""
+
+    async def counters(self, *, after: str = "", limit: int = 1000) -> list[CounterInfo]:
+        """Counters in the order of their names, strictly after one."""
 
     async def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
         """Who is at work, the oldest first."""
@@ -219,6 +246,9 @@ class AsyncGrouped:
     @property
     def plain(self) -> Grouped: ...
     def __getitem__(self, name: str) -> AsyncList: ...
+    def counter(self, name: str) -> AsyncCounter:
+        """A counter by its name; it need not exist yet."""
+
     async def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in one transaction with those of others, and wait for its answer."""
 
@@ -489,6 +519,9 @@ class AsyncTransaction:
     def __getitem__(self, name: str) -> AsyncList: ...
     def schedule(self, name: str) -> AsyncSchedule:
         """A schedule whose changes land when this transaction commits."""
+
+    def counter(self, name: str) -> AsyncCounter:
+        """A counter by its name: a number taken here is taken only if this transaction commits."""
 
     async def execute(self, sql: str, parameters: Any = ()) -> Any:
         """Run SQL of your own, with your driver's placeholders."""

@@ -35,6 +35,9 @@ def run(program: click.Group, arguments: Sequence[str]) -> int:
         return _invoke(program, arguments, invocation)
     except RowlockError as error:
         return _told(error.what, error.hint, error.exit_status)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return error.exit_code
     except click.ClickException as error:
         if isinstance(error, click.UsageError) and "\n" in error.message:
             print(error.message, file=sys.stderr)  # a group alone: its help  # noqa: T201

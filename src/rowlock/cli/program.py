@@ -25,6 +25,7 @@ FAMILIES = {
         "rename": "lists",
         "drop": "lists",
     },
+    "Numbers": {"counter": "counters"},
     "Service": {"up": "serving", "serve": "serving", "openapi": "serving"},
     "Access": {"token": "tokens", "audit": "tokens"},
     "Database": {"migrate": "migrate", "upkeep": "insight", "doctor": "doctor"},

@@ -1,6 +1,7 @@
 """What a user holds: an Engine, its lists, schedules, transactions, sessions and claims."""
 
 from rowlock.engine.claim import Claim
+from rowlock.engine.counter import Counter
 from rowlock.engine.engine import Engine
 from rowlock.engine.grouped import Grouped
 from rowlock.engine.list import List
@@ -9,4 +10,4 @@ from rowlock.engine.session import Session
 from rowlock.engine.tokens import Tokens
 from rowlock.engine.transaction import Transaction
 
-__all__ = ["Claim", "Engine", "Grouped", "List", "Schedule", "Session", "Tokens", "Transaction"]
+__all__ = ["Claim", "Counter", "Engine", "Grouped", "List", "Schedule", "Session", "Tokens", "Transaction"]

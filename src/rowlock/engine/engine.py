@@ -7,11 +7,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from rowlock import audit, db, lists, schedules, schema, sessions, upkeep
+from rowlock import audit, counters, db, lists, schedules, schema, sessions, upkeep
 from rowlock.audit import KEEP, LAST, Record
+from rowlock.counters import CounterInfo
 from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
+from rowlock.engine.counter import Counter
 from rowlock.engine.grouped import Grouped
 from rowlock.engine.list import List
 from rowlock.engine.schedule import Schedule
@@ -74,6 +76,14 @@ class Engine:
     def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
         """Lists in the order of their names, strictly after one, with counts and progress."""
         return self.read(lists.page, after=after, limit=limit)
+
+    def counter(self, name: str) -> Counter:
+        """A counter by its name; it need not exist yet. What many ask of counters at once is one transaction."""
+        return self.grouped.counter(name)
+
+    def counters(self, *, after: str = "", limit: int = 1000) -> list[CounterInfo]:
+        """Counters in the order of their names, strictly after one."""
+        return self.read(counters.page, after=after, limit=limit)
 
     def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
         """Who is at work, the oldest first."""

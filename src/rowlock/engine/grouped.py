@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from rowlock import audit
 from rowlock.db.database import Verb
+from rowlock.engine.counter import Counter
 from rowlock.engine.list import List
 from rowlock.engine.runner import Runner
 from rowlock.grouping import Grouping
@@ -32,6 +33,11 @@ class Grouped:
     def __getitem__(self, name: str) -> List:
         check_name(name)
         return List(self, name)
+
+    def counter(self, name: str) -> Counter:
+        """A counter by its name; it need not exist yet."""
+        check_name(name, "counter")
+        return Counter(self, name)
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in one transaction with those of others, and wait for its answer."""

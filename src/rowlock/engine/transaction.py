@@ -5,6 +5,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from rowlock import audit, db
 from rowlock.db.database import Verb
+from rowlock.engine.counter import Counter
 from rowlock.engine.list import List
 from rowlock.engine.schedule import Schedule
 from rowlock.names import check_name
@@ -39,6 +40,11 @@ class Transaction:
         """A schedule whose changes land when this transaction commits."""
         check_name(name, "schedule")
         return Schedule(self, name)
+
+    def counter(self, name: str) -> Counter:
+        """A counter by its name: a number taken here is taken only if this transaction commits."""
+        check_name(name, "counter")
+        return Counter(self, name)
 
     def execute(self, sql: str, parameters: Any = ()) -> Any:
         """Run SQL of your own, with your driver's placeholders."""

@@ -1,0 +1,132 @@
+"""Counters: each hands out 1, 2, 3 … and no number twice. Verbs are functions of a transaction."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from rowlock.db import Transaction
+from rowlock.entries import encoded
+from rowlock.errors import CounterSpent, Invalid
+from rowlock.grouping import Call, Place, placed
+from rowlock.names import check_limit, check_name, check_start
+
+LAST = 2**63 - 1
+"""The highest number there is."""
+MOST = 1_000_000_000
+"""Numbers in one take."""
+
+
+class CounterInfo(msgspec.Struct, frozen=True):
+    """A counter and the last number that it has given away."""
+
+    name: str
+    value: int
+
+
+def _place(name: str, count: int = 1) -> Place:
+    # All counters of a group are one statement, whatever their names.
+    return Place(merges=True, given=(name, count))
+
+
+def _take_together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
+    """One statement for all: each caller has its part of what its counter has moved on by, in the order they came."""
+    answers: list[Any] = [_wrong(call) for call in calls]
+    wanted: Counter[str] = Counter()
+    for call, wrong in zip(calls, answers, strict=True):
+        if wrong is None:
+            name, count = call.place.given
+            wanted[name] += count
+    ends = _moved(tx, wanted)
+    given = {name: end - wanted[name] for name, end in ends.items()}
+    for number, call in enumerate(calls):
+        name, count = call.place.given
+        if answers[number] is None and name in given:
+            answers[number] = range(given[name] + 1, given[name] + count + 1)
+            given[name] += count
+    # Of those that do not fit together some may fit alone.
+    return [_taken_or_spent(tx, call) if each is None else each for call, each in zip(calls, answers, strict=True)]
+
+
+def _wrong(call: Call) -> Invalid | None:
+    try:
+        _check(*call.place.given)
+    except Invalid as wrong:
+        return wrong
+    return None
+
+
+def _taken_or_spent(tx: Transaction, call: Call) -> range | CounterSpent:
+    try:
+        return take(tx, *call.place.given)
+    except CounterSpent as spent:
+        return spent
+
+
+@placed(_place, _take_together)
+def take(tx: Transaction, name: str, count: int = 1) -> range:
+    """The counter's next numbers, in a row; they are taken only if the transaction commits."""
+    _check(name, count)
+    ends = _moved(tx, {name: count})
+    if name not in ends:
+        raise _spent(name, count)
+    return range(ends[name] - count + 1, ends[name] + 1)
+
+
+def _moved(tx: Transaction, wanted: dict[str, int]) -> dict[str, int]:
+    takes = [{"name": name, "count": count} for name, count in wanted.items()]
+    return dict(tx.rows("counters/take", takes=encoded(takes)))
+
+
+def _check(name: str, count: int) -> None:
+    check_name(name, "counter")
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST:
+        raise Invalid(f"{count!r} numbers cannot be taken at once", f"take 1 to {MOST}")
+
+
+def _spent(name: str, count: int) -> CounterSpent:
+    what = f"the counter {name!r} has no {count} numbers left below {LAST}"
+    return CounterSpent(what, "go on with a counter of another name", counter=name)
+
+
+def show(tx: Transaction, name: str) -> int:
+    """The last number that the counter has given away; 0 if none."""
+    row = tx.row("counters/show", name=name)
+    return row[0] if row else 0
+
+
+def page(tx: Transaction, *, after: str = "", limit: int = 1000) -> list[CounterInfo]:
+    """Counters in the order of their names, strictly after one."""
+    check_limit(limit, "counters")
+    check_start(after)
+    return [CounterInfo(*row) for row in tx.rows("counters/page", after=after, limit=limit)]
+
+
+def raise_to(tx: Transaction, name: str, number: int) -> int:
+    """See to it that the next number is above this one; it is never lowered. The last one given away."""
+    check_name(name, "counter")
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= LAST:
+        raise Invalid(f"a counter cannot be raised to {number!r}", f"give a whole number from 0 to {LAST}")
+    raised = tx.value("counters/raise", name=name, value=number)
+    return show(tx, name) if raised is None else raised
+
+
+def epoch(tx: Transaction, name: str) -> str | None:
+    """The name of the last block that was reserved for Redis, if any."""
+    row = tx.row("counters/show", name=name)
+    return row[1] if row else None
+
+
+def reserve(tx: Transaction, name: str, size: int, *, epoch: str, instead: str | None = None) -> range | None:
+    """A block of numbers that nobody else will be given, under a new epoch.
+
+    None if somebody else has reserved one since `instead`; without it, a block in any case.
+    """
+    _check(name, size)
+    end = tx.value("counters/reserve", name=name, size=size, epoch=epoch, instead=instead)
+    if end is not None:
+        return range(end - size + 1, end + 1)
+    if show(tx, name) > LAST - size:
+        raise _spent(name, size)
+    return None

@@ -1,0 +1,6 @@
+-- A block for Redis and its epoch, before any number of it is handed out; unless somebody was faster to reserve one.
+insert into rowlock_counters (name, value, epoch) values (:name, :size, :epoch)
+on conflict (name) do update set value = rowlock_counters.value + excluded.value, epoch = excluded.epoch
+where rowlock_counters.value <= 9223372036854775807 - excluded.value
+    and (rowlock_counters.epoch is null or rowlock_counters.epoch = coalesce(:instead, rowlock_counters.epoch))
+returning value

@@ -1,0 +1,1 @@
+select value, epoch from rowlock_counters where name = :name
