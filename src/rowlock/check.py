@@ -6,6 +6,8 @@ RULES = {
     "claims_out_of_bounds": "the claim {} has {} of {} items left in the interval from {} to {}",
     "claims_without_session": "the claim {} is held by the session {}, which is no more",
     "delayed_and_failed": "the item {1!r} of the list {0!r} is delayed and failed at once",
+    "leases_without_session": "the list {!r} is in the hands of the session {}, which is no more",
+    "lists_in_no_hands": "the list {!r} is marked as in somebody's hands, and is in none",
     "orphans": "there are {2} {0} of the list number {1}, which is no more",
     "overlapping_claims": "the claims {3} and {4} overlap in the list {0!r}, gate {1}, priority {2}",
     "passed_items": "the item {1!r} stands at gate {2} of the list {0!r}, which is at gate {3} already",

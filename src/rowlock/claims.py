@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import gates, tallies
+from rowlock import gates, leases, tallies
 from rowlock.db import Transaction
 from rowlock.errors import Invalid, StaleSession
 from rowlock.grouping import Place, placed
@@ -29,6 +29,8 @@ class Taken(msgspec.Struct, frozen=True):
     items: Sequence[Item]
     alone: bool = False
     """Whether workers died with its item in hand: run it with nothing beside it, so that it is known who did it."""
+    exclusive: bool = False
+    """Whether the session has the whole list, and runs its items one after the other; known from a thorough look."""
 
     @property
     def high(self) -> int:
@@ -47,6 +49,8 @@ class Asking(msgspec.Struct, frozen=True):
     attempts: int | None = None
     """How often an item may fail: what to go by if this claimer dies of one."""
     floors: dict[int, int] = {}
+    keep: int = leases.KEEP
+    """How long an exclusive list may lie idle in this session's hands, in milliseconds."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.limit <= LARGEST:
@@ -76,18 +80,20 @@ def take_thoroughly(tx: Transaction, asking: Asking) -> Taken | None:
     """Promote what is due, then the first items that nobody holds, wherever they stand; None: nothing is ready.
 
     Where nothing is left at the list's gate the next one opens. A list where nothing is free is put to sleep until
-    something is due or somebody wakes it.
+    something is due or somebody wakes it. An exclusive list that another session has is left alone.
     """
     found = tx.row("claims/lock", name=asking.list)
     if found is None:
         return None
-    promote(tx, found[0])
-    rows = tx.rows("claims/take_hole", **_parameters(asking))
+    list_id, exclusive, *_ = found
+    promote(tx, list_id)
+    ours = not exclusive or leases.hold(tx, list_id, asking.session, keep=asking.keep)
+    rows = tx.rows("claims/take_hole", **_parameters(asking)) if ours else []
     if not rows:
         if tx.row("sessions/alive", session=asking.session) is None:
             raise lost(asking.session)
-        rows = _look_again_and_sleep(tx, asking)
-    return _taken(asking, rows)
+        rows = _look_again_and_sleep(tx, asking, exclusive=exclusive) if ours else []
+    return _taken(asking, rows, exclusive=exclusive)
 
 
 def _parameters(asking: Asking) -> dict[str, Any]:
@@ -101,7 +107,7 @@ def _parameters(asking: Asking) -> dict[str, Any]:
     }
 
 
-def _taken(asking: Asking, rows: list[tuple[Any, ...]]) -> Taken | None:
+def _taken(asking: Asking, rows: list[tuple[Any, ...]], *, exclusive: bool = False) -> Taken | None:
     if not rows:
         return None
     name = asking.list
@@ -110,7 +116,7 @@ def _taken(asking: Asking, rows: list[tuple[Any, ...]]) -> Taken | None:
         for _, gate, priority, _, _, position, key, attempts, version, data in rows
     ]
     _, gate, priority, low, alone, *_ = rows[0]
-    return Taken(asking.token, name, gate, priority, low, items, bool(alone))
+    return Taken(asking.token, name, gate, priority, low, items, bool(alone), bool(exclusive))
 
 
 def lost(session: str) -> StaleSession:
@@ -129,7 +135,7 @@ def promote(tx: Transaction, list_id: int) -> int:
     return len(due)
 
 
-def _look_again_and_sleep(tx: Transaction, asking: Asking) -> list[tuple[Any, ...]]:
+def _look_again_and_sleep(tx: Transaction, asking: Asking, *, exclusive: bool) -> list[tuple[Any, ...]]:
     # While somebody is adding the list cannot be got, and stays awake; once it is got nobody can begin to add, so
     # that what is not found now is not there: the next gate may open.
     still = tx.row("lists/hold_still", name=asking.list)
@@ -140,6 +146,8 @@ def _look_again_and_sleep(tx: Transaction, asking: Asking) -> list[tuple[Any, ..
         rows = tx.rows("claims/take_hole", **_parameters(asking))
     if not rows:
         tx.run("lists/sleep", list=still[0])
+        if exclusive:
+            leases.end(tx, still[0], asking.session)
     return rows
 
 

@@ -187,7 +187,8 @@ def _with_prefix(tx: Transaction, prefixes: Sequence[str], after: str, limit: in
 
 def _info(tx: Transaction, row: Row) -> ListInfo:
     counts, progress = tallies.read(tx, row.id, row.gate)
-    return ListInfo(row.name, row.state, row.gate, row.sealed, row.version, row.settings, counts, progress)
+    holder = tx.value("leases/holder", list=row.id) if row.settings.exclusive else None
+    return ListInfo(row.name, row.state, row.gate, row.sealed, row.version, row.settings, counts, progress, holder)
 
 
 def pause(tx: Transaction, name: str) -> bool:
@@ -224,6 +225,8 @@ def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, vers
         exclusive=settings.exclusive,
         manual=settings.manual,
     )
+    if row.settings.exclusive and not settings.exclusive:
+        tx.run("leases/delete_all", list=row.id)
     return settings
 
 
@@ -258,7 +261,7 @@ def drop(tx: Transaction, name: str) -> int:
     # The list goes first: adders that wait for its row then find none, and make a new list.
     tx.run("lists/drop", list=row.id)
     dropped = tx.run("items/delete_all", list=row.id)
-    for noun in ("claims", "tallies", "errors", "results"):
+    for noun in ("claims", "leases", "tallies", "errors", "results"):
         tx.run(f"{noun}/delete_all", list=row.id)
     return dropped
 

@@ -238,6 +238,8 @@ class ListInfo(msgspec.Struct, frozen=True):
     settings: Settings
     counts: Counts
     progress: Progress
+    holder: str | None = None
+    """Who has the list, if it is exclusive and somebody has it."""
 
 
 __all__ = [

@@ -1,11 +1,12 @@
 """Sessions: live workers. Claims hang on a session's row; death is that row's deletion. Verbs of a transaction."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from rowlock import claims, settlements
+from rowlock import claims, leases, settlements
 from rowlock.attempts import DEFAULT_ATTEMPTS, policy, resolve
 from rowlock.db import Transaction
 from rowlock.errors import StaleClaim
@@ -27,6 +28,8 @@ class SessionInfo(msgspec.Struct, frozen=True):
     details: Any
     claims: int
     items: int
+    leases: Sequence[str] = ()
+    """The exclusive lists that it has; the first of them, if they are very many."""
 
 
 class Grasp(msgspec.Struct, frozen=True):
@@ -48,10 +51,22 @@ class Grasp(msgspec.Struct, frozen=True):
         return {"list": self.list, "gate": self.gate, "priority": self.priority, "low": self.low, "high": self.high}
 
 
-def open_session(tx: Transaction, session: str, *, holder: str, expiry: int = EXPIRY, details: Any = None) -> None:
-    """Enter a worker, alive for `expiry` milliseconds from the database's now."""
+def open_session(
+    tx: Transaction,
+    session: str,
+    *,
+    holder: str,
+    expiry: int = EXPIRY,
+    details: Any = None,
+    seeks: Sequence[str] = (),
+) -> None:
+    """Enter a worker, alive for `expiry` milliseconds from the database's now.
+
+    Those who seek lists by the same patterns share the exclusive ones among these evenly.
+    """
     text = None if details is None else msgspec.json.encode(details).decode()
-    tx.run("sessions/open", session=session, holder=holder, expiry=expiry, details=text)
+    sought = msgspec.json.encode(sorted(seeks)).decode() if seeks else None
+    tx.run("sessions/open", session=session, holder=holder, expiry=expiry, details=text, seeks=sought)
 
 
 def beat(tx: Transaction, session: str, *, expiry: int = EXPIRY) -> bool:
@@ -92,7 +107,11 @@ def _decoded(row: tuple[Any, ...] | None) -> dict[str, Any]:
 
 def page(tx: Transaction, *, limit: int = 1000) -> list[SessionInfo]:
     """Who is at work, the oldest first."""
-    return [_info(row) for row in tx.rows("sessions/page", limit=limit)]
+    found = [_info(row) for row in tx.rows("sessions/page", limit=limit)]
+    held: dict[str, list[str]] = {}
+    for session, name in tx.rows("leases/page", limit=leases.MOST):
+        held.setdefault(session, []).append(name)
+    return [msgspec.structs.replace(info, leases=held.get(info.id, [])) for info in found]
 
 
 def _info(row: tuple[Any, ...]) -> SessionInfo:

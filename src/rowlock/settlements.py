@@ -199,7 +199,12 @@ def _keep_results(tx: Transaction, held: Held, rows: Sequence[Any], done: dict[i
 
 def _write_others(tx: Transaction, held: Held, found: Mapping[int, Outcome]) -> None:
     retries = [
-        {"position": position, "delay": _delay(outcome.after), "counted": int(outcome.counted)}
+        {
+            "position": position,
+            "delay": _delay(outcome.after),
+            "counted": int(outcome.counted),
+            "stays": held.settings.exclusive,
+        }
         for position, outcome in found.items()
         if isinstance(outcome, Retry)
     ]

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from rowlock import audit, claims, gates, lists, requests, schedules, sessions, tallies, tokens
+from rowlock import audit, claims, gates, leases, lists, requests, schedules, sessions, tallies, tokens
 from rowlock.db import Database, Transaction
 
 FOLDS = 4
@@ -27,6 +27,7 @@ def once(database: Database) -> Report:
     """Tick, bury the dead, put due items in line, open gates, add up tallies, forget old history; a little of each."""
     ticks = schedules.tick_due(database)
     expired = database.run(sessions.expire)
+    database.run(leases.end_idle)
     promoted = database.run(promote_due)
     opened = database.run(gates.go_on_where_nobody_looks)
     folded = _fold(database)

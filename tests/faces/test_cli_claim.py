@@ -121,5 +121,16 @@ def test_sessions_tell_who_has_how_much_in_hand(names: QuickShell) -> None:
     session, _, _ = claimed(names, "-n", "3")
     [line] = names("sessions").lines
     assert line.split("\t")[0] == session
-    assert line.split("\t")[4:] == ["1", "3"]
+    assert line.split("\t")[4:] == ["1", "3", ""]
     assert names("sessions", "--json").document["sessions"][0]["items"] == 3
+
+
+def test_an_exclusive_list_is_in_the_hands_of_one_session(names: QuickShell) -> None:
+    names("settings", "names", "exclusive=true")
+    session, token, _ = claimed(names)
+    assert names("claim", "names").status == 6
+    [line] = names("sessions").lines
+    assert line.split("\t")[-1] == "names"
+    holder = names("sessions", "--json").document["sessions"][0]["holder"]
+    assert names("status", "names", "--json").document["holder"] == holder
+    assert (ack(names, session, token, "a").status, claimed(names)[2]) == (0, ["b b"])

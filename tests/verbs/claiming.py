@@ -20,10 +20,10 @@ class Desk:
 
     _numbers = count(1)
 
-    def __init__(self, engine: Engine, name: str = "ann", *, expiry: int = EXPIRY) -> None:
+    def __init__(self, engine: Engine, name: str = "ann", *, expiry: int = EXPIRY, seeks: Sequence[str] = ()) -> None:
         self.engine = engine
         self.id = f"{name}-{next(self._numbers)}"
-        engine.run(sessions.open_session, self.id, holder=name, expiry=expiry)
+        engine.run(sessions.open_session, self.id, holder=name, expiry=expiry, seeks=seeks)
 
     def ask(self, limit: int = 100, name: str = "work", floors: dict[int, int] | None = None) -> Asking:
         """What a claim asks for, with three attempts to an item."""

@@ -41,3 +41,10 @@ def test_a_list_that_sleeps_past_a_free_item_is_told(timed: Engine) -> None:
         tx.execute("delete from rowlock_wakes")
         tx.execute("update rowlock_lists set wake_at = null")
     assert broken(timed) == ["the list 'work' sleeps although 'a' is free, or is due before it wakes"]
+
+
+def test_a_list_that_no_worker_would_find_is_told(timed: Engine) -> None:
+    timed["work"].settings(exclusive=True)
+    with timed.transaction() as tx:
+        tx.execute("update rowlock_lists set leased = (1 = 1)")
+    assert broken(timed) == ["the list 'work' is marked as in somebody's hands, and is in none"]

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import datetime
@@ -433,8 +433,8 @@ class AsyncSession:
     def lost(self) -> threading.Event: ...
     async def __aenter__(self) -> AsyncSession: ...
     async def __aexit__(self, *_: object) -> None: ...
-    async def open(self) -> AsyncSession:
-        """Enter the session and start its heart, if it has one."""
+    async def open(self, *, seeks: Sequence[str] = ()) -> AsyncSession:
+        """Enter the session and start its heart, if it has one; `seeks` are the patterns of the lists it works."""
 
     async def beat(self) -> None:
         """Stay alive for another while, where no heart does it; StaleSession if it is no more."""

@@ -1,6 +1,6 @@
 """`rowlock sessions`, `failures` and `upkeep`: who is at work, what went wrong, and housekeeping by hand."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import click
@@ -14,6 +14,8 @@ from rowlock.failures import Group
 from rowlock.model import ListInfo
 from rowlock.sessions import SessionInfo
 
+SHOWN = 5
+
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 
 
@@ -21,22 +23,31 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON doc
 @json_option
 @click.pass_obj
 def sessions(invocation: Invocation, *, as_json: bool) -> None:
-    """Show who is at work: each session, since when, until when, and how much it has in hand."""
+    """Show who is at work: each session, since when, until when, and how much it has in hand.
+
+    Last come the exclusive lists that it has, in a pipe separated by commas.
+    """
     with invocation.open() as engine:
         found = engine.sessions()
     if as_json:
         output.document({"sessions": [_session_document(each) for each in found]})
     elif not on_terminal():
-        output.lines((each.id, *_session_row(each)) for each in found)
+        output.lines((each.id, *_session_row(each), ",".join(each.leases)) for each in found)
     elif found:
-        headings = ("HOLDER", "SINCE", "EXPIRES", "CLAIMS", "ITEMS")
-        output.table(headings, [list(map(str, _session_row(each))) for each in found], numeric=(3, 4))
+        headings = ("HOLDER", "SINCE", "EXPIRES", "CLAIMS", "ITEMS", "LISTS")
+        rows = [[*map(str, _session_row(each)), _some(each.leases)] for each in found]
+        output.table(headings, rows, numeric=(3, 4))
     else:
         invocation.say("nobody is at work")
 
 
 def _session_row(info: SessionInfo) -> tuple[object, ...]:
     return info.holder, _spoken(info.opened_at), _spoken(info.expires_at), info.claims, info.items
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _session_document(info: SessionInfo) -> dict[str, object]:

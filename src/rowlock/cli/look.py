@@ -50,7 +50,9 @@ def _tell_status(invocation: Invocation, infos: list[ListInfo]) -> None:
     if not on_terminal():
         output.lines((*_numbers(info), f"{_share(info):.0%}") for info in infos)
     elif infos:
-        output.table(HEADINGS, [_row(info) for info in infos], numeric=range(2, 9))
+        held = any(info.holder for info in infos)
+        rows = [[*_row(info), info.holder or ""] if held else _row(info) for info in infos]
+        output.table((*HEADINGS, "HOLDER") if held else HEADINGS, rows, numeric=range(2, 9))
     else:
         invocation.say("there are no lists yet; begin with: rowlock add LIST KEY")
 

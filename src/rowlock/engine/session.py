@@ -2,10 +2,10 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rowlock import attempts, claims, lists, sessions
+from rowlock import attempts, claims, leases, lists, sessions
 from rowlock.claims import Asking, Taken
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine.claim import Claim
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rowlock.engine.engine import Engine
 
 LOOK_FOR_HOLES = 1.0
+MANY_LISTS = 10_000
+"""Of so many lists a session remembers how far it has seen; what it forgets is looked for again."""
 
 
 def this_process() -> str:
@@ -49,9 +51,10 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def open(self) -> "Session":
-        """Enter the session and start its heart, if it has one."""
-        self._engine.run(sessions.open_session, self.id, holder=self.holder, expiry=self._expiry, details=self._details)
+    def open(self, *, seeks: Sequence[str] = ()) -> "Session":
+        """Enter the session and start its heart, if it has one; `seeks` are the patterns of the lists it works."""
+        terms: dict[str, Any] = {"expiry": self._expiry, "details": self._details, "seeks": seeks}
+        self._engine.run(sessions.open_session, self.id, holder=self.holder, **terms)
         if self._beats:
             self._heart = threading.Thread(target=self._keep_alive, name=f"rowlock heart {self.id[:8]}", daemon=True)
             self._heart.start()
@@ -130,6 +133,8 @@ class Session:
         if self.searched_lately(name) and not thorough:
             taken = self._tried(claims.take, asking)
         if taken is None:
+            if len(self._looked) >= MANY_LISTS:
+                self._looked.clear()
             self._looked[name] = self._engine.world.monotonic()
             taken = self._tried(claims.take_thoroughly, asking)
         if taken is not None:
@@ -139,7 +144,10 @@ class Session:
     def asking(self, name: str, *, limit: int, attempts_allowed: int | None) -> Asking:
         """What to ask for, under a new token, from where this session has seen up to."""
         _, floors = self._floors.get(name, (0, {}))
-        return Asking(self.id, name, limit, self._engine.world.token(), attempts_allowed, floors)
+        # Without a heart nobody knows whether the session will ask again: it keeps an exclusive list for no longer than
+        # it has something of it in hand.
+        keep = leases.KEEP if self._beats else 0
+        return Asking(self.id, name, limit, self._engine.world.token(), attempts_allowed, floors, keep)
 
     def searched_lately(self, name: str) -> bool:
         """Whether the list was looked through for holes within a second."""
@@ -147,6 +155,8 @@ class Session:
 
     def remember(self, taken: Taken) -> None:
         """Note how far has been seen: a hint for the next claim. What stands at another gate has its own line."""
+        if len(self._floors) >= MANY_LISTS:
+            self._floors.clear()
         gate, floors = self._floors.get(taken.list, (taken.gate, {}))
         if gate != taken.gate:
             floors = {}

@@ -61,6 +61,7 @@ class Crew:
         self._monotonic = monotonic
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._berths: list[Berth] = []
+        self._counting = threading.Lock()
         self._given = 0
         self._ended = 0
         """What was taken back, or ended in berths that are no more."""
@@ -70,15 +71,26 @@ class Crew:
         """Work through a claim: item by item, or as one batch."""
         if hand.handler.kind is Kind.BATCH:
             self._put((hand, None))
+        elif hand.in_order:
+            self._put_next(hand)
         else:
             for item in hand.taken.items:
                 self._put((hand, item))
+        self._man()
+
+    def _man(self) -> None:
         while len(self._berths) < min(self._size, self._unended):
             self._start()
 
     def _put(self, work: Work) -> None:
-        self._given += 1
+        with self._counting:
+            self._given += 1
         self._work.put(work)
+
+    def _put_next(self, hand: Hand) -> None:
+        # The next of a hand that is worked in order, when the one before it has ended.
+        if (item := hand.next()) is not None:
+            self._put((hand, item))
 
     @property
     def _unended(self) -> int:
@@ -105,6 +117,7 @@ class Crew:
                 outcome = self._run(hand, item, berth)
                 if berth.end_turn():
                     self._finish(hand, item, outcome)
+                    self._put_next(hand)
 
     def _run(self, hand: Hand, item: Item, berth: Berth) -> Outcome:
         hand.begin(item)
@@ -137,6 +150,8 @@ class Crew:
             said = Retry(f"timed out after {hand.handler.timeout:g}s", kind="timeout")
             for each in hand.taken.items if item is None else (item,):
                 self._finish(hand, each, said)
+            self._put_next(hand)
+            self._man()
 
     def cancel(self, hand: Hand) -> None:
         """Tell the handlers of a claim that nothing will be settled."""

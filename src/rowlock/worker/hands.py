@@ -1,12 +1,13 @@
 """A hand: one claim in work, its outcomes as they come in, and what of them has been settled."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from rowlock.attempts import Policy
 from rowlock.claims import Taken
 from rowlock.model import Item
-from rowlock.outcomes import Done, Outcome
+from rowlock.outcomes import Done, Outcome, Retry
 from rowlock.worker.handlers import Handler
 
 Before = Callable[[Item], None] | None
@@ -16,8 +17,22 @@ Before = Callable[[Item], None] | None
 class Hand:
     """Items that were claimed together. Handlers finish them from any thread; the worker settles them."""
 
-    def __init__(self, taken: Taken, handler: Handler, rules: Policy, *, plain: bool, before: Before = None) -> None:
+    def __init__(
+        self,
+        taken: Taken,
+        handler: Handler,
+        rules: Policy,
+        *,
+        plain: bool,
+        before: Before = None,
+        in_order: bool = False,
+    ) -> None:
         self.taken = taken
+        self.in_order = in_order
+        """Whether its items run one after the other."""
+        self._waiting = deque(taken.items if in_order else ())
+        self.halted = False
+        """Whether an item that is worked in order shall be tried again at once: those after it must wait."""
         self.handler = handler
         self.rules = rules
         self.plain = plain
@@ -45,10 +60,27 @@ class Hand:
         if self._before is not None:
             self._before(item)
 
+    def next(self) -> Item | None:
+        """The next item of a hand that is worked in order, if one may begin; safe from any thread."""
+        return None if self.halted else self._popped()
+
+    def _popped(self) -> Item | None:
+        try:
+            return self._waiting.popleft()
+        except IndexError:
+            return None
+
+    def give_back(self) -> None:
+        """What waits for its turn goes back; in the worker's thread."""
+        while self._popped() is not None:
+            self.returned += 1
+
     def finish(self, item: Item, outcome: Outcome) -> bool:
         """Note an outcome; whether it was the last. One list append: safe from any thread."""
+        if self.in_order and isinstance(outcome, Retry) and outcome.after == 0:
+            self.halted = True
         self.finished.append((item, outcome))
-        return self.left <= 0
+        return self.halted or self.left <= 0
 
     def all_done(self) -> bool:
         """Whether it can be settled by one statement."""

@@ -28,14 +28,19 @@ class Loop:
         self._loop.close()
 
     def take_on(self, hand: Hand) -> None:
-        """Start a task per item of the claim."""
+        """Start a task per item of the claim, or one for all if they are worked in order."""
         self._loop.call_soon_threadsafe(self._start, hand)
 
     def _start(self, hand: Hand) -> None:
-        for item in hand.taken.items:
-            task = self._loop.create_task(self._run(hand, item))
+        runs = [self._run_in_order(hand)] if hand.in_order else [self._run(hand, item) for item in hand.taken.items]
+        for run in runs:
+            task = self._loop.create_task(run)
             self._tasks[task] = hand
             task.add_done_callback(self._tasks.pop)
+
+    async def _run_in_order(self, hand: Hand) -> None:
+        while not hand.cancelled.is_set() and (item := hand.next()) is not None:
+            await self._run(hand, item)
 
     async def _run(self, hand: Hand, item: Item) -> None:
         try:

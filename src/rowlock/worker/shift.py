@@ -16,6 +16,7 @@ from rowlock.worker.batches import run_batch
 from rowlock.worker.crew import Crew, Finish
 from rowlock.worker.handlers import Handler, Kind
 from rowlock.worker.hands import Before, Hand
+from rowlock.worker.leasing import Hooks
 from rowlock.worker.rate import Rate
 from rowlock.worker.settling import Settling, Told
 from rowlock.worker.supply import Supply
@@ -58,6 +59,7 @@ class Shift:
         flush: float,
         before: Before,
         told: Told,
+        leases: Hooks,
     ) -> None:
         self._engine = engine
         self._before = before
@@ -65,7 +67,7 @@ class Shift:
         self._session = session
         self._concurrency = concurrency
         self._flush = flush
-        self._supply = Supply(engine, handlers)
+        self._supply = Supply(engine, session, handlers, hooks=leases)
         self._settling = Settling(engine, session, told=told)
         self._crew = Crew(concurrency, finish=self._finish, run_batch=self._run_batch, monotonic=self._monotonic)
         self._loop = _loop(self._finish) if any(h.kind is Kind.ASYNC for h in handlers) else None
@@ -82,7 +84,7 @@ class Shift:
     def _finish(self, hand: Hand, item: Item, outcome: Outcome) -> None:
         # In the thread of the handler: the worker's is woken only if it waits, and for enough to be worth it.
         whole = hand.finish(item, outcome)
-        if self._waiting and (whole or self.in_hand <= self._hungry_at):
+        if self._waiting and (whole or self._slots <= self._hungry_at):
             self._waiting = False
             self.events.put("finished")
 
@@ -112,6 +114,11 @@ class Shift:
         return sum(hand.left for hand in self._hands if not hand.over)
 
     @property
+    def _slots(self) -> int:
+        # What is worked in order needs one slot, however many items wait in it.
+        return sum(min(1, hand.left) if hand.in_order else hand.left for hand in self._hands if not hand.over)
+
+    @property
     def idle(self) -> bool:
         """Whether nothing is in hand and no list has its turn."""
         return not self._hands and not self._supply.turns
@@ -119,6 +126,8 @@ class Shift:
     def _write_uneven(self) -> None:
         late = self._monotonic() - self._flushed_at >= self._flush
         for hand in self._hands:
+            if hand.halted:
+                hand.give_back()
             whole = hand.left <= 0
             if not hand.over and not hand.all_done() and (whole or (late and hand.unsettled)):
                 self._rate.count(len(hand.unsettled))
@@ -134,11 +143,13 @@ class Shift:
             return None
         name, handler, room = turn
         settings = self._supply.settings(name)
-        if settings.exclusive and any(hand.taken.list == name and hand.left > 0 for hand in self._hands):
-            return None  # one claim at a time: the next can be had when this one is settled
-        if settings.exclusive and handler.kind is not Kind.BATCH:
-            room = 1  # in order, one after the other: the next is claimed when this one is settled
+        if settings.exclusive and self._at_work_on(name):
+            return None
         return Order(name, handler, handler.rules(settings), room, plain=not settings.keep_results)
+
+    def _at_work_on(self, name: str) -> bool:
+        # Of an exclusive list one claim at a time is had: the next when this one is settled.
+        return any(hand.taken.list == name and hand.left > 0 for hand in self._hands)
 
     def _must_be_alone(self) -> bool:
         # An item that may have killed a worker runs with nothing beside it: else nobody could say who did it.
@@ -146,14 +157,19 @@ class Shift:
         self._clearing = self._clearing and bool(at_work)
         return self._clearing or any(hand.taken.alone for hand in at_work)
 
-    def _room(self, handler: Handler) -> int:
+    def _room(self, name: str, handler: Handler) -> int:
+        in_order = name in self._supply.leasing.held
+        if in_order and self._at_work_on(name):
+            return 0
         if handler.kind is Kind.BATCH:
             batches = [hand for hand in self._hands if hand.handler.kind is Kind.BATCH and not hand.over]
             running = sum(1 for hand in batches if hand.left > 0)
             return handler.batch if running < self._concurrency else 0
         ahead = min(2 * LARGEST_CLAIM, int(self._rate.per_second * LOOK_AHEAD))
-        room = self._concurrency + ahead - self.in_hand
+        room = self._concurrency + ahead - self._slots
         self._hungry_at = self._concurrency + ahead - ahead // 2 - 1
+        if in_order and room > ahead // 2:
+            return min(max(1, ahead), LARGEST_CLAIM)  # as much as is soon done: others may wait for the list
         return min(room, LARGEST_CLAIM) if room > ahead // 2 else 0
 
     def _travel(self, quick: list[Hand], order: Order | None) -> bool:
@@ -187,7 +203,10 @@ class Shift:
             self._clearing = True
             return False
         self._session.remember(taken)
-        hand = Hand(taken, order.handler, order.rules, plain=order.plain, before=self._before)
+        if taken.exclusive:
+            self._supply.leasing.note(taken.list)
+        in_order = order.handler.kind is not Kind.BATCH and taken.list in self._supply.leasing.held
+        hand = Hand(taken, order.handler, order.rules, plain=order.plain, before=self._before, in_order=in_order)
         self._hands.append(hand)
         if self._loop is not None and order.handler.kind is Kind.ASYNC:
             self._loop.take_on(hand)
@@ -222,6 +241,8 @@ class Shift:
 
     def hand_back(self) -> None:
         """Stop: what no handler has begun goes back; what is at work may finish."""
+        for hand in self._hands:
+            hand.give_back()
         for hand, item in self._crew.hand_back():
             hand.returned += len(hand.taken.items) if item is None else 1
 
@@ -243,7 +264,8 @@ class Shift:
         self.drop()
 
     def dismiss(self) -> None:
-        """Let threads, tasks and processes go."""
+        """Let threads, tasks and processes go; the session ends, and its leases with it."""
+        self._supply.leasing.end()
         self._crew.dismiss()
         if self._loop is not None:
             self._loop.dismiss()

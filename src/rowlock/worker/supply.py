@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from rowlock import lists
-from rowlock.engine import Engine
+from rowlock.engine import Engine, Session
 from rowlock.lists import Awake
 from rowlock.model import Settings
 from rowlock.worker.handlers import Handler
+from rowlock.worker.leasing import Hooks, Leasing
 
 PAGE = 100
 SETTINGS_KEPT = 5.0
+MANY_SETTINGS = 1_000
 LOOK_WHILE_BUSY = 0.25
 """How long a list that wakes may wait behind others that are never done."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
@@ -28,9 +30,10 @@ class Terms(msgspec.Struct, frozen=True):
 class Supply:
     """Turns over the lists that are awake; sleeping ones cost nothing, however many there are."""
 
-    def __init__(self, engine: Engine, handlers: Sequence[Handler]) -> None:
+    def __init__(self, engine: Engine, session: Session, handlers: Sequence[Handler], *, hooks: Hooks) -> None:
         self._engine = engine
         self._handlers = handlers
+        self.leasing = Leasing(engine, session, fits=lambda name: self.handler_of(name) is not None, hooks=hooks)
         self.turns: deque[tuple[str, Handler]] = deque()
         self.awaited: set[str] = set()
         """Lists that something waits for, which can go on when what we have of them is settled."""
@@ -44,7 +47,7 @@ class Supply:
         """The first handler whose pattern fits."""
         return next((handler for handler in self._handlers if handler.fits(name)), None)
 
-    def next(self, room: Callable[[Handler], int]) -> tuple[str, Handler, int] | None:
+    def next(self, room: Callable[[str, Handler], int]) -> tuple[str, Handler, int] | None:
         """Whose turn it is and how many it may have; the list stays in turn until it is dropped.
 
         One for whose handler there is no room keeps its place: else the same one might be passed over for ever.
@@ -52,7 +55,7 @@ class Supply:
         if self._engine.world.monotonic() >= (self._look_anyway_at if self.turns else self._look_at):
             self._look()
         for turn in self.turns:
-            free = room(turn[1])
+            free = room(*turn)
             if free > 0:
                 self.turns.remove(turn)
                 self.turns.append(turn)
@@ -63,6 +66,7 @@ class Supply:
         """Nothing was ready there: out of turn until it wakes again; or, where a later gate waits for what is in our
         hands, until that is settled."""
         self.turns = deque(turn for turn in self.turns if turn[0] != name)
+        self.leasing.doubt(name)
         if awaited:
             self.awaited.add(name)
 
@@ -89,10 +93,10 @@ class Supply:
         self._page_end = page[-1] if len(page) == PAGE else None
         self._look_anyway_at = self._engine.world.monotonic() + LOOK_WHILE_BUSY
         served = {name for name, _ in self.turns}
-        for awake in page:
-            handler = self.handler_of(awake.name)
-            if handler is not None and awake.name not in served:
-                self.turns.append((awake.name, handler))
+        for name in (*(awake.name for awake in page), *self.leasing.look()):
+            handler = self.handler_of(name)
+            if handler is not None and name not in served:
+                self.turns.append((name, handler))
         if self.turns or self._page_end:
             self._pause = SHORTEST_PAUSE
         else:
@@ -110,6 +114,8 @@ class Supply:
         now = self._engine.world.monotonic()
         known = self._terms.get(name)
         if known is None or now - known.read_at > SETTINGS_KEPT:
+            if len(self._terms) >= MANY_SETTINGS:
+                self._terms.clear()
             row = self._engine.read(lists.find, name)
             known = self._terms[name] = Terms(row.settings if row else Settings(), now)
         return known.settings

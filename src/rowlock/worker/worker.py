@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, TypeVar, get_args
 
 from rowlock import lists, upkeep
@@ -12,6 +13,7 @@ from rowlock.errors import Invalid, Stale, Unavailable
 from rowlock.model import Item
 from rowlock.outcomes import Outcome, Verdict
 from rowlock.worker.handlers import Handler, define
+from rowlock.worker.leasing import Hooks
 from rowlock.worker.shift import Shift
 from rowlock.worker.signals import told_by_signals
 from rowlock.worker.ticking import Ticking
@@ -54,7 +56,8 @@ class Worker:
         self._flush = milliseconds(flush) / 1_000
         self._grace = milliseconds(grace) / 1_000
         self._handlers: list[Handler] = []
-        self._hooks: dict[str, list[Callable[..., None]]] = {"before": [], "after": [], "failed": []}
+        kinds = ("before", "after", "failed", "lease", "lease_end")
+        self._hooks: dict[str, list[Callable[..., None]]] = {kind: [] for kind in kinds}
         self._stopping = threading.Event()
         self._at_once = threading.Event()
         self._shift: Shift | None = None
@@ -100,6 +103,16 @@ class Worker:
         self._hooks["failed"].append(hook)
         return hook
 
+    def on_lease(self, hook: Callable[[str], None]) -> Callable[[str], None]:
+        """Call `hook(name)` when an exclusive list is this worker's, before its first item is."""
+        self._hooks["lease"].append(hook)
+        return hook
+
+    def on_lease_end(self, hook: Callable[[str], None]) -> Callable[[str], None]:
+        """Call `hook(name)` when an exclusive list is this worker's no more: worked off, handed over, or lost."""
+        self._hooks["lease_end"].append(hook)
+        return hook
+
     def run(self, *, until: Until = "stopped", signals: bool = True) -> None:
         """Work until stopped; or until nothing is ready (`idle`), or nothing is left to do at all (`done`)."""
         if until not in get_args(Until):
@@ -122,7 +135,8 @@ class Worker:
 
     def _run_shift(self, until: Until) -> bool:
         try:
-            session = self._engine.session(holder=self._holder, expiry=self._expiry).open()
+            session = self._engine.session(holder=self._holder, expiry=self._expiry)
+            session.open(seeks=[handler.pattern for handler in self._handlers])
         except Unavailable as error:
             self._complain(error)
             self._stopping.wait(AFTER_LOSS)
@@ -130,7 +144,8 @@ class Worker:
         before = self._about_to if self._hooks["before"] else None
         told = self._told if self._hooks["after"] or self._hooks["failed"] else None
         terms: dict[str, Any] = {"concurrency": self._concurrency, "flush": self._flush, "before": before, "told": told}
-        shift = self._shift = Shift(self._engine, session, self._handlers, **terms)
+        leases = Hooks(*(partial(self._tell_lease, kind) for kind in ("lease", "lease_end")))
+        shift = self._shift = Shift(self._engine, session, self._handlers, leases=leases, **terms)
         chores = self._start_chores(session, shift)
         try:
             ended = self._work(shift, session, until)
@@ -242,6 +257,10 @@ class Worker:
     def _about_to(self, item: Item) -> None:
         for hook in self._hooks["before"]:
             _call(hook, item)
+
+    def _tell_lease(self, kind: str, name: str) -> None:
+        for hook in self._hooks[kind]:
+            _call(hook, name)
 
     def _told(self, item: Item, outcome: Outcome, verdict: Verdict) -> None:
         for hook in self._hooks["after"]:

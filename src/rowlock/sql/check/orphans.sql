@@ -3,6 +3,7 @@ select orphan.noun, orphan.list, count(*)
 from (
     select 'items' as noun, list from rowlock_items
     union all select 'claims', list from rowlock_claims
+    union all select 'leases', list from rowlock_leases
     union all select 'tallies', list from rowlock_tallies
     union all select 'errors', list from rowlock_errors
     union all select 'results', list from rowlock_results

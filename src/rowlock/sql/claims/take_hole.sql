@@ -6,7 +6,10 @@ with lane as (
     from rowlock_lists l cross join generate_series(0, 9) as p (priority)
     where l.name = :name and l.state = 'open' and (l.lanes >> p.priority) & 1 = 1
         and exists (select 1 from rowlock_sessions s where s.id = :session)
-        and not (l.exclusive and exists (select 1 from rowlock_claims c where c.list = l.id))
+        and (not l.exclusive or (
+            exists (select 1 from rowlock_leases h where h.list = l.id and h.session = :session and h.asked_by is null)
+            and not exists (select 1 from rowlock_claims c where c.list = l.id)
+        ))
 ),
 start as (
     select lane.list, lane.gate, lane.priority, first.position - 1 as low, first.position, first.until

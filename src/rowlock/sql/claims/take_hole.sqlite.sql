@@ -6,7 +6,10 @@ with lane as (
     from rowlock_lists l, json_each('[0,1,2,3,4,5,6,7,8,9]') as p
     where l.name = :name and l.state = 'open' and (l.lanes >> p.value) & 1 = 1
         and exists (select 1 from rowlock_sessions s where s.id = :session)
-        and not (l.exclusive and exists (select 1 from rowlock_claims c where c.list = l.id))
+        and (not l.exclusive or (
+            exists (select 1 from rowlock_leases h where h.list = l.id and h.session = :session and h.asked_by is null)
+            and not exists (select 1 from rowlock_claims c where c.list = l.id)
+        ))
 ),
 gap as (
     select lane.list, lane.gate, lane.priority, 0 as low from lane

@@ -1,7 +1,15 @@
--- Lists that could go on, had anybody looked: the last item left their gate and no worker of theirs came by since.
+-- Lists that could go on, had anybody looked: the last item left their gate and no worker of theirs came by since. Those in
+-- a worker's hands are looked at by it.
 select l.name from (
-    select id, name, gate, sealed, manual from rowlock_lists
-    where wake_at <= {now} and state = 'open' order by wake_at limit 1000
+    select id, name, gate, sealed, manual from (
+        select id, name, gate, sealed, manual from rowlock_lists
+        where wake_at <= {now} and not exclusive and state = 'open' order by wake_at, id limit 1000
+    ) as shared
+    union all
+    select id, name, gate, sealed, manual from (
+        select id, name, gate, sealed, manual from rowlock_lists
+        where wake_at <= {now} and exclusive and not leased and state = 'open' order by wake_at, id limit 1000
+    ) as free
 ) as l
 where not exists (
         select 1 from rowlock_items i

@@ -1,9 +1,10 @@
 -- The same, with new places in line that continue the table's own sequence.
 update rowlock_items
 set attempts = attempts + line.counted, version = version + 1, due = {now} + nullif(line.delay, 0),
-    position = case when line.delay = 0 then line.last + line.place else position end
+    position = case when line.delay = 0 and not line.stays then line.last + line.place else position end
 from (
     select json_extract(r.value, '$.position') as was, json_extract(r.value, '$.delay') as delay, json_extract(r.value, '$.counted') as counted,
+        json_extract(r.value, '$.stays') as stays,
         row_number() over (order by r.key) as place,
         (select seq from sqlite_sequence where name = 'rowlock_items') as last
     from json_each(:rows) as r

@@ -1,5 +1,5 @@
 -- The same without ctid; serialisable transactions see to it that no call is lost.
 with called as (delete from rowlock_wakes returning list)
-update rowlock_lists set wake_at = {now}
-where id in (select called.list from called) and (wake_at is null or wake_at > {now})
-returning id
+update rowlock_lists l set wake_at = {now}, leased = l.exclusive and exists (select 1 from rowlock_leases h where h.list = l.id)
+where l.id in (select called.list from called) and (l.wake_at is null or l.wake_at > {now} or l.leased)
+returning l.id

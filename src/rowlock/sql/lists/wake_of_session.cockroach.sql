@@ -1,2 +1,4 @@
 -- There are no notifications here: whoever waits looks again now and then.
-insert into rowlock_wakes (list) select distinct c.list from rowlock_claims c where c.session = :session
+insert into rowlock_wakes (list)
+select c.list from rowlock_claims c where c.session = :session
+union select h.list from rowlock_leases h where h.session = :session

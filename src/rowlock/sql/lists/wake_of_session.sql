@@ -1,3 +1,5 @@
 -- What a session had in hand is free again: somebody should look.
-insert into rowlock_wakes (list) select distinct c.list from rowlock_claims c where c.session = :session
+insert into rowlock_wakes (list)
+select c.list from rowlock_claims c where c.session = :session
+union select h.list from rowlock_leases h where h.session = :session
 returning pg_notify('rowlock', '')

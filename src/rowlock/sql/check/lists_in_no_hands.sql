@@ -1,0 +1,5 @@
+-- A list is marked as in somebody's hands although nobody has it, and nobody has called: no worker would find it.
+select l.name from rowlock_lists l
+where l.leased and not exists (select 1 from rowlock_leases h where h.list = l.id)
+    and not exists (select 1 from rowlock_wakes w where w.list = l.id)
+order by l.name limit 100

@@ -1,0 +1,1 @@
+delete from rowlock_leases where list = :list
