@@ -240,3 +240,16 @@ def test_a_list_that_becomes_exclusive_under_a_worker_is_worked_in_order(engine:
         hold.go.release()
         assert eventually(lambda: not engine["feeds/0"].counts().total)
     assert seen == ["first", *KEYS]
+
+
+def test_the_gates_of_an_exclusive_list_open_one_after_the_other(engine: Engine) -> None:
+    engine["feeds/0"].settings(exclusive=True)
+    for gate in (0, 1, 2):
+        engine["feeds/0"].add([f"{gate}{key}" for key in "abc"], gate=gate)
+    engine["feeds/0"].seal()
+    seen: list[str] = []
+    worker = Worker(engine)
+    worker.on("feeds/*", lambda item: seen.append(item.key))
+    work_off(worker)
+    assert seen == [f"{gate}{key}" for gate in (0, 1, 2) for key in "abc"]
+    assert (engine["feeds/0"].info().state, sound(engine)) == ("complete", True)
