@@ -11,7 +11,8 @@ from tests.servers import NoServer, Server, quick_place
 from rowlock import Engine
 
 DATABASES = ("sqlite", "postgres", "cockroach")
-TEMPLATE = "rowlock_template"
+# What lies in a database differs a little between the two that one server stands for.
+TEMPLATES = {"postgresql": "rowlock_template", "cockroachdb": "rowlock_template_cockroach"}
 
 _numbers = count(1)
 
@@ -37,10 +38,11 @@ def postgres() -> Iterator[Server]:
         server = Server().start()
     except NoServer as why:
         pytest.skip(str(why))
-    with server.connect() as connection:
-        connection.execute(f"create database {TEMPLATE}")
-    with Engine(server.url(TEMPLATE)) as engine:
-        engine.migrate()
+    for scheme, template in TEMPLATES.items():
+        with server.connect() as connection:
+            connection.execute(f"create database {template}")
+        with Engine(server.url(template, scheme)) as engine:
+            engine.migrate()
     yield server
     server.remove()
 
@@ -52,11 +54,11 @@ def sqlite_url() -> Iterator[str]:
         yield str(Path(folder, "work.db"))
 
 
-def fresh(server: Server, scheme: str, template: str = TEMPLATE) -> Iterator[str]:
+def fresh(server: Server, scheme: str, template: str = "") -> Iterator[str]:
     """The address of a new database on the server; dropped at the end."""
     name = f"test_{next(_numbers)}"
     with server.connect() as connection:
-        connection.execute(f"create database {name} template {template} strategy file_copy")
+        connection.execute(f"create database {name} template {template or TEMPLATES[scheme]} strategy file_copy")
         yield server.url(name, scheme)
         connection.execute(f"drop database {name} with (force)")
 

@@ -36,6 +36,7 @@ ATTRIBUTES = {
         "lost": "threading.Event",
     },
     "Tokens": {},
+    "Topic": {"name": "str"},
     "Transaction": {},
 }
 IMPORTS = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rowlock.aio import AsyncEngine
     from rowlock.counters import CounterInfo
-    from rowlock.engine import Claim, Counter, Engine, Grouped, List, Schedule, Session, Transaction
+    from rowlock.engine import Claim, Counter, Engine, Grouped, List, Schedule, Session, Topic, Transaction
     from rowlock.errors import (
         Invalid,
         NotFound,
@@ -18,7 +18,21 @@ if TYPE_CHECKING:
         StaleSession,
         Unavailable,
     )
-    from rowlock.model import Added, Counts, Failure, GateInfo, Item, ListInfo, NewItem, Progress, Settings, State, Then
+    from rowlock.model import (
+        Added,
+        Counts,
+        Failure,
+        GateInfo,
+        Item,
+        ListInfo,
+        NewItem,
+        Progress,
+        Settings,
+        State,
+        Subscription,
+        Then,
+        TopicInfo,
+    )
     from rowlock.outcomes import Done, Fail, Move, Retry, Verdict
     from rowlock.schedules import ScheduleInfo
     from rowlock.worker import Turn, Worker
@@ -58,7 +72,10 @@ __all__ = [
     "StaleClaim",
     "StaleSession",
     "State",
+    "Subscription",
     "Then",
+    "Topic",
+    "TopicInfo",
     "Transaction",
     "Turn",
     "Unavailable",
@@ -70,7 +87,7 @@ __all__ = [
 _HOMES = {
     "aio": ("AsyncEngine",),
     "counters": ("CounterInfo",),
-    "engine": ("Claim", "Counter", "Engine", "Grouped", "List", "Schedule", "Session", "Transaction"),
+    "engine": ("Claim", "Counter", "Engine", "Grouped", "List", "Schedule", "Session", "Topic", "Transaction"),
     "model": (
         "Added",
         "Counts",
@@ -82,7 +99,9 @@ _HOMES = {
         "Progress",
         "Settings",
         "State",
+        "Subscription",
         "Then",
+        "TopicInfo",
     ),
     "outcomes": ("Done", "Fail", "Move", "Retry", "Verdict"),
     "schedules": ("ScheduleInfo",),

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from math import isfinite
 from typing import IO, Any
 
 import msgspec
 
 from rowlock.durations import Moment, delay_or_moment
 from rowlock.errors import Invalid, InvalidData, InvalidKey
-from rowlock.model import DATA_BYTES, DEFAULT_PRIORITY, GATES, PRIORITIES, NewItem
+from rowlock.model import DATA_BYTES, DEFAULT_PRIORITY, GATES, PRIORITIES, NewItem, finite
 from rowlock.names import check_key, plainly_good
 
 Entry = str | NewItem | Mapping[str, Any]
@@ -202,7 +201,7 @@ def _encoded(new: NewItem, line: int | None) -> str | None:
     where = f" (line {line})" if line is not None else ""
     try:
         text = encoded(new.data)
-        if "null" in text and not _finite(msgspec.to_builtins(new.data, enc_hook=_plain)):
+        if "null" in text and not finite(msgspec.to_builtins(new.data, enc_hook=_plain)):
             raise ValueError("JSON has no such number")
     except (TypeError, ValueError, RecursionError, OverflowError, UnicodeEncodeError):
         raise InvalidData(
@@ -215,15 +214,6 @@ def _encoded(new: NewItem, line: int | None) -> str | None:
             "keep it elsewhere and store where",
         )
     return text
-
-
-def _finite(data: Any) -> bool:
-    # What is no number would silently become null.
-    if isinstance(data, dict):
-        return all(map(_finite, data.values()))
-    if isinstance(data, list | tuple):
-        return all(map(_finite, data))
-    return not isinstance(data, float) or isfinite(data)
 
 
 def read_through(stream: Iterator[Batch]) -> Iterable[Batch]:

@@ -5,11 +5,14 @@ RowlockError
 │   ├── InvalidBody
 │   ├── InvalidData
 │   ├── InvalidDuration
+│   ├── InvalidField
 │   ├── InvalidKey
 │   ├── InvalidName
 │   ├── InvalidOutcome
 │   ├── InvalidPath
+│   ├── InvalidPredicate
 │   ├── InvalidQuery
+│   ├── InvalidRecord
 │   ├── InvalidSchedule
 │   ├── InvalidSetting
 │   ├── InvalidShape
@@ -24,11 +27,13 @@ RowlockError
 │   ├── NoSuchList
 │   ├── NoSuchPath
 │   ├── NoSuchSchedule
-│   └── NoSuchToken
+│   ├── NoSuchToken
+│   └── NoSuchTopic
 ├── Refused                 it could be right, but the state of things forbids it
 │   ├── AlreadyThere
 │   ├── CounterSpent
 │   ├── CrossSite
+│   ├── FieldTaken
 │   ├── GatePassed
 │   ├── GateShut
 │   ├── KeyReused
@@ -107,6 +112,12 @@ class InvalidDuration(Invalid):
     code = "invalid-duration"
 
 
+class InvalidField(Invalid):
+    """A topic's field whose name or kind cannot be."""
+
+    code = "invalid-field"
+
+
 class InvalidKey(Invalid):
     """A key that is empty, too long, or holds what no line can carry."""
 
@@ -141,6 +152,18 @@ class InvalidSchedule(Invalid):
     """A schedule that cannot be: its cron expression, time zone, interval or template."""
 
     code = "invalid-schedule"
+
+
+class InvalidPredicate(Invalid):
+    """A subscription asks what its topic's fields cannot answer."""
+
+    code = "invalid-predicate"
+
+
+class InvalidRecord(Invalid):
+    """A record has a value that its field cannot have."""
+
+    code = "invalid-record"
 
 
 class InvalidSetting(Invalid):
@@ -234,6 +257,12 @@ class NoSuchSchedule(NotFound):
     code = "no-such-schedule"
 
 
+class NoSuchTopic(NotFound):
+    """There is no topic of that name."""
+
+    code = "no-such-topic"
+
+
 class Refused(RowlockError):
     """The request could be right, but the state of things forbids it."""
 
@@ -259,6 +288,12 @@ class CounterSpent(Refused):
     """The counter has come to the highest number there is."""
 
     code = "counter-spent"
+
+
+class FieldTaken(Refused):
+    """A topic has that field already, of another kind."""
+
+    code = "field-taken"
 
 
 class GatePassed(Refused):

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -23,6 +24,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def moment(at: int) -> datetime:
     """Milliseconds of the database's clock as an aware datetime."""
     return _EPOCH + timedelta(milliseconds=at)
+
+
+def finite(data: Any) -> bool:
+    """Whether JSON can say all numbers in it; what is no number would silently become null."""
+    if isinstance(data, dict):
+        return all(map(finite, data.values()))
+    if isinstance(data, list | tuple):
+        return all(map(finite, data))
+    return not isinstance(data, float) or isfinite(data)
 
 
 class State(StrEnum):
@@ -242,6 +252,23 @@ class ListInfo(msgspec.Struct, frozen=True):
     """Who has the list, if it is exclusive and somebody has it."""
 
 
+class TopicInfo(msgspec.Struct, frozen=True):
+    """A topic: the kind of each field by name, and how long its history is kept."""
+
+    name: str
+    fields: dict[str, str]
+    keep_for: str
+
+
+class Subscription(msgspec.Struct, frozen=True):
+    """Who wants to be told, and of which records."""
+
+    id: int
+    subscriber: str
+    predicates: dict[str, Any]
+    created_at: datetime
+
+
 __all__ = [
     "DATA_BYTES",
     "DEFAULT_PRIORITY",
@@ -258,6 +285,9 @@ __all__ = [
     "Progress",
     "Settings",
     "State",
+    "Subscription",
     "Then",
+    "TopicInfo",
+    "finite",
     "moment",
 ]

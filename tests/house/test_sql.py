@@ -22,7 +22,7 @@ OUTSIDE_DB = [path for path in MODULES if SOURCE / "db" not in path.parents]
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _STAR = re.compile(r"select\s+\*(\s*,[^();]*)?\s+from\s+rowlock_")
-_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
 _FRAGMENT = re.compile(r"\{([a-z]+)\}")
 _SQL_TEXT = re.compile(
     r"^\s*(select\s.+\sfrom|insert\s+into|update\s.+\sset|delete\s+from|create\s+(table|index)|alter\s+table|pragma)\s",

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from tests.conftest import TEMPLATE
+from tests.conftest import TEMPLATES
 from tests.machines.oracle import Oracle
 from tests.servers import Server, quick_place
 
@@ -170,7 +170,7 @@ def on_a_server(server: Server, scheme: str) -> Make:
     def make(clock: Callable[[], int]) -> Iterator[Engine]:
         name = f"machine_{scheme}_{next(numbers)}"
         with server.connect() as connection:
-            connection.execute(f"create database {name} template {TEMPLATE} strategy file_copy")
+            connection.execute(f"create database {name} template {TEMPLATES[scheme]} strategy file_copy")
             with Engine(server.url(name, scheme), clock=clock) as engine:
                 yield engine
             connection.execute(f"drop database {name} with (force)")

@@ -19,7 +19,7 @@ def test_every_statement_prepares(engine: Engine, dialect: str, movable: bool) -
 
 
 def on_sqlite(engine: Engine, statement: statements.Statement) -> str:
-    parameters = dict.fromkeys(re.findall(r":([a-z_]+)", statement.text), "0")
+    parameters = dict.fromkeys(re.findall(r":([a-z_][a-z0-9_]*)", statement.text), "0")
     each = statement.text.split(";\n")
     return "".join(tried(engine, statement.name, f"explain {text}", parameters) for text in each)
 

@@ -1,9 +1,9 @@
 """The async face: the same handles, awaited. Made from the plain classes; `tools/stubs.py` writes the types of it."""
 
 from rowlock.aio.faces import face
-from rowlock.engine import Claim, Counter, Engine, Grouped, List, Schedule, Session, Tokens, Transaction
+from rowlock.engine import Claim, Counter, Engine, Grouped, List, Schedule, Session, Tokens, Topic, Transaction
 
-AsyncTransaction = face(Transaction, here=("counter", "schedule"))
+AsyncTransaction = face(Transaction, here=("counter", "schedule", "topic"))
 AsyncCounter = face(Counter)
 AsyncList = face(List)
 AsyncGrouped = face(Grouped, here=("ask", "awaited", "counter"))
@@ -11,7 +11,8 @@ AsyncClaim = face(Claim, here=("__iter__", "done", "fail", "move", "retry", "say
 AsyncSchedule = face(Schedule)
 AsyncSession = face(Session, here=("asking", "remember", "searched_lately"))
 AsyncTokens = face(Tokens, here=("recall",))
-AsyncEngine = face(Engine, here=("acting", "counter", "rejoin", "schedule", "session"), root=True)
+AsyncTopic = face(Topic)
+AsyncEngine = face(Engine, here=("acting", "counter", "rejoin", "schedule", "session", "topic"), root=True)
 
 __all__ = [
     "AsyncClaim",
@@ -22,5 +23,6 @@ __all__ = [
     "AsyncSchedule",
     "AsyncSession",
     "AsyncTokens",
+    "AsyncTopic",
     "AsyncTransaction",
 ]

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import datetime
@@ -17,7 +17,7 @@ from rowlock.db import Database
 from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
-from rowlock.engine import Claim, Counter, Engine, Grouped, List, Schedule, Session, Tokens, Transaction
+from rowlock.engine import Claim, Counter, Engine, Grouped, List, Schedule, Session, Tokens, Topic, Transaction
 from rowlock.engine.engine import P, T
 from rowlock.engine.list import Keys
 from rowlock.engine.runner import Runner
@@ -35,7 +35,9 @@ from rowlock.model import (
     Moment,
     Progress,
     Settings,
+    Subscription,
     Then,
+    TopicInfo,
 )
 from rowlock.outcomes import UNCHANGED, Outcome, Verdict
 from rowlock.plans import DEFAULT_KEY
@@ -43,6 +45,7 @@ from rowlock.ranges import Range
 from rowlock.results import Result
 from rowlock.schedules import Change, ScheduleInfo, Tick
 from rowlock.sessions import SessionInfo
+from rowlock.subscriptions import Entry
 from rowlock.tokens import NewToken, TokenInfo
 from rowlock.trees import RankedSet
 from rowlock.world import REAL, World
@@ -56,6 +59,7 @@ __all__ = [
     "AsyncSchedule",
     "AsyncSession",
     "AsyncTokens",
+    "AsyncTopic",
     "AsyncTransaction",
 ]
 
@@ -162,6 +166,12 @@ class AsyncEngine:
 
     async def counters(self, *, after: str = "", limit: int = 1000) -> list[CounterInfo]:
         """Counters in the order of their names, strictly after one."""
+
+    def topic(self, name: str) -> AsyncTopic:
+        """A topic by its name: standing queries, and the records that are held against them."""
+
+    async def topics(self, *, after: str = "", limit: int = 1000) -> list[TopicInfo]:
+        """Topics in the order of their names, strictly after one."""
 
     async def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
         """Who is at work, the oldest first."""
@@ -507,6 +517,54 @@ class AsyncTokens:
     async def note_used(self) -> int:
         """Write down which tokens were let in since the last time; how many were not noted within a minute before."""
 
+class AsyncTopic:
+    """A topic by its name: standing queries, and the records that are held against them."""
+
+    @property
+    def plain(self) -> Topic: ...
+    @property
+    def name(self) -> str: ...
+    async def define(
+        self, fields: Mapping[str, str] | None = None, /, *, keep_for: str | None = None, **more: str
+    ) -> TopicInfo:
+        """Make the topic with these fields, or add them to it: text, integer, number, boolean or date.
+
+        Fields that are there stay; one of another kind is refused. `keep_for` is how long its history is kept.
+        """
+
+    async def info(self) -> TopicInfo:
+        """The topic as a whole; NoSuchTopic if it is not there."""
+
+    async def subscribe(
+        self, subscriber: str, predicates: Mapping[str, Any] | None = None, /, *, using: Any = None, **more: Any
+    ) -> int:
+        """Subscribe somebody to records that fulfil all predicates; the subscription's number.
+
+        To ask for the same again changes nothing. `using` is an open transaction of yours to do it in.
+        """
+
+    async def subscribe_many(self, entries: Iterable[Entry], *, using: Any = None) -> list[int]:
+        """The same for many, given as pairs of subscriber and predicates; if one is wrong, nobody is subscribed."""
+
+    async def unsubscribe(
+        self, which: int | str, predicates: Mapping[str, Any] | None = None, /, *, using: Any = None, **more: Any
+    ) -> int:
+        """Take back a subscription by its number, or a subscriber's: those to the predicates given, else all of them.
+
+        How many were there. Records that were published before are still told of.
+        """
+
+    async def subscriptions(
+        self, *, subscriber: str | None = None, after: int = 0, limit: int = 1000
+    ) -> list[Subscription]:
+        """Subscriptions in the order in which they were made, strictly after a number; all, or one subscriber's."""
+
+    async def count(self) -> int:
+        """How many subscriptions there are."""
+
+    async def matches(self, record: Mapping[str, Any], *, limit: int = 1000) -> list[Subscription]:
+        """Subscriptions that a record would fulfil if it were published now; nothing is."""
+
 class AsyncTransaction:
     """An open transaction: your own SQL, and lists whose changes commit with it."""
 
@@ -522,6 +580,9 @@ class AsyncTransaction:
 
     def counter(self, name: str) -> AsyncCounter:
         """A counter by its name: a number taken here is taken only if this transaction commits."""
+
+    def topic(self, name: str) -> AsyncTopic:
+        """A topic whose changes commit with this transaction."""
 
     async def execute(self, sql: str, parameters: Any = ()) -> Any:
         """Run SQL of your own, with your driver's placeholders."""

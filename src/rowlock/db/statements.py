@@ -9,7 +9,7 @@ import msgspec
 SQL = Path(__file__).parent.parent / "sql"
 
 _FRAGMENT = re.compile(r"\{([a-z_]+)\}")
-_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
 _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
 # Not the update of a lock: for update, for no key update.
 _WRITES = re.compile(r"\b(insert|delete|(?<!for )(?<!key )update)\b")

@@ -23,6 +23,8 @@ class Transaction:
         """Statements so far that wrote or failed: while it stands still, the transaction is as clean as it was."""
         self.broken = False
         """Whether it is gone as a whole: nothing more may be said in it."""
+        self.notes: dict[str, Any] = {}
+        """What verbs remember until it ends."""
 
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
         """All rows that the statement gives."""
@@ -55,6 +57,7 @@ class Transaction:
         except RunAgain:
             raise
         except Exception as refusal:
+            self.notes.clear()  # what they remember may just have been undone
             try:
                 self._connection.change("rollback to savepoint rowlock")
                 self._connection.change("release savepoint rowlock")

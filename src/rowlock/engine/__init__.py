@@ -1,4 +1,4 @@
-"""What a user holds: an Engine, its lists, schedules, transactions, sessions and claims."""
+"""What a user holds: an Engine, its lists, schedules, topics, transactions, sessions and claims."""
 
 from rowlock.engine.claim import Claim
 from rowlock.engine.counter import Counter
@@ -8,6 +8,7 @@ from rowlock.engine.list import List
 from rowlock.engine.schedule import Schedule
 from rowlock.engine.session import Session
 from rowlock.engine.tokens import Tokens
+from rowlock.engine.topic import Topic
 from rowlock.engine.transaction import Transaction
 
-__all__ = ["Claim", "Counter", "Engine", "Grouped", "List", "Schedule", "Session", "Tokens", "Transaction"]
+__all__ = ["Claim", "Counter", "Engine", "Grouped", "List", "Schedule", "Session", "Tokens", "Topic", "Transaction"]

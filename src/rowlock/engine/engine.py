@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from rowlock import audit, counters, db, lists, schedules, schema, sessions, upkeep
+from rowlock import audit, counters, db, lists, schedules, schema, sessions, topics, upkeep
 from rowlock.audit import KEEP, LAST, Record
 from rowlock.counters import CounterInfo
 from rowlock.db.database import PATIENCE, Verb
@@ -19,13 +19,15 @@ from rowlock.engine.list import List
 from rowlock.engine.schedule import Schedule
 from rowlock.engine.session import Session
 from rowlock.engine.tokens import Tokens
+from rowlock.engine.topic import Topic
 from rowlock.engine.transaction import Transaction
 from rowlock.errors import InvalidTransaction
 from rowlock.history import History, Sink, to_file
-from rowlock.model import ListInfo, Moment
+from rowlock.model import ListInfo, Moment, TopicInfo
 from rowlock.names import check_name
 from rowlock.schedules import ScheduleInfo, Tick
 from rowlock.sessions import SessionInfo
+from rowlock.topics import check_topic
 from rowlock.world import REAL, World
 
 P = ParamSpec("P")
@@ -84,6 +86,15 @@ class Engine:
     def counters(self, *, after: str = "", limit: int = 1000) -> list[CounterInfo]:
         """Counters in the order of their names, strictly after one."""
         return self.read(counters.page, after=after, limit=limit)
+
+    def topic(self, name: str) -> Topic:
+        """A topic by its name: standing queries, and the records that are held against them."""
+        check_topic(name)
+        return Topic(self, name)
+
+    def topics(self, *, after: str = "", limit: int = 1000) -> list[TopicInfo]:
+        """Topics in the order of their names, strictly after one."""
+        return self.read(topics.page, after=after, limit=limit)
 
     def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
         """Who is at work, the oldest first."""

@@ -8,7 +8,9 @@ from rowlock.db.database import Verb
 from rowlock.engine.counter import Counter
 from rowlock.engine.list import List
 from rowlock.engine.schedule import Schedule
+from rowlock.engine.topic import Topic
 from rowlock.names import check_name
+from rowlock.topics import check_topic
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,6 +47,11 @@ class Transaction:
         """A counter by its name: a number taken here is taken only if this transaction commits."""
         check_name(name, "counter")
         return Counter(self, name)
+
+    def topic(self, name: str) -> Topic:
+        """A topic whose changes commit with this transaction."""
+        check_topic(name)
+        return Topic(self, name)
 
     def execute(self, sql: str, parameters: Any = ()) -> Any:
         """Run SQL of your own, with your driver's placeholders."""

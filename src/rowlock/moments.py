@@ -1,0 +1,16 @@
+"""Moments: which came first, a subscription or a record. Settled by their commits, not by when they were asked for."""
+
+from rowlock.db import Transaction
+
+SUBSCRIBES, PUBLISHES = 1, 2
+NOW = 2**63 - 1
+"""After everything that has been committed."""
+
+
+def enter(tx: Transaction, kind: int) -> int:
+    """The moment of this transaction, which now also subscribes or publishes; one for all that it does."""
+    moment, kinds = tx.notes.get("moment", (None, 0))
+    if not kinds & kind:
+        moment = tx.value("moments/enter", moment=moment, kinds=kind)
+        tx.notes["moment"] = moment, kinds | kind
+    return int(moment)

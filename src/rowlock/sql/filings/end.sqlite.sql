@@ -1,0 +1,7 @@
+-- JSON is read by another name here.
+update rowlock_filings set gone = :moment
+where gone is null and (key, sort, subscription, part) in (
+    select json_extract(value, '$.key'), json_extract(value, '$.sort'),
+        json_extract(value, '$.subscription'), json_extract(value, '$.part')
+    from json_each(:rows)
+)

@@ -1,0 +1,10 @@
+-- The moment of a transaction that subscribes (1) or publishes (2); which came first is settled when it commits, and the
+-- lock for that depends on what it has done.
+insert into rowlock_moments (id, kinds)
+values (coalesce(cast(:moment as bigint), nextval('rowlock_moment_ids')), cast(:kinds as integer))
+on conflict (id) do update set kinds = rowlock_moments.kinds | excluded.kinds
+returning id, set_config(
+    'rowlock.kinds',
+    cast(coalesce(nullif(current_setting('rowlock.kinds', true), ''), '0')::integer | cast(:kinds as integer) as text),
+    true
+)

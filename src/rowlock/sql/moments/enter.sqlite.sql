@@ -1,0 +1,4 @@
+-- There is one writer: a number is enough.
+insert into rowlock_moments (id, kinds) values (:moment, :kinds)
+on conflict (id) do update set kinds = rowlock_moments.kinds | excluded.kinds
+returning id

@@ -1,0 +1,1 @@
+select shape from rowlock_shapes where topic = :topic

@@ -1,0 +1,1 @@
+select count(*) from rowlock_subscriptions where topic = :topic and gone is null

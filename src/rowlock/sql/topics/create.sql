@@ -1,0 +1,1 @@
+insert into rowlock_topics (name) values (:name) on conflict (name) do nothing

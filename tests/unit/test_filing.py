@@ -1,0 +1,138 @@
+"""Where a subscription lies, a record that fulfils it looks; and nowhere does it find another."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests import wishes
+
+from rowlock import filing
+from rowlock.errors import InvalidPredicate
+from rowlock.filing import Filing, Layout, Plan, Probes, Weights
+from rowlock.predicates import canonical, checked, fits
+
+MANY = {f"{kind}{number}": kind for number in range(16) for kind in ("text", "integer")}
+
+
+def filed(layout: Layout, asked: dict[str, Any], weights: Weights) -> list[Filing]:
+    return [each for row in filing.rows(layout, asked) for each in filing.file(layout, row, weights=weights)]
+
+
+def found(probes: Probes, each: Filing) -> bool:
+    """Whether a record with these probes finds a filing, by its key and columns alone."""
+    ranges = {(key, 0, 0) for key in probes.keys} | set(probes.ranged)
+    if not any(key == each.key and low <= each.sort <= high for key, low, high in ranges):
+        return False
+    return all(agrees(probes, column, value) for column, value in each.columns.items() if column != "checks")
+
+
+def agrees(probes: Probes, column: str, value: int) -> bool:
+    side, slot = column[0], int(column[1:])
+    if side == "c":
+        return probes.codes[slot] == value
+    number = probes.numbers[slot]
+    return number is not None and (value <= number if side == "l" else number <= value)
+
+
+@given(
+    asked=st.lists(wishes.predicates(), max_size=8),
+    record=wishes.records(),
+    heavy=st.sets(st.integers(0, 200)),
+    shapes=st.integers(0, filing.MOST_SHAPES),
+)
+def test_a_record_finds_what_it_fulfils_once_and_nothing_else(
+    asked: list[dict[str, Any]], record: dict[str, Any], heavy: set[int], shapes: int
+) -> None:
+    layout = Layout(1, wishes.FIELDS)
+    weights = Weights(total=100_000, shapes={f"taken{number}" for number in range(shapes)})
+    stored = [
+        (wanted, weighed(layout, wanted, weights, heavy)) for each in asked if (wanted := readable(each)) is not None
+    ]
+    plan = Plan(layout, {each.shape for _, filings in stored for each in filings})
+    value = checked(wishes.FIELDS, record)
+    probes = plan.probes(value)
+    for wanted, filings in stored:
+        hits = [each for each in filings if found(probes, each)]
+        assert len(hits) <= 1
+        by_hand = any(each.columns["checks"] & 1 for each in hits)
+        assert fits(wanted, value) == (bool(hits) and (not by_hand or fits(wanted, value)))
+
+
+def readable(asked: dict[str, Any]) -> dict[str, Any] | None:
+    try:
+        return canonical(wishes.FIELDS, asked)
+    except InvalidPredicate:
+        return None
+
+
+def weighed(layout: Layout, wanted: dict[str, Any], weights: Weights, heavy: set[int]) -> list[Filing]:
+    terms = [term for row in filing.rows(layout, wanted) for term in row.terms.values()]
+    weights.rows |= {term: 50_000 if term % 200 in heavy else 0 for term in terms}
+    return filed(layout, wanted, weights)
+
+
+@given(data=st.data())
+def test_fields_beyond_the_columns_are_checked_by_hand(data: st.DataObject) -> None:
+    layout = Layout(1, MANY)
+    wanted = canonical(MANY, {name: wishes.VALUES[kind][1] for name, kind in MANY.items()})
+    [each] = filed(layout, wanted, Weights())
+    assert each.columns["checks"] & 1
+    record = {name: data.draw(st.sampled_from(wishes.VALUES[kind][:2])) for name, kind in MANY.items()}
+    probes = Plan(layout, [each.shape]).probes(record)
+    assert found(probes, each) or not fits(wanted, record)
+
+
+def test_a_row_is_filed_under_its_rarest_term() -> None:
+    layout = Layout(1, wishes.FIELDS)
+    wanted = canonical(wishes.FIELDS, {"artist": "a", "title": "b"})
+    common, rare = layout.term("artist", "a")[1], layout.term("title", "b")[1]
+    [each] = filed(layout, wanted, Weights({common: 50, rare: 3}, 100_000))
+    assert (each.shape, each.key) == ("5e", rare)
+
+
+def test_a_row_whose_rarest_term_is_frequent_is_filed_under_two() -> None:
+    layout = Layout(1, wishes.FIELDS)
+    wanted = canonical(wishes.FIELDS, {"artist": "a", "title": "b"})
+    terms = [layout.term("artist", "a")[1], layout.term("title", "b")[1]]
+    [each] = filed(layout, wanted, Weights(dict.fromkeys(terms, 10_000), 100_000))
+    assert (each.shape, each.key) == ("0e+5e", filing.wrapped(sum(terms)))
+
+
+def test_a_range_tells_a_crowd_apart() -> None:
+    layout = Layout(1, wishes.FIELDS)
+    wanted = canonical(wishes.FIELDS, {"artist": "a", "year": {"from": 2000, "to": 2005}})
+    filings = filed(layout, wanted, Weights({layout.term("artist", "a")[1]: 90_000}, 100_000))
+    assert {each.shape for each in filings} == {"0e+1c2"}
+
+
+def test_there_is_an_end_to_shapes() -> None:
+    layout = Layout(1, wishes.FIELDS)
+    wanted = canonical(wishes.FIELDS, {"artist": "a", "title": "b"})
+    terms = [layout.term("artist", "a")[1], layout.term("title", "b")[1]]
+    full = {f"taken{number}" for number in range(filing.MOST_SHAPES)}
+    [each] = filed(layout, wanted, Weights(dict.fromkeys(terms, 10_000), 100_000, full))
+    assert each.shape == "0e"
+
+
+@pytest.mark.parametrize("values", [1_000, 17])
+def test_a_wide_choice_alone_is_filed_under_each_of_its_values(values: int) -> None:
+    layout = Layout(1, wishes.FIELDS)
+    wanted = canonical(wishes.FIELDS, {"artist": [str(number) for number in range(values)]})
+    filings = filed(layout, wanted, Weights())
+    assert (len({each.key for each in filings}), {each.columns["checks"] for each in filings}) == (values, {0})
+
+
+def test_a_wide_choice_beside_something_rarer_is_checked_by_hand() -> None:
+    layout = Layout(1, wishes.FIELDS)
+    wanted = canonical(wishes.FIELDS, {"artist": [str(number) for number in range(17)], "title": "b"})
+    [each] = filed(layout, wanted, Weights())
+    assert (each.shape, each.columns) == ("5e", {"checks": 1})
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2))
+def test_numbers_keep_their_order(numbers: list[float]) -> None:
+    layout = Layout(1, {"price": "number"})
+    codes = [layout.code("price", number + 0.0) for number in numbers]
+    assert sorted(numbers) == [number for _, number in sorted(zip(codes, numbers, strict=True))]
+    assert all(-(2**63) <= code < 2**63 for code in codes)
