@@ -19,7 +19,8 @@ class Stand(msgspec.Struct, frozen=True):
     sealed: bool
     manual: bool
     settings: str
-    busy: bool
+    busy: bool = False
+    later: int | None = None
 
 
 def advance(tx: Transaction, list_id: int) -> bool:
@@ -30,9 +31,8 @@ def advance(tx: Transaction, list_id: int) -> bool:
     stand = _done_with(tx, list_id)
     if stand is None:
         return False
-    later = tx.value("gates/lowest", list=list_id, gate=stand.gate)
-    if later is not None:
-        return not stand.manual and tx.run("gates/open", list=list_id, gate=later, was=stand.gate) == 1
+    if stand.later is not None:
+        return not stand.manual and tx.run("gates/open", list=list_id, gate=stand.later, was=stand.gate) == 1
     return bool(stand.sealed) and _end(tx, list_id, stand)
 
 
@@ -138,7 +138,7 @@ def reopen(tx: Transaction, name: str) -> bool:
 
 def _stand(row: lists.Row) -> Stand:
     settings = msgspec.json.encode(row.settings).decode()
-    return Stand(row.name, row.gate, row.state, row.sealed, row.settings.manual, settings, busy=False)
+    return Stand(row.name, row.gate, row.state, row.sealed, row.settings.manual, settings)
 
 
 def _end(tx: Transaction, list_id: int, stand: Stand) -> bool:
