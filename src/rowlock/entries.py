@@ -5,6 +5,7 @@ from itertools import islice
 from typing import IO, Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from rowlock.durations import Moment, delay_or_moment
 from rowlock.errors import Invalid, InvalidData, InvalidKey
@@ -139,6 +140,28 @@ def _batch_of_rows(chunk: Iterable[Any], shared: Shared, first_line: int) -> Bat
     gates = [row["gate"] for row in rows if row["gate"] is not None]
     lanes = sum(1 << priority for priority in {row["priority"] for row in rows})
     return Batch(len(rows), encoded(rows), None, min(gates, default=None), lanes)
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """What is to be different about an item; what is unset stays."""
+
+    data: str | UnsetType | None = UNSET
+    due: tuple[int, int | None] | UnsetType | None = UNSET
+    """A delay from the database's now, or a moment; None is at once."""
+    priority: int | UnsetType = UNSET
+
+
+def changed(key: str, *, data: Any = UNSET, due: Any = UNSET, priority: Any = UNSET) -> Changes:
+    """Read what is to be different about an item; what cannot be is refused before anything is asked or written."""
+    check_key(key)
+    if data is UNSET and due is UNSET and priority is UNSET:
+        raise Invalid(f"nothing is to be changed of {key!r}", "give data, due or priority")
+    when = due if due is UNSET or due is None else delay_or_moment(due)
+    return Changes(
+        data if data is UNSET else _encoded(NewItem(key, data), None),
+        None if when == (0, None) else when,
+        priority if priority is UNSET else _number("priority", priority, PRIORITIES, None),
+    )
 
 
 def encoded(values: Any) -> str:

@@ -36,6 +36,8 @@ RowlockError
 │   ├── FieldTaken
 │   ├── GatePassed
 │   ├── GateShut
+│   ├── ItemClaimed
+│   ├── ItemFailed
 │   ├── KeyReused
 │   ├── ListComplete
 │   ├── ListSealed
@@ -319,6 +321,18 @@ class ListComplete(Refused):
     """A complete list hands out nothing until it is reopened."""
 
     code = "list-complete"
+
+
+class ItemClaimed(Refused):
+    """The item is in a worker's hands and stays as it was handed out."""
+
+    code = "item-claimed"
+
+
+class ItemFailed(Refused):
+    """A failed item is not due: it waits for somebody to retry or abandon it."""
+
+    code = "item-failed"
 
 
 class ListSealed(Refused):

@@ -7,10 +7,22 @@ from itertools import chain, groupby
 from operator import or_
 from typing import Any
 
+import msgspec
+from msgspec import UNSET
+
 from rowlock import failures, gates, lists, tallies
 from rowlock.db import Transaction
-from rowlock.entries import Batch, encoded
-from rowlock.errors import AlreadyThere, GatePassed, Invalid, ListSealed, NoSuchItem
+from rowlock.entries import Batch, Changes, encoded
+from rowlock.errors import (
+    AlreadyThere,
+    GatePassed,
+    Invalid,
+    ItemClaimed,
+    ItemFailed,
+    ListSealed,
+    NoSuchItem,
+    StaleVersion,
+)
 from rowlock.grouping import Call, Place, Together, placed
 from rowlock.model import Added, Item, State
 from rowlock.names import check_key, check_keys, check_limit, check_start
@@ -156,10 +168,82 @@ def show(tx: Transaction, name: str, key: str) -> Item:
     if row is None:
         if lists.find(tx, name) is None:
             raise lists.missing(tx, name)
-        raise NoSuchItem(
-            f"the list {name!r} has no item {key!r}", "it may be done already, or never was added", key=key
-        )
+        raise _no_such_item(name, key)
     return _item(row)
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """An item that is held, as it stands."""
+
+    gate: int
+    priority: int
+    version: int
+    delayed: bool
+    failed: bool
+    claimed: bool
+
+
+def save(tx: Transaction, name: str, key: str, *, changes: Changes, version: int | None = None) -> Item:
+    """Change what is given of an item, leave the rest; with `version`, only if it is at that one still.
+
+    What a worker has in hand stays as it was handed out: ItemClaimed. What is gone stays gone: NoSuchItem.
+    """
+    row = lists.hold(tx, name)  # claimers wait meanwhile: nobody is handed what is being changed
+    found = tx.row("items/hold", list=row.id, key=key)
+    if found is None:
+        raise _no_such_item(name, key)
+    item = Standing(*found)
+    _refuse_save(name, key, item, changes, version)
+    moves = changes.priority not in (UNSET, item.priority)
+    due = _new_due(item, changes.due, moves=moves)
+    if moves:
+        tx.run("lists/widen", list=row.id, lanes=1 << changes.priority)  # type: ignore[operator]
+    new = _columns(item, changes, due)
+    if not tx.run("items/save", list=row.id, key=key, version=item.version, **new):
+        raise StaleVersion.of(f"the item {key!r} of {name!r}", asked=item.version, actual=item.version + 1)
+    if due is not None:
+        if not item.delayed:
+            tallies.record(tx, row.id, item.gate, delayed_change=1)
+        tx.run("lists/wake", list=row.id)
+    return show(tx, name, key)
+
+
+def _no_such_item(name: str, key: str) -> NoSuchItem:
+    return NoSuchItem(f"the list {name!r} has no item {key!r}", "it may be done already, or never was added", key=key)
+
+
+def _refuse_save(name: str, key: str, item: Standing, changes: Changes, version: int | None) -> None:
+    what = f"the item {key!r} of {name!r}"
+    if version is not None and version != item.version:
+        raise StaleVersion.of(what, asked=version, actual=item.version)
+    if item.claimed:
+        raise ItemClaimed(f"{what} is in a worker's hands", "try again when its turn is over", key=key)
+    if item.failed and changes.due is not UNSET:
+        raise ItemFailed(f"{what} has failed: it is not due", "retry it, then say when it is due", key=key)
+
+
+def _new_due(item: Standing, due: Any, *, moves: bool) -> tuple[int, int | None] | None:
+    """When the item is due from now on; None leaves that as it is.
+
+    Due at once it gets a new place, at the back of its lane, by the next claim: so does one that changes its lane.
+    """
+    if isinstance(due, tuple):
+        return due
+    ready = not item.delayed and not item.failed
+    at_once = moves if ready else item.delayed and due is None
+    return (0, None) if at_once else None
+
+
+def _columns(item: Standing, changes: Changes, due: tuple[int, int | None] | None) -> dict[str, Any]:
+    delay, at = due or (0, None)
+    return {
+        "keeps_data": changes.data is UNSET,
+        "data": None if changes.data is UNSET else changes.data,
+        "priority": item.priority if changes.priority is UNSET else changes.priority,
+        "keeps_due": due is None,
+        "delay": delay,
+        "at": at,
+    }
 
 
 def _place_of_keys(name: str, keys: Sequence[str], *, error: str | None = None) -> Place:

@@ -43,12 +43,15 @@ def find(tx: Transaction, name: str) -> Row | None:
     return None if columns is None else _row(columns)
 
 
-def hold(tx: Transaction, name: str) -> Row:
-    """The list of that name, locked until the transaction ends."""
+def hold(tx: Transaction, name: str, version: int | None = None) -> Row:
+    """The list of that name, locked until the transaction ends; with `version`, only if it is at that one."""
     columns = tx.row("lists/hold", name=name)
     if columns is None:
         raise missing(tx, name)
-    return _row(columns)
+    row = _row(columns)
+    if version is not None and version != row.version:
+        raise StaleVersion.of(f"the list {name!r}", asked=version, actual=row.version)
+    return row
 
 
 def missing(tx: Transaction, name: str) -> NoSuchList:
@@ -191,31 +194,25 @@ def _info(tx: Transaction, row: Row) -> ListInfo:
     return ListInfo(row.name, row.state, row.gate, row.sealed, row.version, row.settings, counts, progress, holder)
 
 
-def pause(tx: Transaction, name: str) -> bool:
+def pause(tx: Transaction, name: str, *, version: int | None = None) -> bool:
     """Stop handing out the list's items; whether it was going on. What is claimed may still be settled."""
-    return _set_state(tx, name, "paused")
+    return _set_state(tx, name, "paused", version)
 
 
-def resume(tx: Transaction, name: str) -> bool:
+def resume(tx: Transaction, name: str, *, version: int | None = None) -> bool:
     """Hand out the list's items again; whether it was not going on."""
-    return _set_state(tx, name, "open")
+    return _set_state(tx, name, "open", version)
 
 
-def _set_state(tx: Transaction, name: str, state: str) -> bool:
-    if hold(tx, name).state == "complete":
+def _set_state(tx: Transaction, name: str, state: str, version: int | None) -> bool:
+    if hold(tx, name, version).state == "complete":
         raise ListComplete(f"the list {name!r} is complete: it hands out nothing", "reopen it", list=name)
     return bool(tx.run("lists/set_state", name=name, state=state))
 
 
 def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, version: int | None = None) -> Settings:
-    """Set what is given, leave the rest; with `version`, only if nobody changed the list since it was read."""
-    row = hold_or_make(tx, name)
-    if version is not None and version != row.version:
-        raise StaleVersion(
-            f"the list {name!r} is at version {row.version}, not {version}",
-            "read it again",
-            version=row.version,
-        )
+    """Set what is given, leave the rest; with `version`, only if it is there at that one still."""
+    row = hold_or_make(tx, name) if version is None else hold(tx, name, version)
     settings = row.settings.changed(**changes)
     tx.run(
         "lists/set_settings",
@@ -238,23 +235,23 @@ def hold_or_make(tx: Transaction, name: str) -> Row:
     return _row(columns)
 
 
-def rename(tx: Transaction, name: str, to: str) -> None:
+def rename(tx: Transaction, name: str, to: str, *, version: int | None = None) -> None:
     """Give the list another name; items, counts and history stay with it."""
     check_name(to)
-    hold(tx, name)
+    hold(tx, name, version)
     if to != name and find(tx, to):
         raise NameTaken(f"there is a list {to!r} already", "drop it first, or choose another name", list=to)
     tx.run("lists/rename", name=name, to=to)
 
 
-def _apart(name: str) -> Place:
+def _apart(name: str, **_: Any) -> Place:
     return Place(name, apart=True)
 
 
 @placed(_apart)
-def drop(tx: Transaction, name: str) -> int:
+def drop(tx: Transaction, name: str, *, version: int | None = None) -> int:
     """Forget the list with all its items and history; how many items it had."""
-    row = hold(tx, name)
+    row = hold(tx, name, version)
     for then in row.settings.then:
         if then.parent is not None:
             release(tx, then)

@@ -1,5 +1,7 @@
 """Lists: made by the first item, with settings, paused, resumed, renamed, dropped."""
 
+from typing import Any
+
 import pytest
 
 from rowlock import Added, Counts, Engine, Progress, Settings
@@ -117,7 +119,36 @@ def test_settings_changed_since_they_were_read_are_refused(engine: Engine) -> No
     engine["work"].settings(attempts=4, version=version)
     with pytest.raises(StaleVersion) as refusal:
         engine["work"].settings(attempts=5, version=version)
-    assert (refusal.value.fields["version"], engine["work"].settings().attempts) == (version + 1, 4)
+    assert refusal.value.fields == {"asked": version, "version": version + 1}
+    assert engine["work"].settings().attempts == 4
+
+
+CHANGES: dict[str, dict[str, Any]] = {"pause": {}, "resume": {}, "rename": {"to": "play"}, "drop": {}}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_a_list_that_nobody_has_changed_since_lands(engine: Engine, change: str) -> None:
+    engine["work"].add("a")
+    engine["work"].pause()
+    getattr(engine["work"], change)(version=2, **CHANGES[change])
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_a_list_that_somebody_has_changed_since_is_refused(engine: Engine, change: str) -> None:
+    engine["work"].add("a")
+    engine["work"].pause()
+    before = engine.lists()
+    with pytest.raises(StaleVersion, match="the list 'work' is at version 2, not 1") as refusal:
+        getattr(engine["work"], change)(version=1, **CHANGES[change])
+    assert (refusal.value.fields, engine.lists()) == ({"asked": 1, "version": 2}, before)
+
+
+def test_a_dropped_list_does_not_come_back_by_late_settings(engine: Engine) -> None:
+    engine["work"].add("a")
+    engine["work"].drop()
+    with pytest.raises(NoSuchList):
+        engine["work"].settings(attempts=3, version=1)
+    assert engine.lists() == []
 
 
 def test_a_renamed_list_takes_everything_with_it(engine: Engine) -> None:

@@ -9,6 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
+from msgspec import UnsetType
+
 from rowlock import db, upkeep
 from rowlock.audit import KEEP, LAST, Record
 from rowlock.claims import Asking, Taken
@@ -312,6 +314,21 @@ class AsyncList:
     async def show(self, key: str) -> Item:
         """One item as it stands; NoSuchItem if it is not there."""
 
+    async def save(
+        self,
+        key: str,
+        *,
+        data: Any = UNCHANGED,
+        due: Moment | UnsetType | None = UNCHANGED,
+        priority: int | UnsetType = UNCHANGED,
+        version: int | None = None,
+    ) -> Item:
+        """Change what is given of an item, leave the rest; the item as it stands then.
+
+        With `version`, only if it is at that one still: else StaleVersion. Without it the last one to save wins. One
+        that is gone is NoSuchItem and stays gone; one that a worker has in hand is ItemClaimed.
+        """
+
     async def failures(self, key: str, *, limit: int = 20) -> list[Failure]:
         """How an item has failed, the newest first."""
 
@@ -369,16 +386,16 @@ class AsyncList:
     async def reopen(self) -> bool:
         """Take items and hand them out again after a seal or the end; whether that changed anything."""
 
-    async def pause(self) -> bool:
+    async def pause(self, *, version: int | None = None) -> bool:
         """Stop handing out items; whether that changed anything. What is claimed may still be settled."""
 
-    async def resume(self) -> bool:
+    async def resume(self, *, version: int | None = None) -> bool:
         """Hand out items again; whether that changed anything."""
 
-    async def rename(self, to: str) -> None:
+    async def rename(self, to: str, *, version: int | None = None) -> None:
         """Give the list another name; NameTaken if there is one of that name."""
 
-    async def drop(self) -> int:
+    async def drop(self, *, version: int | None = None) -> int:
         """Forget the list with all its items and history; how many items it had."""
 
 class AsyncSchedule:

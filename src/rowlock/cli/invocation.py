@@ -122,6 +122,9 @@ def list_argument(*, required: bool = True) -> Callable[[Callable[..., Any]], Ca
     return click.argument("name", metavar=metavar, required=required, shell_complete=_names_of_lists)
 
 
+version_option = click.option("--version", type=int, metavar="N", help="Only if it is at this version still.")
+
+
 def on_terminal() -> bool:
     """Whether a person reads the output."""
     return sys.stdout.isatty()

@@ -7,7 +7,7 @@ import msgspec
 
 from rowlock.cli import output
 from rowlock.cli.asking import ask
-from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal
+from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal, version_option
 from rowlock.errors import InvalidSetting
 from rowlock.model import Settings, Then
 from rowlock.names import closest
@@ -24,38 +24,41 @@ WRITTEN: dict[object, tuple[str, str]] = {
 
 @command("pause")
 @list_argument()
+@version_option
 @click.pass_obj
-def pause(invocation: Invocation, *, name: str) -> None:
+def pause(invocation: Invocation, *, name: str, version: int | None) -> None:
     """Stop handing out a list's items.
 
     What is claimed may still be settled.
     """
     with invocation.open() as engine, invocation.acting():
-        changed = engine[name].pause()
+        changed = engine[name].pause(version=version)
     invocation.say(f"{name} is paused" if changed else f"{name} was paused already")
 
 
 @command("resume")
 @list_argument()
+@version_option
 @click.pass_obj
-def resume(invocation: Invocation, *, name: str) -> None:
+def resume(invocation: Invocation, *, name: str, version: int | None) -> None:
     """Hand out a list's items again."""
     with invocation.open() as engine, invocation.acting():
-        changed = engine[name].resume()
+        changed = engine[name].resume(version=version)
     invocation.say(f"{name} is open" if changed else f"{name} was open already")
 
 
 @command("rename")
 @list_argument()
 @click.argument("to", metavar="NEW")
+@version_option
 @click.pass_obj
-def rename(invocation: Invocation, *, name: str, to: str) -> None:
+def rename(invocation: Invocation, *, name: str, to: str, version: int | None) -> None:
     """Give a list another name.
 
     Its items, counts and history stay with it.
     """
     with invocation.open() as engine, invocation.acting():
-        engine[name].rename(to)
+        engine[name].rename(to, version=version)
     invocation.say(f"{name} is now {to}")
 
 
@@ -63,9 +66,10 @@ def rename(invocation: Invocation, *, name: str, to: str) -> None:
 @list_argument()
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be forgotten, and do nothing.")
+@version_option
 @json_option
 @click.pass_obj
-def drop(invocation: Invocation, *, name: str, yes: bool, dry_run: bool, as_json: bool) -> None:
+def drop(invocation: Invocation, *, name: str, yes: bool, dry_run: bool, version: int | None, as_json: bool) -> None:
     """Forget a list with all its items and history; asks first."""
     with invocation.open() as engine:
         count = engine[name].counts().total
@@ -73,7 +77,7 @@ def drop(invocation: Invocation, *, name: str, yes: bool, dry_run: bool, as_json
             ask(f"Forget {name!r} with {output.many(count)} and its history?")
         if not dry_run:
             with invocation.acting():
-                count = engine[name].drop()
+                count = engine[name].drop(version=version)
     sentence = f"{'would drop' if dry_run else 'dropped'} {name} with {output.many(count)}"
     counted = {"dropped": count, **({"dry_run": 1} if dry_run else {})}
     output.numbers(invocation, counted, sentence=sentence, as_json=as_json)
@@ -82,9 +86,12 @@ def drop(invocation: Invocation, *, name: str, yes: bool, dry_run: bool, as_json
 @command("settings")
 @list_argument()
 @click.argument("changes", metavar="[NAME=VALUE]...", nargs=-1)
+@version_option
 @json_option
 @click.pass_obj
-def settings(invocation: Invocation, *, name: str, changes: tuple[str, ...], as_json: bool) -> None:
+def settings(
+    invocation: Invocation, *, name: str, changes: tuple[str, ...], version: int | None, as_json: bool
+) -> None:
     """Show a list's settings, or set some.
 
     The names are attempts, backoff, exclusive, gates, keep_for, keep_results, manual and then; NAME= alone goes back to
@@ -92,7 +99,7 @@ def settings(invocation: Invocation, *, name: str, changes: tuple[str, ...], as_
     """
     wanted: dict[str, Any] = dict(map(_assignment, changes))
     with invocation.open(make=bool(wanted)) as engine, invocation.acting(wanted=bool(wanted)):
-        found = engine[name].settings(**wanted)
+        found = engine[name].settings(version=version, **wanted)
     values = msgspec.structs.asdict(found)
     if as_json:
         output.document(values)

@@ -212,6 +212,7 @@ def show(invocation: Invocation, *, name: str, key: str, as_json: bool) -> None:
 def _facts(item: Item) -> list[tuple[str, Any]]:
     known = [("key", item.key), ("list", item.list), ("state", item.state), ("attempts", item.attempts)]
     more = [("gate", item.gate), ("priority", item.priority), ("due", item.due), ("failed_at", item.failed_at)]
+    more.append(("version", item.version))
     there = [(name, _spoken(value)) for name, value in more if value is not None]
     return [*known, *there, ("data", item.raw_data)]
 

@@ -13,7 +13,7 @@ FAMILIES = {
     "Work": {"work": "work", "run": "running", "claim": "claiming", "ack": "claiming", "sessions": "insight"},
     "Recurring": {"schedule": "schedule"},
     "Look": {"status": "look", "ls": "look", "show": "look", "split": "split", "failures": "insight"},
-    "Items": {"done": "change", "increment": "change", "retry": "change", "abandon": "change"},
+    "Items": {"save": "save", "done": "change", "increment": "change", "retry": "change", "abandon": "change"},
     "Lists": {
         "settings": "lists",
         "gate": "gates",

@@ -11,7 +11,7 @@ import msgspec
 
 from rowlock import plans
 from rowlock.cli import output
-from rowlock.cli.invocation import HELP, Invocation, command, list_argument, on_terminal
+from rowlock.cli.invocation import HELP, Invocation, command, list_argument, on_terminal, version_option
 from rowlock.cli.logs import log_option, show_logs
 from rowlock.cli.reading import json_value, moment
 from rowlock.cli.stopping import Stopping
@@ -29,7 +29,6 @@ FAR = 2**53
 HEADINGS = ("SCHEDULE", "LIST", "WHEN", "STATE", "NEXT", "LAST")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
-version_option = click.option("--version", type=int, metavar="N", help="Only if it is at this version still.")
 cron_option = click.option(
     "--cron", metavar="EXPRESSION", help="Five fields, or @hourly, @daily, @weekly, @monthly, @yearly."
 )
@@ -86,7 +85,7 @@ def add(invocation: Invocation, /, *, schedule_name: str, name: str, as_json: bo
     Setting what is set already changes nothing, so that a deployment may say it each time.
     """
     wanted = {**options, "data": json_value(options["data"]), "start": _datetime(options["start"])}
-    with invocation.open(make=True) as engine:
+    with invocation.open(make=True) as engine, invocation.acting():
         change = engine.schedule(schedule_name).set(name, **wanted)
         info = engine.schedule(schedule_name).info()
     if as_json:
@@ -174,7 +173,7 @@ def _table(invocation: Invocation, found: list[ScheduleInfo]) -> None:
 @click.pass_obj
 def rm(invocation: Invocation, *, schedule_name: str, version: int | None) -> None:
     """Forget a schedule; the items it has made stay."""
-    with invocation.open() as engine:
+    with invocation.open() as engine, invocation.acting():
         engine.schedule(schedule_name).remove(version=version)
     invocation.say(f"{schedule_name} is no more")
 
@@ -185,7 +184,7 @@ def rm(invocation: Invocation, *, schedule_name: str, version: int | None) -> No
 @click.pass_obj
 def pause(invocation: Invocation, *, schedule_name: str, version: int | None) -> None:
     """Stop a schedule's ticks; those of the pause are not caught up."""
-    with invocation.open() as engine:
+    with invocation.open() as engine, invocation.acting():
         changed = engine.schedule(schedule_name).pause(version=version)
     invocation.say(f"{schedule_name} is paused" if changed else f"{schedule_name} was paused already")
 
@@ -196,7 +195,7 @@ def pause(invocation: Invocation, *, schedule_name: str, version: int | None) ->
 @click.pass_obj
 def resume(invocation: Invocation, *, schedule_name: str, version: int | None) -> None:
     """Let a schedule tick again, from its next tick on."""
-    with invocation.open() as engine:
+    with invocation.open() as engine, invocation.acting():
         changed = engine.schedule(schedule_name).resume(version=version)
         info = engine.schedule(schedule_name).info()
     invocation.say(f"{schedule_name} {'ticks again' if changed else 'was not paused'}; {_coming(info)}")
@@ -208,7 +207,7 @@ def resume(invocation: Invocation, *, schedule_name: str, version: int | None) -
 @click.pass_obj
 def trigger(invocation: Invocation, *, schedule_name: str, as_json: bool) -> None:
     """Put an item on the list now, as if this second were a tick."""
-    with invocation.open() as engine:
+    with invocation.open() as engine, invocation.acting():
         added = engine.schedule(schedule_name).trigger()
     sentence = "added 1 item" if added.added else "the item is there already"
     output.numbers(invocation, msgspec.structs.asdict(added), sentence=sentence, as_json=as_json)

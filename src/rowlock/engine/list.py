@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UnsetType
+
 from rowlock import entries, failures, gates, items, lists, ranges, results
 from rowlock.engine.runner import Runner
 from rowlock.entries import Entries, Shared
@@ -21,6 +23,7 @@ from rowlock.model import (
     Settings,
     Then,
 )
+from rowlock.outcomes import UNCHANGED
 from rowlock.ranges import Range
 from rowlock.results import Result
 
@@ -87,6 +90,23 @@ class List:
     def show(self, key: str) -> Item:
         """One item as it stands; NoSuchItem if it is not there."""
         return self._runner.read(items.show, self.name, key)
+
+    def save(
+        self,
+        key: str,
+        *,
+        data: Any = UNCHANGED,
+        due: Moment | UnsetType | None = UNCHANGED,
+        priority: int | UnsetType = UNCHANGED,
+        version: int | None = None,
+    ) -> Item:
+        """Change what is given of an item, leave the rest; the item as it stands then.
+
+        With `version`, only if it is at that one still: else StaleVersion. Without it the last one to save wins. One
+        that is gone is NoSuchItem and stays gone; one that a worker has in hand is ItemClaimed.
+        """
+        changes = entries.changed(key, data=data, due=due, priority=priority)
+        return self._runner.run(items.save, self.name, key, changes=changes, version=version)
 
     def failures(self, key: str, *, limit: int = 20) -> list[Failure]:
         """How an item has failed, the newest first."""
@@ -166,22 +186,22 @@ class List:
         """Take items and hand them out again after a seal or the end; whether that changed anything."""
         return self._runner.run(gates.reopen, self.name)
 
-    def pause(self) -> bool:
+    def pause(self, *, version: int | None = None) -> bool:
         """Stop handing out items; whether that changed anything. What is claimed may still be settled."""
-        return self._runner.run(lists.pause, self.name)
+        return self._runner.run(lists.pause, self.name, version=version)
 
-    def resume(self) -> bool:
+    def resume(self, *, version: int | None = None) -> bool:
         """Hand out items again; whether that changed anything."""
-        return self._runner.run(lists.resume, self.name)
+        return self._runner.run(lists.resume, self.name, version=version)
 
-    def rename(self, to: str) -> None:
+    def rename(self, to: str, *, version: int | None = None) -> None:
         """Give the list another name; NameTaken if there is one of that name."""
-        self._runner.run(lists.rename, self.name, to)
+        self._runner.run(lists.rename, self.name, to, version=version)
         self.name = to
 
-    def drop(self) -> int:
+    def drop(self, *, version: int | None = None) -> int:
         """Forget the list with all its items and history; how many items it had."""
-        return self._runner.run(lists.drop, self.name)
+        return self._runner.run(lists.drop, self.name, version=version)
 
 
 def _listed(keys: Keys) -> list[str]:

@@ -24,14 +24,15 @@ class Condition(msgspec.Struct, frozen=True):
     def check(self, version: int | None, what: str) -> None:
         """Refuse if it does not hold; a version of None is not there."""
         if self.absent and version is not None:
-            raise StaleVersion(
-                f"{what} is there already, at version {version}", "leave If-None-Match out", version=version
-            )
+            told = f"{what} is there already, at version {version}"
+            raise StaleVersion(told, "leave If-None-Match out", asked=None, version=version)
+        asked = sorted(self.versions or ())
+        both = {"asked": asked[0] if len(asked) == 1 else asked or None, "version": version}
         if (self.exists or self.versions is not None) and version is None:
-            raise StaleVersion(f"{what} is not there", "leave If-Match out")
+            raise StaleVersion(f"{what} is not there", "leave If-Match out", **both)
         if self.versions is not None and version not in self.versions:
-            asked = ", ".join(map(str, sorted(self.versions)))
-            raise StaleVersion(f"{what} is at version {version}, not {asked}", "read it again", version=version)
+            told = f"{what} is at version {version}, not {', '.join(map(str, asked))}"
+            raise StaleVersion(told, "read it again", **both)
 
 
 def condition(call: Any) -> Condition:

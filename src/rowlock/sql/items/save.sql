@@ -1,0 +1,14 @@
+-- What stands as it was seen, and in nobody's hands; a row that is gone is not made again.
+update rowlock_items as i
+set data = case when cast(:keeps_data as boolean) then i.data else cast(:data as text) end, priority = :priority,
+    due = case
+        when cast(:keeps_due as boolean) then i.due
+        else coalesce(cast(:at as bigint), {now} + cast(:delay as bigint))
+    end,
+    version = i.version + 1
+where i.list = :list and i.key = :key and i.version = :version
+    and (i.due is not null or i.failed_at is not null or not exists (
+        select 1 from rowlock_claims c
+        where c.list = i.list and c.gate = i.gate and c.priority = i.priority
+            and c.low < i.position and c.high >= i.position
+    ))
