@@ -12,10 +12,14 @@ from rowlock.worker.hands import Hand
 
 _FRESH = multiprocessing.get_context("spawn")  # a fork would copy our threads' locks in whatever state they are
 
+LONGEST_START = 60.0
+"""Seconds in which a process must have begun."""
+
 
 def _serve(pipe: Connection) -> None:
     while (work := pipe.recv()) is not None:
         function, arguments = work
+        pipe.send(None)  # begun: what it took to start and to import the handler is not the item's time
         try:
             outcome: Outcome = read(function(*arguments))
         except Exception as error:
@@ -35,6 +39,9 @@ class _Child:
     def ask(self, function: Any, item: Item, timeout: float | None) -> Outcome:
         """Run the function there; a lost or late child is an outcome, and EOFError tells that it must be replaced."""
         self.pipe.send((function, (item,)))
+        if not self.pipe.poll(LONGEST_START):
+            raise TimeoutError
+        self.pipe.recv()
         if not self.pipe.poll(timeout):
             raise TimeoutError
         answer: Outcome = self.pipe.recv()
