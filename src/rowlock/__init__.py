@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Item,
         ListInfo,
         NewItem,
+        Processor,
         Progress,
         Settings,
         State,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         TopicInfo,
     )
     from rowlock.outcomes import Done, Fail, Move, Retry, Verdict
+    from rowlock.outgoing.signatures import verify
     from rowlock.schedules import ScheduleInfo
     from rowlock.worker import Turn, Worker
 
@@ -60,6 +62,7 @@ __all__ = [
     "NewItem",
     "NotFound",
     "OutcomeUnknown",
+    "Processor",
     "Progress",
     "Refused",
     "Retry",
@@ -81,6 +84,7 @@ __all__ = [
     "Unavailable",
     "Verdict",
     "Worker",
+    "verify",
 ]
 
 
@@ -96,6 +100,7 @@ _HOMES = {
         "Item",
         "ListInfo",
         "NewItem",
+        "Processor",
         "Progress",
         "Settings",
         "State",
@@ -104,6 +109,7 @@ _HOMES = {
         "TopicInfo",
     ),
     "outcomes": ("Done", "Fail", "Move", "Retry", "Verdict"),
+    "outgoing.signatures": ("verify",),
     "schedules": ("ScheduleInfo",),
     "worker": ("Turn", "Worker"),
 }

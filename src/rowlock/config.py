@@ -12,7 +12,11 @@ from rowlock.errors import Invalid
 from rowlock.names import closest
 
 DEFAULTS = {"database": "rowlock.db", "audit_keep": "90d"}
-ENVIRONMENT = {"database": "ROWLOCK_DATABASE_URL", "audit_keep": "ROWLOCK_AUDIT_KEEP"}
+ENVIRONMENT = {
+    "database": "ROWLOCK_DATABASE_URL",
+    "audit_keep": "ROWLOCK_AUDIT_KEEP",
+    "allow_hosts": "ROWLOCK_ALLOW_HOSTS",
+}
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -108,9 +112,9 @@ def _toml(path: Path) -> dict[str, Any]:
 
 def _values(path: Path, table: dict[str, Any]) -> Iterator[Value]:
     for name, value in table.items():
-        if name not in DEFAULTS:
-            near = closest(name, DEFAULTS)
-            hint = f"did you mean {near!r}?" if near else f"the names are {', '.join(sorted(DEFAULTS))}"
+        if name not in ENVIRONMENT:
+            near = closest(name, ENVIRONMENT)
+            hint = f"did you mean {near!r}?" if near else f"the names are {', '.join(sorted(ENVIRONMENT))}"
             raise Invalid(f"{path} sets {name!r}, which is nothing we know", hint)
         if not isinstance(value, str):
             raise Invalid(f"{name} in {path} is not text", 'write it in quotes: database = "work.db"')

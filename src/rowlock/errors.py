@@ -16,6 +16,7 @@ RowlockError
 │   ├── InvalidSchedule
 │   ├── InvalidSetting
 │   ├── InvalidShape
+│   ├── InvalidSignature
 │   ├── InvalidTransaction
 │   ├── InvalidUrl
 │   ├── NotOffered
@@ -36,6 +37,7 @@ RowlockError
 │   ├── FieldTaken
 │   ├── GatePassed
 │   ├── GateShut
+│   ├── HostNotAllowed
 │   ├── ItemClaimed
 │   ├── ItemFailed
 │   ├── KeyReused
@@ -51,7 +53,7 @@ RowlockError
 │   ├── StaleClaim
 │   ├── StaleSession
 │   └── StaleVersion
-└── Unavailable             the database cannot serve this now
+└── Unavailable             the database, or whom we ask, cannot serve this now
     ├── DatabaseBusy
     ├── DatabaseCorrupt
     ├── DatabaseDenied
@@ -60,6 +62,7 @@ RowlockError
     ├── DatabaseUnreachable
     ├── DriverMissing
     ├── ExtraMissing
+    ├── NoAnswer
     ├── OutcomeUnknown      the connection broke at COMMIT: it may have landed or not
     └── Overloaded
 """
@@ -181,6 +184,12 @@ class InvalidShape(Invalid):
     http_status = 422
 
 
+class InvalidSignature(Invalid):
+    """A request that nobody with our secret has signed, or that was signed too long ago."""
+
+    code = "invalid-signature"
+
+
 class InvalidTransaction(Invalid):
     """What was given as `using=` is no open transaction of this database."""
 
@@ -188,7 +197,7 @@ class InvalidTransaction(Invalid):
 
 
 class InvalidUrl(Invalid):
-    """A database address that cannot be read."""
+    """An address, of a database or of a request, that cannot be read."""
 
     code = "invalid-url"
 
@@ -304,6 +313,12 @@ class GatePassed(Refused):
     code = "gate-passed"
 
 
+class HostNotAllowed(Refused):
+    """A request would go to a private address that nobody has allowed by name."""
+
+    code = "host-not-allowed"
+
+
 class KeyReused(Refused):
     """Something else was asked before under the same idempotency key."""
 
@@ -412,7 +427,7 @@ class StaleVersion(Stale):
 
 
 class Unavailable(RowlockError):
-    """The database cannot serve this now; what was asked may well be right."""
+    """The database, or whom we ask, cannot serve this now; what was asked may well be right."""
 
     code = "unavailable"
     exit_status = 5
@@ -465,6 +480,12 @@ class ExtraMissing(Unavailable):
     """A package that only some need, and this needs, is not installed."""
 
     code = "extra-missing"
+
+
+class NoAnswer(Unavailable):
+    """Whom a request was sent to gave no answer that can be read: down, too slow, cut off, or no HTTP."""
+
+    code = "no-answer"
 
 
 class OutcomeUnknown(Unavailable):

@@ -15,7 +15,7 @@ SHAPE_CHARACTERS = 200
 
 _PARTICULARS = re.compile(
     r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|https?://\S+|'[^']*'|\"[^\"]*\"|"
-    r"(?<!exit status )(?<!signal )(?<!\d)\d+"
+    r"(?<!exit status )(?<!signal )(?<!Status )(?<!Status: )(?<!\d)\d+"
 )
 
 

@@ -11,7 +11,7 @@ from rowlock.db import Transaction
 from rowlock.entries import encoded
 from rowlock.errors import ListComplete, NameTaken, NoSuchList, StaleVersion
 from rowlock.grouping import Place, placed
-from rowlock.model import ListInfo, Settings, Then
+from rowlock.model import ListInfo, Processor, Settings, Then
 from rowlock.names import check_limit, check_name, check_start, closest
 from rowlock.roles import apart
 
@@ -133,9 +133,9 @@ def awake_among(tx: Transaction, names: Sequence[str]) -> list[str]:
     return [name for (name,) in tx.rows("lists/awake_among", keys=encoded(names))]
 
 
-def unfinished(tx: Transaction, *, fits: Callable[[str], bool]) -> int:
+def unfinished(tx: Transaction, *, fits: Callable[[Row], bool]) -> int:
     """How many items of fitting lists are ready, delayed, in anybody's hands or behind a gate that will open."""
-    return sum(_left(tx, row) for row in _all(tx) if row.state == "open" and fits(row.name))
+    return sum(_left(tx, row) for row in _all(tx) if row.state == "open" and fits(row))
 
 
 def _all(tx: Transaction) -> Iterator[Row]:
@@ -143,6 +143,21 @@ def _all(tx: Transaction) -> Iterator[Row]:
     while rows := tx.rows("lists/page", after=after, limit=1000):
         yield from map(_row, rows)
         after = rows[-1][1]
+
+
+def processors(tx: Transaction, *, fits: Callable[[str], bool], limit: int = 100) -> dict[str, Processor]:
+    """The processors of fitting lists by the names of their lists, up to so many different ones."""
+    found: dict[str, Processor] = {}
+    after = ""
+    while rows := tx.rows("lists/with_processor", after=after, mention='%"processor":%', limit=1000):
+        for row in map(_row, rows):
+            processor = row.settings.processor
+            if processor is not None and fits(row.name) and processor not in found.values():
+                found[row.name] = processor
+            if len(found) == limit:
+                return found
+        after = rows[-1][1]
+    return found
 
 
 def _left(tx: Transaction, row: Row) -> int:

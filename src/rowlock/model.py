@@ -10,6 +10,7 @@ import msgspec
 from rowlock.durations import Duration, Moment, milliseconds, span
 from rowlock.errors import Invalid, InvalidSetting
 from rowlock.names import check_key, check_name
+from rowlock.processors import Processor, refuse_secrets
 
 DEFAULT_PRIORITY = 5
 PRIORITIES = range(10)
@@ -186,6 +187,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """Names for the gates, from gate 0 on."""
     then: tuple[Then, ...] = ()
     """What its completion adds to other lists."""
+    processor: Processor | None = None
+    """Who works the list over HTTP."""
 
     def __post_init__(self) -> None:
         if self.attempts is not None and not 1 <= self.attempts <= MOST_ATTEMPTS:
@@ -200,6 +203,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
             )
         if self.backoff is not None:
             span(self.backoff)
+        if self.processor is not None:
+            refuse_secrets(self.processor)
 
     @property
     def keep(self) -> int:
@@ -282,6 +287,7 @@ __all__ = [
     "ListInfo",
     "Moment",
     "NewItem",
+    "Processor",
     "Progress",
     "Settings",
     "State",

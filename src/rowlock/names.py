@@ -98,3 +98,8 @@ def closest(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant, if one is near."""
     near = get_close_matches(name, list(names), n=1, cutoff=0.6)
     return near[0] if near else None
+
+
+def listed(text: str) -> list[str]:
+    """Names as they are written in a variable or a file: with commas or blanks between."""
+    return text.replace(",", " ").split()

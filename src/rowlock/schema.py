@@ -51,6 +51,12 @@ def migrate(database: Database) -> list[Migration]:
     return taken
 
 
+def born(tx: Transaction) -> int:
+    """When the database was made ours, in milliseconds: what tells it from others whose items have the same places."""
+    at: int = tx.value("migrations/born")
+    return at
+
+
 def require(database: Database) -> None:
     """Refuse a database that lacks a step, or has one that this program does not know."""
     missing = pending(database)

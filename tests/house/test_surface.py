@@ -26,6 +26,7 @@ PUBLIC = [
     "NewItem",
     "NotFound",
     "OutcomeUnknown",
+    "Processor",
     "Progress",
     "Refused",
     "Retry",
@@ -47,6 +48,7 @@ PUBLIC = [
     "Unavailable",
     "Verdict",
     "Worker",
+    "verify",
 ]
 
 # Drivers, faces and anything slow to import: needed by some calls, never by `import rowlock`.

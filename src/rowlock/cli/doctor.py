@@ -5,12 +5,13 @@ import time
 import click
 import msgspec
 
-from rowlock import check, insight
+from rowlock import check, insight, lists
 from rowlock.cli import output
 from rowlock.cli.exits import AT_RISK, OUT_OF_REACH
 from rowlock.cli.invocation import Invocation, command, on_terminal
 from rowlock.engine import Engine
 from rowlock.insight import FINE, INFORMATION, RISK, UNREACHABLE, Finding
+from rowlock.model import Processor
 
 ICONS = {FINE: "✓", INFORMATION: "·", RISK: "!", UNREACHABLE: "✕"}
 COLORS = {FINE: "green", INFORMATION: "dim", RISK: "yellow", UNREACHABLE: "red"}
@@ -18,19 +19,27 @@ COLORS = {FINE: "green", INFORMATION: "dim", RISK: "yellow", UNREACHABLE: "red"}
 
 @command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.option("--health", metavar="URL", multiple=True, help="An address that must answer, too; may be repeated.")
+@click.option("--allow-host", metavar="HOST", multiple=True, help="A private host that may be asked.")
 @click.option("--check", "with_rows", is_flag=True, help="Look at every stored row too: reads all items.")
 @click.pass_obj
-def doctor(invocation: Invocation, *, as_json: bool, with_rows: bool) -> int:
+def doctor(
+    invocation: Invocation, *, as_json: bool, with_rows: bool, health: tuple[str, ...], allow_host: tuple[str, ...]
+) -> int:
     """Say whether this database is fit for the promises.
 
-    Looks at connection, schema, durability, permissions, room and clock; each problem comes with its fix.
+    Looks at connection, schema, durability, permissions, room and clock, and at the processors of lists; each
+    problem comes with its fix.
 
     Ends with 0 if all is fine, 1 if a promise is at risk, 5 if the database is out of reach.
     """
+    given = {each: Processor(each, health=each) for each in health}
     with invocation.open() as engine:
         findings = list(insight.examine(engine.database, time.time))
-        if with_rows and any(each.name == "schema" and each.state == FINE for each in findings):
+        sound = any(each.name == "schema" and each.state == FINE for each in findings)
+        if with_rows and sound:
             findings += _rows(engine)
+        findings += _processors(engine, given, allow=invocation.allowed_hosts(allow_host), listed=sound)
     if as_json:
         output.document({"database": engine.database.address.shown, "findings": findings})
     elif on_terminal():
@@ -44,6 +53,23 @@ def doctor(invocation: Invocation, *, as_json: bool, with_rows: bool) -> int:
 def _rows(engine: Engine) -> list[Finding]:
     broken = [Finding("rows", RISK, what, "report it: this is a bug") for what in engine.read(check.check)]
     return broken or [Finding("rows", FINE, "what is stored agrees with itself")]
+
+
+def _processors(engine: Engine, given: dict[str, Processor], *, allow: list[str], listed: bool) -> list[Finding]:
+    if not given and not (listed and engine.read(lists.processors, fits=lambda _: True, limit=1)):
+        return []
+    from rowlock.worker import health  # HTTP is heavy, and only who sends needs it
+    from rowlock.worker.processing import sender
+
+    party = health.Party(sender(allow), given, (lambda _: True) if listed else None)
+    answers = health.examine(engine, [party])
+    return [_processor(name, wrong) for name, wrong in answers.items() if name != health.STORE]
+
+
+def _processor(name: str, wrong: str) -> Finding:
+    if wrong:
+        return Finding(name, RISK, wrong, "see that it runs; its items fail meanwhile")
+    return Finding(name, FINE, "it is well")
 
 
 def _tell(finding: Finding, *, plain: bool) -> None:

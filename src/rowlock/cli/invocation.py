@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from rowlock.db import Address, parse
 from rowlock.durations import milliseconds
 from rowlock.engine import Engine
 from rowlock.errors import NotFound, RowlockError
+from rowlock.names import listed
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -30,6 +31,11 @@ class Invocation:
     def configured(self) -> config.Value:
         """The database's address, and who said so."""
         return config.load({"database": self.database})["database"]
+
+    def allowed_hosts(self, given: Sequence[str] = ()) -> list[str]:
+        """Private hosts that may be sent to: those given, else those that are configured."""
+        value = config.load({"database": self.database}).get("allow_hosts")
+        return list(given) or listed(value.value if value else "")
 
     def open(self, *, make: bool = False) -> Engine:
         """The engine on the database; only with `make` may it be a file that does not exist yet."""

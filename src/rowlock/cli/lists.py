@@ -9,7 +9,7 @@ from rowlock.cli import output
 from rowlock.cli.asking import ask
 from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal, version_option
 from rowlock.errors import InvalidSetting
-from rowlock.model import Settings, Then
+from rowlock.model import Processor, Settings, Then
 from rowlock.names import closest
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
@@ -94,8 +94,8 @@ def settings(
 ) -> None:
     """Show a list's settings, or set some.
 
-    The names are attempts, backoff, exclusive, gates, keep_for, keep_results, manual and then; NAME= alone goes back to
-    the default. A list that is not there is made.
+    The names are attempts, backoff, exclusive, gates, keep_for, keep_results, manual, processor (an address, or JSON)
+    and then; NAME= alone goes back to the default. A list that is not there is made.
     """
     wanted: dict[str, Any] = dict(map(_assignment, changes))
     with invocation.open(make=bool(wanted)) as engine, invocation.acting(wanted=bool(wanted)):
@@ -124,6 +124,8 @@ def _assignment(text: str) -> tuple[str, object]:
 
 
 def _typed(name: str, value: str, kind: object) -> object:
+    if name == "processor":
+        return _processor(value)
     try:
         return msgspec.convert(_read(value, kind), kind, strict=False)
     except (msgspec.ValidationError, msgspec.DecodeError):
@@ -148,3 +150,13 @@ def _spoken(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _processor(value: str) -> Processor:
+    if not value.lstrip().startswith("{"):
+        return Processor(value)
+    try:
+        return msgspec.json.decode(value, type=Processor)
+    except msgspec.MsgspecError as error:
+        what = f"processor cannot be that: {error}"
+        raise InvalidSetting(what, """write it like processor='{"url": "https://example.org/work"}'""") from None

@@ -33,6 +33,7 @@ def run(invocation: Invocation, /, *, place: str, reloads: bool, log_format: str
     if not colon or not module or not name:
         raise Invalid(f"{place!r} is not MODULE:WORKER", "write it like: rowlock run app:worker")
     os.environ["ROWLOCK_DATABASE_URL"] = invocation.configured().value
+    os.environ["ROWLOCK_ALLOW_HOSTS"] = " ".join(invocation.allowed_hosts())
     screen = Screen(quiet=invocation.quiet)
     if reloads:
         return Reloading(sys.argv, Path.cwd(), say=screen.say).run()

@@ -1,14 +1,15 @@
-"""`rowlock work`: run a command for each item of a list; like xargs, but it remembers."""
+"""`rowlock work`: run a command, or send a request, for each item of a list; like xargs, but it remembers."""
 
-import os
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from rowlock.cli import ways
 from rowlock.cli.exits import SOME_FAILED
 from rowlock.cli.invocation import Invocation, command, list_argument
 from rowlock.cli.logs import log_option, show_logs
@@ -17,13 +18,10 @@ from rowlock.cli.output import many
 from rowlock.cli.screen import Screen
 from rowlock.cli.stopping import Stopping
 from rowlock.engine import Engine
-from rowlock.errors import Invalid, Refused, RowlockError
+from rowlock.errors import Refused, RowlockError
 from rowlock.model import Item, ListInfo
 from rowlock.outcomes import Outcome, Verdict
 from rowlock.worker import Worker
-from rowlock.worker.commands import Commands, check_program
-from rowlock.worker.outputs import Outputs
-from rowlock.worker.templates import Template
 from rowlock.worker.worker import Until
 
 GRACE = 10
@@ -31,17 +29,21 @@ GRACE = 10
 
 @command("work")
 @list_argument()
-@click.argument("words", metavar="-- COMMAND [WORD]...", nargs=-1, type=click.UNPROCESSED)
+@click.argument("words", metavar="[-- COMMAND [WORD]...]", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "-j", "--jobs", "concurrency", type=click.IntRange(1, 10_000), help="How many run at once; else one per core."
 )
 @click.option("--attempts", type=click.IntRange(min=1), help="How often an item may fail; else the list's setting.")
 @click.option("--backoff", metavar="WHILE", help="How long to wait after a failure, from first to longest: 1s..10m.")
-@click.option("--timeout", metavar="WHILE", help="How long a command may take before it is ended with all it started.")
+@click.option("--timeout", metavar="WHILE", help="How long a command may take before it is ended, or a request.")
 @click.option("--later", metavar="WHILE", default="30s", show_default=True, help="When exit 75 is tried again.")
 @click.option("--batch", type=click.IntRange(1, 10_000), help="So many items to one command.")
 @click.option("--shell", is_flag=True, help="The command is a line for /bin/sh.")
 @click.option("--keep-output", type=click.Path(file_okay=False, path_type=Path), help="Keep stdout and stderr here.")
+@click.option("--http", metavar="URL", help="Send each item there, and read its outcome from the answer.")
+@click.option("--header", metavar="NAME: VALUE", multiple=True, help="A header of every request; may be repeated.")
+@click.option("--secret-env", metavar="VARIABLE", multiple=True, help="The variable that holds the signing secret.")
+@click.option("--allow-host", metavar="HOST", multiple=True, help="A private host that requests may go to.")
 @click.option("--wait", "--forever", "wait", is_flag=True, help="Go on waiting for new items when all is done.")
 @click.option(
     "--expiry", metavar="WHILE", default="15s", show_default=True, help="When others get what a dead one had."
@@ -55,14 +57,17 @@ def work(invocation: Invocation, /, *, name: str, words: tuple[str, ...], log_fo
     try, {list} the list; if the key is not named it comes on stdin. Exit 0 is done, 75 is tried later without counting,
     65 has failed at once, any other is one failed attempt. Ctrl-C once lets running commands finish; the same command
     goes on from there.
+
+    Without a command each item is sent by HTTP: to --http URL, or to the processor of the list's settings.
     """
     screen = Screen(quiet=invocation.quiet)
     show_logs(invocation, form=log_format, write=screen.write)
-    template = Template(words, shell=options["shell"], batch=options["batch"] is not None)
-    check_program(template)
+    ways.check(words, options)
+    allow = invocation.allowed_hosts(options["allow_host"])
     with invocation.open() as engine:
-        _refuse_paused(engine[name].info(), wait=options["wait"])
-        working = Working(engine, name, template, options=options, screen=screen)
+        info = engine[name].info()
+        _refuse_paused(info, wait=options["wait"])
+        working = Working(engine, info, words, options=options, screen=screen, allow=allow)
         with Meter(engine[name], screen, wanted=not invocation.quiet):
             status = working.run(until="stopped" if options["wait"] else "done")
         return working.report(engine[name].info(), status)
@@ -78,33 +83,31 @@ def _paused(name: str) -> Refused:
 
 
 class Working:
-    """One run of a command over a list: what was done, and how it ended."""
+    """One run over a list: what was done, and how it ended."""
 
     def __init__(
-        self, engine: Engine, name: str, template: Template, *, options: dict[str, Any], screen: Screen
+        self,
+        engine: Engine,
+        info: ListInfo,
+        words: Sequence[str],
+        *,
+        options: dict[str, Any],
+        screen: Screen,
+        allow: Sequence[str],
     ) -> None:
         self._screen = screen
         self._trouble: OSError | None = None
         self._lock = threading.Lock()
         self._settled: Counter[Verdict] = Counter()
         self._since = time.monotonic()
-        concurrency = options["concurrency"] or len(os.sched_getaffinity(0))
-        self._worker = Worker(engine, concurrency=concurrency, expiry=options["expiry"], grace=GRACE)
-        self._worker.after(self._count)
-        self._commands = Commands(
-            template,
-            show=screen.show,
-            trouble=self._give_up,
-            timeout=options["timeout"],
-            later=options["later"],
-            outputs=Outputs(_folder(options["keep_output"])),
-        )
-        handle = self._commands.handle_batch if template.batch else self._commands.handle
-        terms = {term: options[term] for term in ("attempts", "backoff", "batch")}
+        self._way = ways.chosen(info, words, options=options, show=screen.show, trouble=self._give_up, allow=allow)
+        concurrency = options["concurrency"] or self._way.at_once
         try:
-            self._worker.on(name, handle, **terms)
+            self._worker = Worker(engine, concurrency=concurrency, expiry=options["expiry"], grace=GRACE)
+            self._worker.after(self._count)
+            self._way.register(self._worker, info.name)
         except RowlockError:
-            self._commands.close()
+            self._way.close()
             raise
 
     def _count(self, _: Item, __: Outcome, verdict: Verdict) -> None:
@@ -122,17 +125,15 @@ class Working:
             with Stopping(self._stop) as stopping:
                 self._worker.run(until=until, signals=False)
         finally:
-            self._commands.close()
+            self._way.close()
         if self._trouble is not None:
             raise self._trouble
         return stopping.status
 
     def _stop(self, now: bool) -> None:  # noqa: FBT001
-        self._commands.expect_interrupts()
-        if now:
-            self._commands.stop()
-        elif self._commands.running:
-            running = f"{self._commands.running} running finish or go back"
+        self._way.stop(now=now)
+        if not now and self._way.running:
+            running = f"{self._way.running} running finish or go back"
             self._screen.say(f"stopping: {running} ({GRACE} s; Ctrl-C again stops now)")
         self._worker.stop(now=now)
 
@@ -152,12 +153,3 @@ class Working:
         if info.counts.gated:
             self._screen.say(f"{many(info.counts.gated)} of {info.name} left at a gate that is not open")
         return SOME_FAILED if info.counts.failed else 0
-
-
-def _folder(path: Path | None) -> Path | None:
-    if path is not None:
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise Invalid(f"outputs cannot be kept in {str(path)!r}: {(error.strerror or '').lower()}") from None
-    return path

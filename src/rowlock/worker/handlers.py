@@ -46,11 +46,17 @@ class Handler(msgspec.Struct, frozen=True):
     timeout: float | None
     batch: int
     arguments: int
+    accepts: Callable[[Settings], bool] | None = None
+    """Whether it is for a list with such settings; None if for any."""
 
     def fits(self, name: str) -> bool:
         """Whether a list's items are for this handler; `*` stands for anything."""
         expression = ".*".join(map(re.escape, self.pattern.split("*")))
         return re.fullmatch(expression, name) is not None
+
+    def is_for(self, name: str, settings: Callable[[], Settings]) -> bool:
+        """Whether it works a list; its settings are asked for only if they matter."""
+        return self.fits(name) and (self.accepts is None or self.accepts(settings()))
 
     def rules(self, settings: Settings) -> Policy:
         """When to give up and how long to wait: the handler's own word first, then the list's."""

@@ -44,8 +44,8 @@ class Supply:
         self._look_anyway_at = 0.0
 
     def handler_of(self, name: str) -> Handler | None:
-        """The first handler whose pattern fits."""
-        return next((handler for handler in self._handlers if handler.fits(name)), None)
+        """The first handler that works the list."""
+        return next((each for each in self._handlers if each.is_for(name, lambda: self.settings(name))), None)
 
     def next(self, room: Callable[[str, Handler], int]) -> tuple[str, Handler, int] | None:
         """Whose turn it is and how many it may have; the list stays in turn until it is dropped.

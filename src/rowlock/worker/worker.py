@@ -2,21 +2,26 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+
+import msgspec
 
 from rowlock import lists, upkeep
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine import Engine, Session
 from rowlock.errors import Invalid, Stale, Unavailable
-from rowlock.model import Item
+from rowlock.model import Item, Processor
 from rowlock.outcomes import Outcome, Verdict
 from rowlock.worker.handlers import Handler, define
 from rowlock.worker.leasing import Hooks
 from rowlock.worker.shift import Shift
 from rowlock.worker.signals import told_by_signals
 from rowlock.worker.ticking import Ticking
+
+if TYPE_CHECKING:
+    from rowlock.worker.processing import Processing
 
 log = logging.getLogger("rowlock.worker")
 
@@ -56,6 +61,7 @@ class Worker:
         self._flush = milliseconds(flush) / 1_000
         self._grace = milliseconds(grace) / 1_000
         self._handlers: list[Handler] = []
+        self._processings: list[tuple[Handler, Processing]] = []
         kinds = ("before", "after", "failed", "lease", "lease_end")
         self._hooks: dict[str, list[Callable[..., None]]] = {kind: [] for kind in kinds}
         self._stopping = threading.Event()
@@ -88,6 +94,39 @@ class Worker:
 
         return register if function is None else register(function)
 
+    def process(
+        self,
+        pattern: str = "*",
+        processor: Processor | None = None,
+        *,
+        attempts: int | None = None,
+        backoff: str | None = None,
+        allow: Iterable[str] | None = None,
+        secrets: Iterable[str] = (),
+    ) -> None:
+        """Send the items of fitting lists to a processor by HTTP: the one given, or the list's own; without, none is.
+
+        `allow` names private hosts that may be sent to, else ROWLOCK_ALLOW_HOSTS does; `secrets` sign each request.
+        """
+        from rowlock.worker.processing import Processing, sender  # HTTP is heavy, and only who sends needs it
+
+        processing = Processing(self._engine, sender(allow), given=processor, secrets=secrets)
+        options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": None, "batch": None}
+        handler = define(pattern, processing.handle, processes=False, **options)
+        self._handlers.append(msgspec.structs.replace(handler, accepts=processing.accepts))
+        self._processings.append((handler, processing))
+
+    def health(self, *, seconds: float = 5.0) -> dict[str, str]:
+        """What is ill, of the store and of the processors that items are sent to, and why; empty if all is well.
+
+        All are asked at once; who has not answered after so many seconds is ill.
+        """
+        from rowlock.worker import health  # HTTP is heavy, and only who sends needs it
+
+        parties = [processing.party(handler) for handler, processing in self._processings]
+        answers = health.examine(self._engine, parties, seconds=seconds)
+        return {name: wrong for name, wrong in answers.items() if wrong}
+
     def before(self, hook: Callable[[Item], None]) -> Callable[[Item], None]:
         """Call `hook(item)` when a handler is about to get an item, in the handler's thread."""
         self._hooks["before"].append(hook)
@@ -119,10 +158,13 @@ class Worker:
             raise Invalid(f"until={until!r} is no end", f"it is one of {', '.join(get_args(Until))}")
         if not self._handlers:
             raise Invalid("this worker has no handlers", "register one: @worker.on('downloads')")
-        with told_by_signals(self, wanted=signals):
-            while not self._stopping.is_set():
-                if self._run_shift(until):
-                    return
+        try:
+            with told_by_signals(self, wanted=signals):
+                while not self._stopping.is_set() and not self._run_shift(until):
+                    pass
+        finally:
+            for _, processing in self._processings:
+                processing.close()
 
     def stop(self, *, now: bool = False) -> None:
         """Finish what runs, settle, hand back the rest; `now` does not wait for what runs. From any thread."""
@@ -182,8 +224,8 @@ class Worker:
             return False
         return until == "idle" or self._engine.read(lists.unfinished, fits=self._fits) == 0
 
-    def _fits(self, name: str) -> bool:
-        return any(handler.fits(name) for handler in self._handlers)
+    def _fits(self, row: lists.Row) -> bool:
+        return any(handler.is_for(row.name, lambda: row.settings) for handler in self._handlers)
 
     def _wind_up(self, shift: Shift, session: Session) -> None:
         if session.lost.is_set():

@@ -1,0 +1,230 @@
+"""Requests to a real server on this machine: what is sent, on which connection, and to whom not."""
+
+import os
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.receivers import CERTIFICATE, Heard, receiver, said
+
+from rowlock import verify
+from rowlock.errors import HostNotAllowed, Invalid, NoAnswer
+from rowlock.outgoing import idle
+from rowlock.outgoing.sender import Message, Sender
+from rowlock.outgoing.signatures import key
+from rowlock.targets import parse
+
+SECRET = "whsec_" + "A" * 43 + "="
+GOOD = said({"done": True})
+MESSAGE = Message("item_1", b'{"a": 1}', {"rowlock-key": "a"})
+
+
+@pytest.fixture
+def sender() -> Iterator[Sender]:
+    """A sender that may speak to this machine."""
+    made = Sender(allow=["localhost"])
+    yield made
+    made.close()
+
+
+def test_a_message_arrives_whole_and_signed(sender: Sender) -> None:
+    with receiver(GOOD) as server:
+        answer = sender.post(parse(f"{server.url}?x=1"), Message("item_1", b'{"a": 1}', {"x-own": "ü"}, (key(SECRET),)))
+    [heard] = server.heard
+    assert (answer.status, answer.line, answer.body) == (200, "200 OK", b'{"done":true}')
+    assert (heard.method, heard.path, heard.body) == ("POST", "/work?x=1", b'{"a": 1}')
+    assert heard.headers["host"] == f"localhost:{server.port}"
+    assert heard.headers["x-own"] == "ü"
+    assert heard.headers["accept-encoding"] == "identity"
+    assert verify(heard.body, heard.headers, secrets=SECRET) == "item_1"
+
+
+def test_a_connection_is_used_again(sender: Sender) -> None:
+    with receiver(GOOD) as server:
+        for _ in range(20):
+            sender.post(parse(server.url), MESSAGE)
+    assert (len(server.heard), server.connections) == (20, 1)
+
+
+def test_threads_have_a_connection_each_and_no_more(sender: Sender) -> None:
+    together = threading.Barrier(8)
+
+    def answer(heard: Heard, _: socket.socket) -> bytes:
+        together.wait(10)
+        return said(heard.json)
+
+    answers: list[Any] = []
+
+    def send(number: int) -> None:
+        for turn in range(5):
+            body = f"[{number}, {turn}]".encode()
+            answers.append((body, sender.post(parse(server.url), Message("x", body)).body.replace(b",", b", ")))
+
+    with receiver(answer) as server:
+        threads = [threading.Thread(target=send, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    assert len(answers) == 40
+    assert all(sent == got for sent, got in answers)
+    assert server.connections == 8
+
+
+def test_a_server_that_closes_after_each_answer_is_connected_to_anew(sender: Sender) -> None:
+    with receiver(said({}, connection="close")) as server:
+        for _ in range(3):
+            sender.post(parse(server.url), MESSAGE)
+    assert (len(server.heard), server.connections) == (3, 3)
+
+
+def test_a_connection_that_was_closed_while_idle_is_no_failure(sender: Sender) -> None:
+    def answer(_: Heard, connection: socket.socket) -> None:
+        connection.sendall(GOOD)
+
+    with receiver(answer) as server:
+        for _ in range(5):
+            assert sender.post(parse(server.url), MESSAGE).well
+    assert len(server.heard) == 5
+
+
+def test_a_connection_that_closes_on_the_next_request_is_tried_anew(sender: Sender) -> None:
+    heard_on: dict[int, int] = {}
+
+    def answer(_: Heard, connection: socket.socket) -> bytes | None:
+        port = connection.getpeername()[1]
+        heard_on[port] = heard_on.get(port, 0) + 1
+        return GOOD if heard_on[port] == 1 else None
+
+    with receiver(answer) as server:
+        assert sender.post(parse(server.url), MESSAGE).well
+        assert sender.post(parse(server.url), MESSAGE).well
+    assert sorted(heard_on.values()) == [1, 2]
+
+
+def test_an_old_connection_is_not_used_again(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idle, "LIFE_SECONDS", 0.0)
+    with receiver(GOOD) as server:
+        for _ in range(3):
+            sender.post(parse(server.url), MESSAGE)
+    assert server.connections == 3
+
+
+def test_a_fork_does_not_speak_on_its_parents_connections(sender: Sender) -> None:
+    with receiver(GOOD) as server:
+        sender.post(parse(server.url), MESSAGE)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if sender.post(parse(server.url), MESSAGE).well else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        sender.post(parse(server.url), MESSAGE)
+    assert (len(server.heard), server.connections) == (3, 2)
+
+
+def test_a_private_host_is_not_even_connected_to() -> None:
+    sender = Sender()
+    with receiver(GOOD) as server, pytest.raises(HostNotAllowed):
+        sender.post(parse(server.url), MESSAGE)
+    assert server.connections == 0
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "0", "[::ffff:127.0.0.1]"]
+)
+def test_no_way_of_writing_it_makes_this_machine_public(host: str) -> None:
+    sender = Sender(allow=["localhost"])
+    with receiver(GOOD) as server:
+        with pytest.raises(HostNotAllowed):
+            sender.post(parse(f"http://{host}:{server.port}/"), MESSAGE)
+        with pytest.raises(HostNotAllowed):
+            sender.check(parse(f"http://{host}:{server.port}/"))
+    assert server.connections == 0
+
+
+def test_a_name_is_looked_up_once_for_check_and_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The second answer would be a private address: who looks up twice checks one and connects to the other.
+    public = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", 9))]
+    asked: list[str] = []
+
+    def look_up(host: str, *_: Any, **__: Any) -> Any:
+        asked.append(host)
+        assert len(asked) == 1
+        return public
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    with pytest.raises(HostNotAllowed, match=r"192\.0\.2\.1"):
+        Sender().post(parse("http://rebound.example/"), MESSAGE)
+    assert asked == ["rebound.example"]
+
+
+def test_what_a_name_leads_to_is_what_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    with receiver(GOOD) as server:
+        here = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", server.port))]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: here)
+        sender = Sender(allow=["named.example"])
+        assert sender.post(parse("http://named.example:1/"), MESSAGE).well
+        sender.close()
+    assert server.heard[0].headers["host"] == "named.example:1"
+
+
+def test_a_slow_look_up_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [over.wait(20)][:0])
+    since = time.monotonic()
+    with pytest.raises(NoAnswer, match=r"no connection within 0\.2s"):
+        Sender().post(parse("http://slow.example/"), MESSAGE, seconds=0.2)
+    over.set()
+    assert time.monotonic() - since < 10
+
+
+@pytest.mark.parametrize("variable", ["http_proxy", "HTTP_PROXY", "all_proxy", "https_proxy"])
+def test_no_proxy_of_the_environment_is_used(sender: Sender, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    with receiver(GOOD) as server, receiver(GOOD) as proxy:
+        monkeypatch.setenv(variable, f"http://localhost:{proxy.port}")
+        assert sender.post(parse(server.url), MESSAGE).well
+    assert (server.connections, proxy.connections) == (1, 0)
+
+
+def test_a_redirect_is_an_answer_and_is_not_followed(sender: Sender) -> None:
+    with receiver(GOOD) as inner, receiver(said({}, "302 Found", location=inner.url)) as server:
+        answer = sender.post(parse(server.url), MESSAGE)
+    assert (answer.status, answer.well, inner.connections) == (302, False, 0)
+
+
+def test_a_header_cannot_carry_another(sender: Sender) -> None:
+    with receiver(GOOD) as server, pytest.raises(Invalid):
+        sender.post(parse(server.url), Message("x", b"", {"a": "b\r\nc: d"}))
+    assert server.connections == 0
+
+
+def test_a_trusted_certificate_is_spoken_to(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    with receiver(GOOD, secure=True) as server:
+        assert sender.post(parse(server.url), MESSAGE).well
+        assert sender.post(parse(server.url), MESSAGE).well
+    assert server.connections == 1
+
+
+def test_a_certificate_for_another_name_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    sender = Sender(allow=["other.example"])
+    with receiver(GOOD, secure=True) as server:
+        here = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", server.port))]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: here)
+        with pytest.raises(NoAnswer, match="not trusted: Hostname mismatch") as failed:
+            sender.post(parse("https://other.example/"), MESSAGE)
+    assert failed.value.fields["reason"] == "tls"
+
+
+def test_the_name_is_told_to_the_server_before_its_certificate(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    told: list[str | None] = []
+    with receiver(GOOD, secure=True) as server:
+        assert isinstance(server._tls, ssl.SSLContext)
+        server._tls.sni_callback = lambda _, name, __: told.append(name)
+        sender.post(parse(server.url), MESSAGE)
+    assert told == ["localhost"]

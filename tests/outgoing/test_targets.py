@@ -1,0 +1,77 @@
+"""Addresses of requests: read once, in one way."""
+
+import pytest
+
+from rowlock.errors import Invalid, InvalidUrl
+from rowlock.targets import Target, check_header, parse
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("https://Example.org", Target("https", "example.org", 443, "/")),
+        ("HTTP://x:8080/a/b?c=d#e", Target("http", "x", 8080, "/a/b?c=d")),
+        ("http://[::1]:80/", Target("http", "::1", 80, "/")),
+        ("https://bücher.example/ü?ä=ö", Target("https", "xn--bcher-kva.example", 443, "/%C3%BC?%C3%A4=%C3%B6")),
+        ("http://x/a%20b?c=%2F&d", Target("http", "x", 80, "/a%20b?c=%2F&d")),
+        ("http://x?y", Target("http", "x", 80, "/?y")),
+    ],
+)
+def test_an_address_is_read(url: str, target: Target) -> None:
+    assert parse(url) == target
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "x",
+        "//x/",
+        "ftp://x/",
+        "file:///etc/passwd",
+        "http:x",
+        "http://",
+        "http:///x",
+        "http://user:hunter2@x/",
+        "http://hunter2@x/",
+        "http://a b/",
+        "http://a\n/",
+        "http://a\\@b/",
+        "http://x:0/",
+        "http://x:99999/hunter2",
+        "http://x:port/",
+        "http://..",
+        "http://a..b/",
+        "http://a%00b/",
+        "http://[v1.a]/",
+        "http://[::1/",
+        "http://[fe80::1%25eth0]/",
+        "http://" + "a" * 3000,
+        "http://" + "a" * 300 + "/",
+        7,
+        None,
+    ],
+)
+def test_what_could_be_misread_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(InvalidUrl) as refused:
+        parse(url)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_query_is_not_shown() -> None:
+    assert parse("https://x.example:444/a?token=hunter2").shown == "https://x.example:444/a?…"
+
+
+def test_another_address_is_found_from_this_one_on() -> None:
+    work = parse("https://x.example:444/api/work?a=b")
+    assert work.beside("/health").shown == "https://x.example:444/health"
+    assert work.beside("health").shown == "https://x.example:444/api/health"
+    assert work.beside("http://y.example/").shown == "http://y.example/"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("", "x"), ("a b", "x"), ("a:", "x"), ("a", "x\r\nb: y"), ("a", "€"), ("ä", "x")]
+)
+def test_a_header_that_would_be_two_or_none_is_refused(name: str, value: str) -> None:
+    with pytest.raises(Invalid):
+        check_header(name, value)
