@@ -133,6 +133,12 @@ def awake_among(tx: Transaction, names: Sequence[str]) -> list[str]:
     return [name for (name,) in tx.rows("lists/awake_among", keys=encoded(names))]
 
 
+def settings_of(tx: Transaction, names: Sequence[str]) -> dict[str, Settings]:
+    """The settings of these lists, of those that are there."""
+    rows = tx.rows("lists/settings_of", keys=encoded(names))
+    return {name: msgspec.json.decode(settings, type=Settings) for name, settings in rows}
+
+
 def unfinished(tx: Transaction, *, fits: Callable[[Row], bool]) -> int:
     """How many items of fitting lists are ready, delayed, in anybody's hands or behind a gate that will open."""
     return sum(_left(tx, row) for row in _all(tx) if row.state == "open" and fits(row))

@@ -93,6 +93,8 @@ class Supply:
         self._page_end = page[-1] if len(page) == PAGE else None
         self._look_anyway_at = self._engine.world.monotonic() + LOOK_WHILE_BUSY
         served = {name for name, _ in self.turns}
+        if any(handler.accepts for handler in self._handlers):
+            self._read_settings([awake.name for awake in page])
         for name in (*(awake.name for awake in page), *self.leasing.look()):
             handler = self.handler_of(name)
             if handler is not None and name not in served:
@@ -111,11 +113,20 @@ class Supply:
 
     def settings(self, name: str) -> Settings:
         """The list's settings, read again every few seconds."""
+        self._read_settings([name])
+        return self._terms[name].settings
+
+    def _read_settings(self, names: Sequence[str]) -> None:
+        # Of a whole page at once: lists that are nobody's here must not cost a question each.
         now = self._engine.world.monotonic()
+        wanted = [name for name in names if self._is_stale(name, now)]
+        if len(self._terms) + len(wanted) > MANY_SETTINGS:
+            self._terms.clear()
+            wanted = list(names)
+        if wanted:
+            found = self._engine.read(lists.settings_of, wanted)
+            self._terms |= {name: Terms(found.get(name, Settings()), now) for name in wanted}
+
+    def _is_stale(self, name: str, now: float) -> bool:
         known = self._terms.get(name)
-        if known is None or now - known.read_at > SETTINGS_KEPT:
-            if len(self._terms) >= MANY_SETTINGS:
-                self._terms.clear()
-            row = self._engine.read(lists.find, name)
-            known = self._terms[name] = Terms(row.settings if row else Settings(), now)
-        return known.settings
+        return known is None or now - known.read_at > SETTINGS_KEPT
