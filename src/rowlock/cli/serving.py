@@ -100,4 +100,6 @@ def _introduce(invocation: Invocation, service: "Service", address: str) -> None
     invocation.say(f"rowlock serves {database.shown} at {address}")
     invocation.say(f"  add    printf 'a\\nb\\n' | curl --data-binary @- {address}/v1/lists/names/items")
     invocation.say(f"  look   curl {address}/v1/lists      everything: {service.limits and address}/openapi.json")
+    if service.engine.tokens.exist():
+        invocation.say("  every request needs a token: rowlock token create --role worker")
     invocation.say("  Ctrl-C stops")

@@ -85,7 +85,7 @@ def check(call: Call, who: Who) -> None:
     """Refuse what is not for them: by their role, and by the list that the path names."""
     route = call.route
     if not allows(who.role, route.role):
-        what = f"{route.method} {route.path} needs the role {route.role}, and this token is for a {who.role}"
+        what = f"{route.method} {route.path} needs the role {route.role}, and this token has the role {who.role}"
         raise NotAllowed(what, "ask for a token of that role", role=route.role)
     if not who.lists:
         return
