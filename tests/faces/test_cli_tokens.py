@@ -121,6 +121,26 @@ def test_what_is_done_by_hand_is_recorded(worked: QuickShell) -> None:
     ]
 
 
+def test_how_a_list_goes_on_and_ends_is_recorded(worked: QuickShell) -> None:
+    worked("gate", "work")
+    worked("gate", "work", "0")
+    worked("seal", "work")
+    worked("complete", "work")
+    worked("reopen", "work")
+    verbs = [fields[1] for fields in reversed(recorded(worked))]
+    assert verbs == ["gates.open_gate", "gates.seal", "gates.complete", "gates.reopen"]
+
+
+def test_schedules_and_counters_that_are_changed_by_hand_are_recorded(worked: QuickShell) -> None:
+    worked("schedule", "add", "tick", "work", "--every", "1h")
+    worked("schedule", "pause", "tick")
+    worked("schedule", "rm", "tick")
+    worked("counter", "raise", "numbers", "5")
+    worked("counter", "next", "numbers")
+    verbs = [fields[1] for fields in reversed(recorded(worked))]
+    assert verbs == ["schedules.define", "schedules.pause", "schedules.remove", "counters.raise_to"]
+
+
 def test_all_failed_items_at_once_are_recorded_by_their_verb(worked: QuickShell) -> None:
     worked("settings", "work", "attempts=1")
     worked("work", "work", "-j1", "--", "false")

@@ -111,7 +111,7 @@ def raise_to(invocation: Invocation, *, name: str, to: int, as_json: bool) -> No
     For numbers that were given away before there was this counter. It is never lowered, and cannot be removed: a
     number would come twice.
     """
-    with invocation.open(make=True) as engine:
+    with invocation.open(make=True) as engine, invocation.acting():
         value = engine.counter(name).raise_to(to)
     sentence = f"{name} goes on with {value + 1:,}" if value < LAST else f"{name} has no number left"
     output.numbers(invocation, {"value": value}, sentence=sentence, as_json=as_json)

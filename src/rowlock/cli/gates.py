@@ -25,7 +25,7 @@ def gate(invocation: Invocation, *, name: str, gate: str | None, as_json: bool) 
     past items, and back only when the list is empty.
     """
     number = gate_given(gate)
-    with invocation.open() as engine:
+    with invocation.open() as engine, invocation.acting(wanted=number is not None):
         changed = number is not None and engine[name].open_gate(number)
         found = engine[name].gates()
     if number is not None:
@@ -64,7 +64,7 @@ def seal(invocation: Invocation, /, *, name: str, then_list: str | None, key: st
     if then_list is None and (key is not None or data is not None):
         raise click.UsageError("--key and --data are for the item that --then adds")
     then = None if then_list is None else Then(then_list, key, json_value(data))
-    with invocation.open(make=True) as engine:
+    with invocation.open(make=True) as engine, invocation.acting():
         changed = engine[name].seal(then=then)
         state = engine[name].info().state
     told = f"{name} is complete" if state == "complete" else f"{name} is sealed: complete when nothing is left on it"
@@ -79,7 +79,7 @@ def complete(invocation: Invocation, *, name: str) -> None:
 
     What is left stays there and is not handed out; reopen the list to go on.
     """
-    with invocation.open() as engine:
+    with invocation.open() as engine, invocation.acting():
         changed = engine[name].complete()
         left = engine[name].counts().total
     what = f", with {output.many(left)} left on it" if left else ""
@@ -91,6 +91,6 @@ def complete(invocation: Invocation, *, name: str) -> None:
 @click.pass_obj
 def reopen(invocation: Invocation, *, name: str) -> None:
     """Take and hand out items again, after a seal or the end."""
-    with invocation.open() as engine:
+    with invocation.open() as engine, invocation.acting():
         changed = engine[name].reopen()
     invocation.say(f"{name} is open" if changed else f"{name} was open already")

@@ -1,6 +1,6 @@
 """Routes of lists as wholes."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -11,6 +11,7 @@ from rowlock.db import Transaction
 from rowlock.http.call import Answer, Call
 from rowlock.http.kinds import Kind
 from rowlock.http.pages import link
+from rowlock.http.scopes import check_settings, kept, seen
 from rowlock.http.texts import form, row, text
 from rowlock.http.versions import Condition, condition
 from rowlock.model import ListInfo, Settings
@@ -68,26 +69,26 @@ async def page(call: Call) -> Answer:
     count = PAGE if query.count is None else query.count
     found = await call.service.bridge.read(lists.page, after=query.after, limit=count, prefixes=call.who.lists)
     after = found[-1].name if found and len(found) == count else None
-    return Answer(ListPage(found, after), headers=link(call, after, count=count))
+    return Answer(ListPage([seen(info, call.who) for info in found], after), headers=link(call, after, count=count))
 
 
 async def _all(call: Call, after: str) -> AsyncIterator[Any]:
     while found := await call.service.bridge.read(lists.page, after=after, limit=PAGE, prefixes=call.who.lists):
-        yield ListPage(found, None)
+        yield ListPage([seen(info, call.who) for info in found], None)
         after = found[-1].name
 
 
 async def show(call: Call) -> Answer:
     """One list: its state, settings, counts and progress."""
     info = await call.service.bridge.read(lists.show, call.path["list"])
-    return Answer(info, version=info.version)
+    return Answer(seen(info, call.who), version=info.version)
 
 
 async def put(call: Call) -> Answer:
     """Make a list with these settings, or give them to the one that is there; what is left out is at its default."""
     settings: Settings = await call.document()
     changes = {field: getattr(settings, field) for field in Settings.__struct_fields__}
-    made, info = await call.service.bridge.write(_change, call.path["list"], changes, condition(call))
+    made, info = await _changed(call, changes, condition(call))
     return Answer(info, 201 if made else 200, version=info.version)
 
 
@@ -95,16 +96,26 @@ async def patch(call: Call) -> Answer:
     """Change some settings of a list and leave the rest."""
     changes: dict[str, Any] = await call.document()
     only_there = msgspec.structs.replace(condition(call), exists=True)
-    _, info = await call.service.bridge.write(_change, call.path["list"], changes, only_there)
+    _, info = await _changed(call, changes, only_there)
     return Answer(info, version=info.version)
 
 
-def _change(tx: Transaction, name: str, changes: dict[str, Any], holds: Condition) -> tuple[bool, ListInfo]:
+async def _changed(call: Call, changes: dict[str, Any], holds: Condition) -> tuple[bool, ListInfo]:
+    check_settings(changes, call.who)
+    name, scope = call.path["list"], call.who.lists
+    made, info = await call.service.bridge.write(_change, name, changes, holds, scope=scope)
+    return made, seen(info, call.who)
+
+
+def _change(
+    tx: Transaction, name: str, changes: dict[str, Any], holds: Condition, *, scope: Sequence[str]
+) -> tuple[bool, ListInfo]:
     there = lists.find(tx, name)
     if there is None and holds.exists and holds.versions is None:
         raise lists.missing(tx, name)
     holds.check(there.version if there else None, f"the list {name!r}")
-    lists.change_settings(tx, name, changes, version=there.version if there and holds.versions else None)
+    whole = kept(changes, there.settings if there else None, lists=scope)
+    lists.change_settings(tx, name, whole, version=there.version if there and holds.versions else None)
     return there is None, lists.show(tx, name)
 
 

@@ -1,0 +1,46 @@
+"""Scopes: what somebody with prefixes sees and sets of a list that names others: what its completion adds to them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from rowlock.errors import InvalidSetting
+from rowlock.http.who import Who
+from rowlock.model import ListInfo, Settings, Then
+from rowlock.roles import covers
+
+
+def seen(info: ListInfo, who: Who) -> ListInfo:
+    """The list as they may see it: without the names of lists that are not theirs."""
+    if not who.lists or not info.settings.then:
+        return info
+    then = tuple(each for each in info.settings.then if _is_theirs(each, who.lists))
+    return msgspec.structs.replace(info, settings=msgspec.structs.replace(info.settings, then=then))
+
+
+def check_settings(changes: Mapping[str, Any], who: Who) -> None:
+    """Refuse settings that would reach into a list that is not theirs."""
+    for then in _given(changes) if who.lists else ():
+        who.check(then.list)
+        if then.parent is not None:
+            raise InvalidSetting("what waits for a list is not set by hand", "leave out parent")
+
+
+def kept(changes: dict[str, Any], before: Settings | None, *, lists: Sequence[str]) -> dict[str, Any]:
+    """The changes, with what those with prefixes did not see of the list: they cannot have meant to take it away."""
+    if not lists or before is None or "then" not in changes:
+        return changes
+    unseen = [each for each in before.then if not _is_theirs(each, lists)]
+    return {**changes, "then": [*_given(changes), *unseen]}
+
+
+def _given(changes: Mapping[str, Any]) -> list[Then]:
+    try:
+        return msgspec.convert(changes.get("then", ()), list[Then])
+    except msgspec.ValidationError as error:
+        raise InvalidSetting(f"a setting cannot have that value: {error}", "see GET /openapi.json") from None
+
+
+def _is_theirs(then: Then, lists: Sequence[str]) -> bool:
+    return then.parent is None and covers(lists, then.list)
