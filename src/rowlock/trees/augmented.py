@@ -14,6 +14,7 @@ from rowlock.trees.maps import SortedMap
 from rowlock.trees.nodes import Leaf
 from rowlock.trees.sets import SortedSet
 from rowlock.trees.shapes import Trail
+from rowlock.trees.widths import SUMMED
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -23,6 +24,8 @@ class Augmented(Tree[K, V]):
     """A tree with summaries: a subclass says what a leaf's is, and what its children's make."""
 
     __slots__ = ()
+
+    _broad = SUMMED
 
     @staticmethod
     def of_leaf(keys: list[Any], vals: list[Any] | None) -> Any:

@@ -18,7 +18,7 @@ from rowlock.trees.cursors import Cursor
 from rowlock.trees.nodes import Leaf, newick
 from rowlock.trees.shapes import Trail, grow, path, shrink
 from rowlock.trees.walks import CUTS, Readers, downwards, release, upwards
-from rowlock.trees.widths import Fill, inner_fill, leaf_fill
+from rowlock.trees.widths import INNER, Fill, inner_fill, leaf_fill
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -51,6 +51,7 @@ class Tree(Generic[K, V]):
     )
 
     _has_values = True
+    _broad = INNER
     _root: Any
     _len: int
     _levels: tuple[None, ...]

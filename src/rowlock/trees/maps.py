@@ -19,7 +19,7 @@ from rowlock.trees import walks
 from rowlock.trees.checks import check
 from rowlock.trees.core import MISSING, Tree
 from rowlock.trees.views import Items, Keys, Values
-from rowlock.trees.widths import INNER, LEAF
+from rowlock.trees.widths import LEAF
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -43,9 +43,14 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
         key: Callable[[K], Any] | None = None,
         hashed: bool = False,
         leaf_width: int = LEAF,
-        inner_width: int = INNER,
+        inner_width: int | None = None,
     ) -> None:
-        self._set_up(key=key, hashed=hashed, leaf_width=leaf_width, inner_width=inner_width)
+        self._set_up(
+            key=key,
+            hashed=hashed,
+            leaf_width=leaf_width,
+            inner_width=self._broad if inner_width is None else inner_width,
+        )
         # A dict is its own way from keys to values: no other need be made to sort by.
         direct = type(items) is dict and key is None
         self._load(self._arranged(*(_sort(items) if direct else _unzip(items))))

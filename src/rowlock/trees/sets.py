@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 
 from rowlock.trees.checks import check
 from rowlock.trees.core import Tree
-from rowlock.trees.widths import INNER, LEAF
+from rowlock.trees.widths import LEAF
 
 T = TypeVar("T")
 
@@ -31,9 +31,14 @@ class SortedSet(Tree[T, None], MutableSet[T]):
         key: Callable[[T], Any] | None = None,
         hashed: bool = False,
         leaf_width: int = LEAF,
-        inner_width: int = INNER,
+        inner_width: int | None = None,
     ) -> None:
-        self._set_up(key=key, hashed=hashed, leaf_width=leaf_width, inner_width=inner_width)
+        self._set_up(
+            key=key,
+            hashed=hashed,
+            leaf_width=leaf_width,
+            inner_width=self._broad if inner_width is None else inner_width,
+        )
         self._load(self._arranged(list(elements), None))
 
     def add(self, value: T) -> None:

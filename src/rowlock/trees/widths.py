@@ -6,7 +6,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 LEAF = 512
-INNER = 128
+INNER = 4096
+"""Inner nodes are wide: a level less is a quarter less time, and after a clone each is copied once."""
+SUMMED = 128
+"""Those with summaries are narrow: a summary is made of all children."""
 NARROWEST = 2
 
 
