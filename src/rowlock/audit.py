@@ -90,7 +90,7 @@ def witnessed(verb: Callable[Concatenate[Transaction, P], T]) -> Callable[Concat
 
 def by(way: Callable[..., T]) -> Callable[..., T]:
     """A way of running verbs, with their records if somebody is acting."""
-    return lambda verb, *args, **kwargs: way(witnessed(verb), *args, **kwargs)
+    return lambda verb, /, *args, **kwargs: way(witnessed(verb), *args, **kwargs)
 
 
 def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Transaction, *args: Any, **kwargs: Any) -> T:

@@ -4,7 +4,7 @@ Whoever speaks for them may be another process each time: nothing is remembered 
 database. Verbs are functions of a transaction.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,9 +21,13 @@ LENGTH = "expiry"
 """Where a session's length is noted among its details, for beats that do not tell it."""
 
 
-def open_session(tx: Transaction, session: str, *, holder: str, expiry: int, details: Mapping[str, Any]) -> int:
-    """Enter a worker; the moment until which it lives."""
+def open_session(
+    tx: Transaction, session: str, *, holder: str, expiry: int, details: Mapping[str, Any], scope: Sequence[str] = ()
+) -> int:
+    """Enter a worker, held to lists with these prefixes if there are any; the moment until which it lives."""
     sessions.open_session(tx, session, holder=holder, expiry=expiry, details={**details, LENGTH: expiry})
+    if scope:
+        sessions.hold_to(tx, session, scope)
     return _until(tx, session)
 
 

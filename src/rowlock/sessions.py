@@ -11,7 +11,9 @@ from rowlock.attempts import DEFAULT_ATTEMPTS, policy, resolve
 from rowlock.db import Transaction
 from rowlock.errors import StaleClaim
 from rowlock.model import moment
+from rowlock.names import PAGE_LIMIT
 from rowlock.outcomes import Retry
+from rowlock.roles import covers, within
 
 EXPIRY = 15_000
 HANDED = "handed"
@@ -103,6 +105,32 @@ def held(tx: Transaction, session: str, token: str) -> claims.Taken:
 def _decoded(row: tuple[Any, ...] | None) -> dict[str, Any]:
     decoded = msgspec.json.decode(row[0]) if row and row[0] else None
     return decoded if isinstance(decoded, dict) else {}
+
+
+def hold_to(tx: Transaction, session: str, lists: Sequence[str]) -> None:
+    """Hold a session to lists with these prefixes: only who is held to no others may see and touch it."""
+    tx.run("sessions/hold_to", session=session, scope=msgspec.json.encode(lists).decode())
+
+
+def is_within(tx: Transaction, session: str, lists: Sequence[str]) -> bool:
+    """Whether a session is there for who is held to lists with these prefixes."""
+    return not lists or _is_within(tx.value("sessions/scope", session=session), lists)
+
+
+def _is_within(scope: str | None, lists: Sequence[str]) -> bool:
+    return scope is not None and within(msgspec.json.decode(scope), lists)
+
+
+def page_within(tx: Transaction, lists: Sequence[str], *, limit: int = 1000) -> list[SessionInfo]:
+    """Who is at work, as whoever is held to lists with these prefixes may know."""
+    if not lists:
+        return page(tx, limit=limit)
+    theirs = {session for session, scope in tx.rows("sessions/scoped") if _is_within(scope, lists)}
+    found = [info for info in page(tx, limit=PAGE_LIMIT) if info.id in theirs]
+    return [
+        msgspec.structs.replace(info, leases=[name for name in info.leases if covers(lists, name)])
+        for info in found[:limit]
+    ]
 
 
 def page(tx: Transaction, *, limit: int = 1000) -> list[SessionInfo]:

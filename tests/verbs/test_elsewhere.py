@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from tests.conftest import Clock
 
-from rowlock import Done, Engine, Fail, Move, Retry, StaleClaim, StaleSession, Verdict, elsewhere
+from rowlock import Done, Engine, Fail, Move, Retry, StaleClaim, StaleSession, Verdict, elsewhere, sessions
 from rowlock.claims import Asking, Taken
 from rowlock.elsewhere import Settlement
 from rowlock.outcomes import Outcome
@@ -129,3 +129,27 @@ def test_a_beat_keeps_a_session_for_as_long_as_it_was_opened_for(timed: Engine, 
 def test_a_session_that_is_no_more_does_not_beat(engine: Engine) -> None:
     with pytest.raises(StaleSession):
         engine.run(elsewhere.beat, "nobody")
+
+
+@pytest.mark.parametrize(
+    ("scope", "lists", "theirs"),
+    [
+        ((), (), True),
+        ((), ("own/",), False),
+        (("own/",), (), True),
+        (("own/",), ("own/",), True),
+        (("own/a",), ("own/",), True),
+        (("own/",), ("own/a",), False),
+        (("own/", "more/"), ("own/",), False),
+    ],
+)
+def test_a_session_is_there_for_those_who_may_see_all_its_lists(
+    engine: Engine, scope: tuple[str, ...], lists: tuple[str, ...], theirs: bool
+) -> None:
+    engine.run(elsewhere.open_session, "s-1", holder="ann", expiry=60_000, details={}, scope=scope)
+    assert engine.read(sessions.is_within, "s-1", lists) is theirs
+    assert [info.id for info in engine.read(sessions.page_within, lists)] == (["s-1"] if theirs else [])
+
+
+def test_a_session_that_is_not_there_is_nobodys(engine: Engine) -> None:
+    assert engine.read(sessions.is_within, "s-1", ["own/"]) is False

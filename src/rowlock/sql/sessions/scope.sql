@@ -1,0 +1,1 @@
+select scope from rowlock_sessions where id = :session
