@@ -1,0 +1,146 @@
+"""What deploys the service can be read by those who run it, and speaks of commands, options and files that exist."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+from tests.house.places import ROOT
+
+from rowlock.cli.program import program
+
+DEPLOY = ROOT / "deploy"
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+DOCKERFILE = DEPLOY / "docker" / "Dockerfile"
+# The words that a Dockerfile is made of.
+INSTRUCTIONS = {
+    "CMD",
+    "COPY",
+    "ENTRYPOINT",
+    "ENV",
+    "EXPOSE",
+    "FROM",
+    "HEALTHCHECK",
+    "LABEL",
+    "RUN",
+    "STOPSIGNAL",
+    "USER",
+    "VOLUME",
+    "WORKDIR",
+}
+HARDENED = {
+    "CapabilityBoundingSet": "",
+    "DynamicUser": "yes",
+    "NoNewPrivileges": "yes",
+    "PrivateTmp": "yes",
+    "ProtectHome": "yes",
+    "ProtectSystem": "strict",
+    "RestrictNamespaces": "yes",
+    "SystemCallArchitectures": "native",
+}
+
+
+def unit(path: Path) -> dict[str, dict[str, list[str]]]:
+    """The sections of a unit, each with its settings; a setting may come twice."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for line in path.read_text().splitlines():
+        if line.startswith("["):
+            section = found.setdefault(line.strip("[]"), {})
+        elif line and not line.startswith("#"):
+            name, _, value = line.partition("=")
+            section.setdefault(name, []).append(value)
+    return found
+
+
+def instructions(path: Path) -> list[tuple[str, str]]:
+    """The instructions of a Dockerfile, each on one line."""
+    text = re.sub(r"^#.*\n", "", path.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+    return [tuple(line.split(maxsplit=1)) for line in text.splitlines() if line.strip()]  # type: ignore[misc]
+
+
+def document(name: str) -> Any:
+    return yaml.safe_load((DEPLOY / name).read_text())
+
+
+def check_command(words: list[str]) -> None:
+    """The command line must take these words; it is not run."""
+    command: click.Command = program
+    with program.make_context("rowlock", list(words)) as context:
+        name, found, rest = program.resolve_command(context, list(words))
+        assert found is not None, words
+        command, words = found, rest
+    command.make_context(name, list(words), parent=context).close()
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_a_unit_runs_a_command_that_exists(path: Path) -> None:
+    [started] = unit(path)["Service"]["ExecStart"]
+    where, *words = shlex.split(started.replace("%i", "mail"))
+    assert where == "/opt/rowlock/bin/rowlock"
+    check_command(words)
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_a_unit_gives_away_no_more_than_it_must(path: Path) -> None:
+    service = unit(path)["Service"]
+    assert {name: service.get(name) for name in HARDENED} == {name: [value] for name, value in HARDENED.items()}
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_a_unit_is_given_time_to_stop_and_begins_again(path: Path) -> None:
+    service = unit(path)["Service"]
+    assert (service["Restart"], int(service["TimeoutStopSec"][0]) >= 30) == (["always"], True)
+    assert unit(path)["Install"] == {"WantedBy": ["multi-user.target"]}
+
+
+def test_the_service_is_not_reached_from_elsewhere_unless_somebody_says_so() -> None:
+    [started] = unit(DEPLOY / "systemd" / "rowlock.service")["Service"]["ExecStart"]
+    assert "--host 127.0.0.1" in started
+
+
+def test_the_image_is_made_of_known_instructions() -> None:
+    assert {word for word, _ in instructions(DOCKERFILE)} <= INSTRUCTIONS
+
+
+def test_the_image_copies_what_is_there_and_what_is_let_in() -> None:
+    ignored = (DEPLOY / "docker" / "Dockerfile.dockerignore").read_text().splitlines()
+    copied = [words for word, words in instructions(DOCKERFILE) if word == "COPY" and "--from" not in words]
+    sources = [words.split()[:-1] for words in copied]
+    named = [source.removeprefix("./") for each in sources for source in each]
+    assert [name for name in named if not (ROOT / name).exists() or f"!{name}" not in ignored] == []
+
+
+def test_the_image_runs_as_nobody_in_particular() -> None:
+    assert [words for word, words in instructions(DOCKERFILE) if word == "USER"] == ["10001:10001"]
+
+
+def test_the_image_runs_a_command_that_exists() -> None:
+    said = dict(instructions(DOCKERFILE))
+    assert yaml.safe_load(said["ENTRYPOINT"]) == ["rowlock"]
+    check_command(yaml.safe_load(said["CMD"]))
+
+
+@pytest.mark.parametrize("name", ["migrate", "rowlock"])
+def test_a_composed_service_runs_a_command_that_exists(name: str) -> None:
+    check_command(document("docker/compose.yaml")["services"][name]["command"])
+
+
+def test_what_is_composed_names_only_what_it_has() -> None:
+    composed = document("docker/compose.yaml")
+    services = composed["services"]
+    secrets = {secret for each in services.values() for secret in each.get("secrets", ())}
+    waited_for = {name for each in services.values() for name in each.get("depends_on", ())}
+    assert (secrets, waited_for <= set(services)) == (set(composed["secrets"]), True)
+
+
+def test_nothing_that_is_composed_is_reached_from_elsewhere() -> None:
+    ports = [port for each in document("docker/compose.yaml")["services"].values() for port in each.get("ports", ())]
+    assert (len(ports), [port for port in ports if not port.startswith("127.0.0.1:")]) == (1, [])
+
+
+def test_a_command_that_is_not_there_is_seen() -> None:
+    with pytest.raises(click.UsageError):
+        check_command(["serve", "--nowhere"])
