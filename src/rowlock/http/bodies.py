@@ -67,6 +67,11 @@ class Body:
         if self._length is not None and most is not None and self._length.isdigit() and int(self._length) > most:
             raise _too_large(most)
 
+    async def left(self) -> None:
+        """Return when the client has gone: for who keeps it waiting."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
     async def whole(self, most: int) -> bytes:
         """All of it, if it is not too large."""
         pieces = [piece async for piece in self.chunks(most)]

@@ -63,7 +63,7 @@ async def add(call: Call) -> Added | Answer:
     if call.body.small:
         return await bridge.write(items.add, name, list(_read(call, file, shared)), strict=query.strict)
     ready = await bridge.thread(lambda: entries.read_through(_read(call, file, shared)))
-    return await bridge.write_alone(items.add, name, ready, strict=query.strict)
+    return await bridge.write(items.add, name, ready, strict=query.strict)
 
 
 def _read(call: Call, file: IO[bytes], shared: Shared) -> Iterator[Batch]:
@@ -94,7 +94,7 @@ async def _add_stream(call: Call, shared: Shared) -> AsyncIterator[Report]:
 async def _commit(call: Call, lines: list[bytes], shared: Shared, so_far: Report) -> Report:
     ready = await call.service.bridge.thread(lambda: list(_ready(call, lines, shared, so_far.lines + 1)))
     strict = call.query.strict
-    added = await call.service.bridge.write_alone(items.add, call.path["list"], ready, strict=strict)
+    added = await call.service.bridge.write(items.add, call.path["list"], ready, strict=strict)
     return Report(so_far.lines + len(lines), so_far.added + added.added, so_far.existing + added.existing)
 
 

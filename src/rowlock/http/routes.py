@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rowlock.http import front, health, items, lists, tokens
+from rowlock.http import claims, front, health, items, lists, sessions, tokens
 from rowlock.http.forms import ItemDetails, ItemPage, NewItem, NewItems
 from rowlock.http.limits import Limits
 from rowlock.http.route import Route
@@ -55,6 +55,36 @@ ITEMS = (
     Route("GET", "/v1/lists/{list}/items/{key}", items.show, VIEWER, {200: ItemDetails, 304: None}, versioned=True),
 )
 
+SESSIONS = (
+    Route(
+        "POST",
+        "/v1/sessions",
+        sessions.open_session,
+        WORKER,
+        {201: sessions.Living},
+        sessions.Opening,
+        idempotent=False,
+    ),
+    Route("GET", "/v1/sessions", sessions.page, VIEWER, {200: sessions.SessionPage}),
+    Route("PUT", "/v1/sessions/{session}", sessions.beat, WORKER, {200: sessions.Living}, sessions.Beat),
+    Route("DELETE", "/v1/sessions/{session}", sessions.close, WORKER, {200: sessions.Closed}),
+)
+
+CLAIMS = (
+    Route(
+        "POST",
+        "/v1/lists/{list}/claims",
+        claims.claim,
+        WORKER,
+        {200: claims.Claimed},
+        claims.Claiming,
+        idempotent=False,
+        keyed=True,
+        streamed=True,
+    ),
+    Route("PUT", "/v1/claims/{claim}", claims.settle, WORKER, {200: claims.Settled}, claims.Settling),
+)
+
 TOKENS = (
     Route("GET", "/v1/tokens", tokens.page, ADMIN, {200: tokens.TokenPage}, query=tokens.TokenQuery),
     Route("POST", "/v1/tokens", tokens.create, ADMIN, {201: tokens.TokenMade}, tokens.TokenWanted, idempotent=False),
@@ -62,4 +92,4 @@ TOKENS = (
     Route("GET", "/v1/audit", tokens.audit, ADMIN, {200: tokens.AuditPage}, query=tokens.AuditQuery),
 )
 
-ROUTES = (*HEALTH, *LISTS, *ITEMS, *TOKENS)
+ROUTES = (*HEALTH, *LISTS, *ITEMS, *SESSIONS, *CLAIMS, *TOKENS)

@@ -18,10 +18,12 @@ from rowlock.http.answers import Send, send_answer
 from rowlock.http.bodies import Body, Gone, Receive
 from rowlock.http.bridge import Bridge
 from rowlock.http.call import Answer, Call
+from rowlock.http.claimer import Claimer
 from rowlock.http.limits import Limits
 from rowlock.http.logs import AccessLog
 from rowlock.http.router import Router
 from rowlock.http.routes import ROUTES
+from rowlock.http.upkeep import Upkeep
 from rowlock.http.who import Who
 
 Scope = MutableMapping[str, Any]
@@ -53,6 +55,7 @@ class Service:
         self.engine = engine
         self.limits = limits or Limits()
         self.bridge = Bridge(engine, waiting=self.limits.waiting_requests)
+        self.claimer = Claimer(self.bridge)
         self.stopping = False
         """Whether it is about to go: not ready any more, nobody waits for long."""
         self.audit_keep = audit_keep
@@ -89,8 +92,11 @@ class Service:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         await self.bridge.thread(self.engine.make_ready)
+        upkeep = Upkeep(self.engine)
+        upkeep.start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
+        upkeep.stop()
         await self._door.note()
         self.close()
         await send({"type": "lifespan.shutdown.complete"})
@@ -142,6 +148,7 @@ class Service:
     def stop(self) -> None:
         """Say that the end is near: not ready any more, and who waits for work is answered."""
         self.stopping = True
+        self.claimer.watch.stop()
 
 
 def _find(call: Call) -> None:

@@ -1,0 +1,107 @@
+"""The claimer: claims for workers elsewhere, who may wait for work until some is there or they have gone."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from rowlock import claims, elsewhere
+from rowlock.claims import Asking, Taken
+from rowlock.http.bodies import Gone
+from rowlock.http.bridge import Bridge
+from rowlock.http.waiting import Watch
+
+LOOK_FOR_HOLES = 1.0
+KNOWN = 10_000
+"""Lists of which is remembered how far they have been seen."""
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What a worker asks for."""
+
+    list: str
+    session: str
+    limit: int
+    wait: float
+    """Seconds."""
+    key: str | None = None
+    """Under which the same wish is known again."""
+
+
+class Claimer:
+    """Claims for many sessions, and remembers for all of them how far each list has been seen."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+        self._world = bridge.engine.world
+        self._floors: OrderedDict[str, dict[int, int]] = OrderedDict()
+        self._looked: dict[str, float] = {}
+        self.watch = Watch(bridge)
+
+    async def claim(self, wish: Wish, *, left: Callable[[], Awaitable[None]]) -> Taken | None:
+        """The next items of the list, or None if there are none in time; `left` returns when the client has gone."""
+        taken = await self._take(wish)
+        if taken is None and wish.wait > 0 and not self.watch.stopped:
+            return await self._wait(wish, left)
+        return taken
+
+    async def _wait(self, wish: Wish, left: Callable[[], Awaitable[None]]) -> Taken | None:
+        turn, gone = self.watch.enter(wish.list), asyncio.ensure_future(left())
+        until = asyncio.get_running_loop().time() + wish.wait
+        looked = True
+        try:
+            while await _comes(turn, gone, until) and not self.watch.stopped:
+                turn.clear()
+                looked = False  # if this one cannot, the next in line shall
+                taken = await self._take(wish)
+                looked = taken is None
+                if taken is not None:
+                    return await self._given(wish, taken, gone)
+            return None
+        finally:
+            gone.cancel()
+            self.watch.leave(wish.list, turn, next_too=not looked)
+
+    async def _given(self, wish: Wish, taken: Taken, gone: "asyncio.Future[None]") -> Taken:
+        if gone.done():
+            # Nobody was told of these items: free at once, not when the session ends.
+            await self._bridge.write(claims.close, wish.session, taken.token)
+            raise Gone
+        return taken
+
+    async def _take(self, wish: Wish) -> Taken | None:
+        name, now = wish.list, self._world.monotonic()
+        asking = Asking(wish.session, name, wish.limit, self._world.token(), None, self._floors.get(name, {}))
+        thorough = now - self._looked.get(name, -LOOK_FOR_HOLES) >= LOOK_FOR_HOLES
+        if thorough:
+            self._looked[name] = now
+        if wish.key is None:
+            taken = await self._bridge.write(elsewhere.take, asking, thorough=thorough)
+        else:
+            taken = await self._bridge.write(elsewhere.take_once, asking, thorough=thorough, key=wish.key)
+        if taken is not None and taken.items:
+            self._remember(taken)
+        return taken
+
+    def _remember(self, taken: Taken) -> None:
+        floors = self._floors.setdefault(taken.list, {})
+        floors[taken.priority] = max(floors.get(taken.priority, 0), taken.high)
+        self._floors.move_to_end(taken.list)
+        if len(self._floors) > KNOWN:
+            gone, _ = self._floors.popitem(last=False)
+            self._looked.pop(gone, None)
+
+
+async def _comes(turn: asyncio.Event, gone: "asyncio.Future[None]", until: float) -> bool:
+    """Whether the turn comes in time; Gone if the client has left before."""
+    waiting: asyncio.Future[Any] = asyncio.ensure_future(turn.wait())
+    seconds = max(0.0, until - asyncio.get_running_loop().time())
+    try:
+        await asyncio.wait([waiting, gone], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+    if gone.done():
+        raise Gone
+    return turn.is_set()

@@ -1,0 +1,157 @@
+"""Routes of claims: taking items, and saying what became of them."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import msgspec
+
+from rowlock import elsewhere
+from rowlock.claims import Taken
+from rowlock.durations import milliseconds
+from rowlock.elsewhere import Settlement
+from rowlock.errors import Invalid, InvalidOutcome
+from rowlock.http.call import Call
+from rowlock.http.claimer import Wish
+from rowlock.http.forms import ItemShown, shown
+from rowlock.http.texts import form, row
+from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict
+from rowlock.requests import digest
+
+T = TypeVar("T")
+
+
+class Claiming(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a worker asks for."""
+
+    session: str
+    limit: int = 1
+    wait: str | float = 0
+    """How long to wait for something to become ready."""
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """What was handed out; no claim and no items if nothing is ready."""
+
+    items: list[ItemShown]
+    claim: str | None
+    session: str
+    list: str
+    alone: bool = False
+    """Whether workers died with this item in hand: run it with nothing beside it."""
+
+
+class DoneItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An item that succeeded."""
+
+    key: str
+    result: Any = None
+    """Kept where the list keeps results."""
+
+
+class RetryItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An item that failed and shall be tried again."""
+
+    key: str
+    error: str = ""
+    after: str | float | None = None
+    """How long to wait; by the list's backoff if left out."""
+    counted: bool = True
+    """Whether this was a failed attempt, and not only too early."""
+
+
+class MoveItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An item that goes on to another gate, or back in line, with new data; what is left out stays as it is."""
+
+    key: str
+    gate: int | None = None
+    data: Any = UNCHANGED
+    after: str | float | None = None
+
+
+class FailItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An item that gave up."""
+
+    key: str
+    error: str = ""
+
+
+class Settling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What became of items that were claimed; what is not named stays claimed."""
+
+    session: str
+    done: list[str | DoneItem] = []
+    retry: list[str | RetryItem] = []
+    move: list[str | MoveItem] = []
+    fail: list[str | FailItem] = []
+    close: bool = False
+    """Whether the claim ends: what is not named is free at once."""
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """What became of the settlement, item by item: `gone` is what somebody had taken off the list meanwhile."""
+
+    verdicts: dict[str, Verdict]
+
+
+async def claim(call: Call) -> Claimed:
+    """Claim items of a list under a session; `wait` waits for some, and is answered as soon as there are.
+
+    An answer without items is no error: nothing was ready.
+    """
+    asked: Claiming = await call.document()
+    name, limits = call.path["list"], call.service.limits
+    if not 1 <= asked.limit <= limits.claim_items:
+        raise Invalid(f"a claim of {asked.limit} items cannot be had", f"ask for 1 to {limits.claim_items}")
+    wait = milliseconds(asked.wait) / 1_000
+    if wait > limits.wait_seconds:
+        raise Invalid(f"nobody waits for {asked.wait!r}", f"wait for up to {limits.wait_seconds:g}s, and ask again")
+    key = call.header(b"idempotency-key")
+    under = digest(call.who.name, "claim", name, key) if key else None
+    wish = Wish(name, asked.session, asked.limit, wait, under)
+    taken = await call.service.claimer.claim(wish, left=call.body.left)
+    return Claimed([], None, asked.session, name) if taken is None else _claimed(asked.session, taken)
+
+
+def _claimed(session: str, taken: Taken) -> Claimed:
+    return Claimed(list(map(shown, taken.items)), taken.token, session, taken.list, taken.alone)
+
+
+async def settle(call: Call) -> Settled:
+    """Say what became of items that were claimed: each is settled once, however often this is asked.
+
+    Nothing is written if the claim is no more: 409 `stale-claim`. The same asked again is answered as before.
+    """
+    given: Settling = await call.document()
+    settlement = Settlement(given.session, call.path["claim"], said(given), given.close)
+    random = call.service.engine.world.random
+    return Settled(await call.service.bridge.write(elsewhere.settle, settlement, random=random))
+
+
+def said(given: Settling) -> dict[str, Outcome]:
+    """The outcome of each item; one that is named twice is refused."""
+    pairs: list[tuple[str, Outcome]] = [
+        *((each.key, Done(each.result)) for each in _named(given.done, DoneItem)),
+        *((each.key, Retry(each.error, each.after, each.counted)) for each in _named(given.retry, RetryItem)),
+        *((each.key, Move(each.gate, each.data, each.after)) for each in _named(given.move, MoveItem)),
+        *((each.key, Fail(each.error)) for each in _named(given.fail, FailItem)),
+    ]
+    outcomes = dict(pairs)
+    if len(outcomes) < len(pairs):
+        raise InvalidOutcome("an item was given two outcomes in one settlement", "give each item one")
+    return outcomes
+
+
+def _named(given: Iterable[str | T], form: Callable[[str], T]) -> Iterator[T]:
+    return (form(each) if isinstance(each, str) else each for each in given)
+
+
+@form(Claimed)
+def _lines(found: Claimed) -> str:
+    if found.claim is None:
+        return ""
+    return row((found.session, found.claim)) + "".join(f"{item.key}\n" for item in found.items)
+
+
+@form(Settled)
+def _verdicts(settled: Settled) -> str:
+    return "".join(map(row, settled.verdicts.items()))

@@ -1,0 +1,106 @@
+"""Routes of sessions: who is at work."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from rowlock import elsewhere, sessions
+from rowlock.durations import milliseconds
+from rowlock.errors import Invalid
+from rowlock.http.call import Answer, Call
+from rowlock.http.texts import form, row
+from rowlock.model import moment
+from rowlock.sessions import SessionInfo
+
+EXPIRY = "60s"
+HOLDER_BYTES = 200
+DETAILS_BYTES = 4096
+
+
+class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A worker that begins."""
+
+    holder: str | None = None
+    """What people call it; its address if left out."""
+    expiry: str | float = EXPIRY
+    """How long it lives without a beat."""
+    details: dict[str, Any] = {}
+
+
+class Beat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A worker that goes on."""
+
+    expiry: str | float | None = None
+    """How long it lives without another; as long as when it was opened if left out."""
+
+
+class Living(msgspec.Struct, frozen=True):
+    """A session, and until when it lives if nothing more is heard of it."""
+
+    session: str
+    expires_at: datetime
+
+
+class Closed(msgspec.Struct, frozen=True):
+    """Whether there was anything to close."""
+
+    closed: bool
+
+
+class SessionPage(msgspec.Struct, frozen=True):
+    """Who is at work."""
+
+    sessions: list[SessionInfo]
+
+
+async def open_session(call: Call) -> Answer:
+    """Open a session to claim under; it lives for its expiry, and for as long again after each beat."""
+    opening: Opening = await call.document()
+    client = call.scope.get("client") or ("", 0)
+    holder = opening.holder or f"http {client[0]}"
+    if not holder.isprintable() or len(holder.encode()) > HOLDER_BYTES:
+        raise Invalid("the holder cannot be shown in a line", f"give up to {HOLDER_BYTES} bytes of printable text")
+    if len(msgspec.json.encode(opening.details)) > DETAILS_BYTES:
+        raise Invalid(f"the details are larger than {DETAILS_BYTES} bytes", "keep them elsewhere")
+    session = call.service.engine.world.token()
+    until = await call.service.bridge.write(
+        elsewhere.open_session,
+        session,
+        holder=holder,
+        expiry=_length(call, opening.expiry),
+        details=opening.details,
+    )
+    return Answer(Living(session, moment(until)), 201, [(b"location", f"/v1/sessions/{session}".encode())])
+
+
+async def beat(call: Call) -> Living:
+    """Stay alive: a session that is not heard of in time is lost, and its claims with it."""
+    given: Beat = await call.document()
+    session = call.path["session"]
+    expiry = None if given.expiry is None else _length(call, given.expiry)
+    return Living(session, moment(await call.service.bridge.write(elsewhere.beat, session, expiry=expiry)))
+
+
+async def close(call: Call) -> Closed:
+    """End a session: what it has claimed and not settled is free at once."""
+    return Closed(await call.service.bridge.write(sessions.close, call.path["session"]))
+
+
+async def page(call: Call) -> SessionPage:
+    """Who is at work, the oldest first, and how much each has in hand."""
+    return SessionPage(await call.service.bridge.read(sessions.page))
+
+
+def _length(call: Call, expiry: str | float) -> int:
+    length, longest = milliseconds(expiry), call.service.limits.session_seconds
+    if not 1_000 <= length <= longest * 1_000:
+        raise Invalid(f"a session cannot live for {expiry!r}", f"give 1s to {longest / 3600:g}h")
+    return length
+
+
+@form(SessionPage)
+def _rows(found: SessionPage) -> str:
+    return "".join(
+        row((each.id, each.holder, each.opened_at, each.expires_at, each.claims, each.items)) for each in found.sessions
+    )

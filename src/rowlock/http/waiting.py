@@ -1,0 +1,125 @@
+"""Claims for workers elsewhere, and their waiting: one look at the database for all who wait, and no herd.
+
+Who waits for a list stands in a line. When a list may have work the first in its line tries, and if there was some, the
+next. Whether a list may have work is asked once for all lines, when the database gives a hint and once a second.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from contextlib import suppress
+
+import msgspec
+
+from rowlock import lists
+from rowlock.db import Transaction
+from rowlock.errors import RowlockError, Unavailable
+from rowlock.http.bridge import Bridge
+
+LOOK_ANYWAY = 1.0
+SHORTEST = 0.01
+"""Seconds between two looks, however many hints there are."""
+AFTER_LOSS = 0.5
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What a look has found."""
+
+    called: bool
+    awake: list[str]
+    next: float | None
+    """Seconds until the next list wakes by itself."""
+
+
+def look(tx: Transaction, names: list[str]) -> Seen:
+    """Whether anybody has called, which of these lists may have work, and how long there is to wait."""
+    return Seen(lists.called(tx), lists.awake_among(tx, names), lists.next_wake(tx))
+
+
+class Watch:
+    """Wakes whoever waits for a list when it may have work; looks only while somebody waits."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+        self._lines: dict[str, deque[asyncio.Event]] = {}
+        self._looking: asyncio.Future[None] | None = None
+        self._hint = asyncio.Event()
+        self._listening = threading.Event()
+        self.stopped = False
+
+    def enter(self, name: str) -> asyncio.Event:
+        """Stand in the line of a list; the event is set when it is time to try."""
+        turn = asyncio.Event()
+        self._lines.setdefault(name, deque()).append(turn)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(self._look_while_waited_for())
+        return turn
+
+    def leave(self, name: str, turn: asyncio.Event, *, next_too: bool) -> None:
+        """Leave the line; the next may try too if there was something, or nobody has looked."""
+        line = self._lines[name]
+        line.remove(turn)
+        if not line:
+            del self._lines[name]
+        elif next_too or turn.is_set():
+            line[0].set()
+
+    def stop(self) -> None:
+        """Wake everybody for good."""
+        self.stopped = True
+        for line in self._lines.values():
+            for turn in line:
+                turn.set()
+
+    async def _look_while_waited_for(self) -> None:
+        self._begin_to_listen()
+        try:
+            while self._lines and not self.stopped:
+                await self._wait_for_hint(await self._look())
+                await asyncio.sleep(SHORTEST)
+        finally:
+            self._listening.clear()
+
+    async def _look(self) -> float:
+        """Wake the first of each line that may find something; for how long to wait now."""
+        self._hint.clear()
+        try:
+            seen = await self._bridge.read(look, list(self._lines))
+            if seen.called:
+                await self._bridge.write(lists.answer_calls)
+                seen = await self._bridge.read(look, list(self._lines))
+        except RowlockError:  # who tries to claim is told; whoever only waits, waits on
+            return AFTER_LOSS
+        for name in seen.awake:
+            if line := self._lines.get(name):
+                line[0].set()
+        return LOOK_ANYWAY if seen.next is None else min(LOOK_ANYWAY, max(0.0, seen.next))
+
+    async def _wait_for_hint(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._hint.wait()
+
+    def _begin_to_listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._listening = threading.Event()
+        self._listening.set()
+        listen = threading.Thread(
+            target=self._listen, args=(loop, self._listening), name="rowlock http hints", daemon=True
+        )
+        listen.start()
+
+    def _listen(self, loop: asyncio.AbstractEventLoop, wanted: threading.Event) -> None:
+        database = self._bridge.engine.database.twin(connections=1)
+        try:
+            while wanted.is_set():
+                try:
+                    if database.hint(LOOK_ANYWAY):
+                        loop.call_soon_threadsafe(self._hint.set)
+                        self._bridge.engine.world.sleep(SHORTEST)
+                except Unavailable:
+                    self._bridge.engine.world.sleep(AFTER_LOSS)
+        except RuntimeError:  # the loop has ended, and with it all who waited
+            return
+        finally:
+            database.close()
