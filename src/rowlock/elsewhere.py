@@ -16,6 +16,7 @@ from rowlock.entries import encoded
 from rowlock.errors import StaleClaim
 from rowlock.grouping import placed
 from rowlock.outcomes import Outcome, Verdict, read
+from rowlock.roles import covers
 
 LENGTH = "expiry"
 """Where a session's length is noted among its details, for beats that do not tell it."""
@@ -86,6 +87,8 @@ class Settlement(msgspec.Struct, frozen=True):
     """The outcome of each item, by its key."""
     close: bool = False
     """Whether the claim ends, whatever is left of it."""
+    prefixes: tuple[str, ...] = ()
+    """Of the lists that they may touch; none for all."""
 
     @property
     def receipt(self) -> str:
@@ -101,6 +104,8 @@ def settle(tx: Transaction, settlement: Settlement, *, random: Callable[[], floa
     """
     session, token, said = settlement.session, settlement.token, settlement.said
     held = settlements.hold(tx, session, token)
+    if held is not None and not covers(settlement.prefixes, held.name):
+        raise _gone(settlement)
     standing = {} if held is None else _standing(tx, held, list(said))
     if held is None or len(standing) < len(said):
         before = requests.find(tx, settlement.receipt, token)

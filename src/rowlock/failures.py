@@ -1,17 +1,22 @@
 """Failures: what was said of failed attempts, by item and by shape. Verbs are functions of a transaction."""
 
 import re
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
 from rowlock import lists
 from rowlock.db import Transaction
+from rowlock.entries import encoded
 from rowlock.model import Failure, moment
 from rowlock.names import check_key, check_limit, check_start
 
 MESSAGE_CHARACTERS = 4_000
 SHAPE_CHARACTERS = 200
+
+Change = Callable[[Transaction, str, Sequence[str]], int]
 
 _PARTICULARS = re.compile(
     r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|https?://\S+|'[^']*'|\"[^\"]*\"|"
@@ -78,3 +83,27 @@ def keys_saying(tx: Transaction, name: str, text: str, *, after: str = "", limit
     escaped = re.sub(r"([!%_])", r"!\1", text)
     rows = tx.rows("errors/keys_saying", list=row.id, said=f"%{escaped}%", kind=text, after=after, limit=limit)
     return [key for (key,) in rows]
+
+
+def found(tx: Transaction, name: str, keys: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Of these keys those that are there, locked: key, gate, attempts, whether delayed, whether failed."""
+    row = lists.find(tx, name)
+    return tx.rows("items/find", list=row.id, keys=encoded(keys)) if row else []
+
+
+def change_some(
+    tx: Transaction, name: str, *, verb: Change, after: str = "", error: str | None = None, limit: int = 1000
+) -> tuple[int, str | None]:
+    """Do something to the next failed items, all or those that say something; how many, and after which to go on.
+
+    They are found and changed under one lock: an item that somebody retries meanwhile is not given up.
+    """
+    row = lists.find(tx, name)
+    if row is None:
+        raise lists.missing(tx, name)
+    if error is None:
+        keys = [key for key, *_ in tx.rows("items/find_failed", list=row.id, after=after, limit=limit)]
+        return (verb(tx, name, keys), keys[-1]) if keys else (0, None)
+    saying = keys_saying(tx, name, error, after=after, limit=limit)
+    still = [key for key, _, _, _, failed in found(tx, name, saying) if failed]
+    return (verb(tx, name, still), saying[-1]) if saying else (0, None)

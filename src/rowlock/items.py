@@ -183,16 +183,22 @@ class Standing(msgspec.Struct, frozen=True):
     claimed: bool
 
 
+def hold(tx: Transaction, row: lists.Row, key: str) -> Standing | None:
+    """An item of a list, locked until the transaction ends; None if it is not there."""
+    check_key(key)
+    found = tx.row("items/hold", list=row.id, key=key)
+    return None if found is None else Standing(*found)
+
+
 def save(tx: Transaction, name: str, key: str, *, changes: Changes, version: int | None = None) -> Item:
     """Change what is given of an item, leave the rest; with `version`, only if it is at that one still.
 
     What a worker has in hand stays as it was handed out: ItemClaimed. What is gone stays gone: NoSuchItem.
     """
     row = lists.hold(tx, name)  # claimers wait meanwhile: nobody is handed what is being changed
-    found = tx.row("items/hold", list=row.id, key=key)
-    if found is None:
+    item = hold(tx, row, key)
+    if item is None:
         raise _no_such_item(name, key)
-    item = Standing(*found)
     _refuse_save(name, key, item, changes, version)
     moves = changes.priority not in (UNSET, item.priority)
     due = _new_due(item, changes.due, moves=moves)

@@ -36,7 +36,7 @@ class Reply(msgspec.Struct, frozen=True):
     @property
     def lines(self) -> list[Any]:
         """The body as one JSON document to a line."""
-        return msgspec.json.decode_lines(self.body)
+        return msgspec.json.Decoder().decode_lines(self.body)
 
 
 class Client:

@@ -5,9 +5,8 @@ from itertools import islice
 from typing import Any
 
 import click
-import msgspec
 
-from rowlock import failures, items, lists
+from rowlock import failures, items
 from rowlock.cli import output
 from rowlock.cli.asking import ask
 from rowlock.cli.invocation import Invocation, command, list_argument
@@ -17,7 +16,6 @@ from rowlock.engine import Engine
 from rowlock.errors import Invalid
 
 CHUNK = 10_000
-FAILED_CHUNK = 1_000
 # What is recorded: done and increment are a worker's daily words.
 OPERATING = (items.retry, items.abandon)
 
@@ -138,16 +136,11 @@ def _in_chunks(tx: Transaction, name: str, keys: Sequence[str], verb: Verb) -> i
 
 
 def _there(tx: Transaction, name: str, keys: Sequence[str]) -> int:
-    return len(_found(tx, name, keys))
+    return len(failures.found(tx, name, keys))
 
 
 def _waiting(tx: Transaction, name: str, keys: Sequence[str]) -> int:
-    return sum(1 for _, _, _, delayed, failed in _found(tx, name, keys) if delayed or failed)
-
-
-def _found(tx: Transaction, name: str, keys: Sequence[str]) -> list[Any]:
-    row = lists.find(tx, name)
-    return tx.rows("items/find", list=row.id, keys=msgspec.json.encode(keys).decode()) if row else []
+    return sum(1 for _, _, _, delayed, failed in failures.found(tx, name, keys) if delayed or failed)
 
 
 def _change_failed(
@@ -180,22 +173,9 @@ def _each_failed(engine: Engine, name: str, verb: Verb, error: str | None) -> in
     changed = 0
     after: str | None = ""
     while after is not None:
-        count, after = engine.run(_failed_chunk, name, after, verb, error)
+        count, after = engine.run(failures.change_some, name, verb=verb, after=after, error=error)
         changed += count
     return changed
-
-
-def _failed_chunk(tx: Transaction, name: str, after: str, verb: Verb, error: str | None) -> tuple[int, str | None]:
-    # Found and changed under one lock: an item that somebody retries meanwhile is not given up.
-    row = lists.find(tx, name)
-    if row is None:
-        raise lists.missing(tx, name)
-    if error is None:
-        keys = [found[0] for found in tx.rows("items/find_failed", list=row.id, after=after, limit=FAILED_CHUNK)]
-        return (verb(tx, name, keys), keys[-1]) if keys else (0, None)
-    saying = failures.keys_saying(tx, name, error, after=after, limit=FAILED_CHUNK)
-    still = [key for key, _, _, _, failed in _found(tx, name, saying) if failed]
-    return (verb(tx, name, still), saying[-1]) if saying else (0, None)
 
 
 def _report(invocation: Invocation, name: str, counted: dict[str, int], *, dry_run: bool, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from rowlock.http import problems
 from rowlock.http.call import Answer, Call, Header
 from rowlock.http.kinds import TYPES, Kind
 from rowlock.http.packing import SMALL, Packer, coding_of, packer_of
+from rowlock.http.pages import Page
 from rowlock.http.texts import text
 from rowlock.http.versions import etag, is_known
 
@@ -39,10 +40,8 @@ def written(value: Any, kind: Kind) -> bytes:
 
 
 def rows_of(value: Any) -> Any:
-    """What stands on lines of its own where a page is written as lines: its first field, if that is a list."""
-    if isinstance(value, msgspec.Struct) and value.__struct_fields__:
-        return getattr(value, value.__struct_fields__[0])
-    return value
+    """What stands on lines of its own: the things on a page."""
+    return getattr(value, value.__struct_fields__[0]) if isinstance(value, Page) else value
 
 
 async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:

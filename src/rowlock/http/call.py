@@ -6,13 +6,14 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from rowlock.errors import InvalidQuery, UnknownKind
+from rowlock.errors import InvalidQuery, NotAllowed, UnknownKind
 from rowlock.http import kinds
 from rowlock.http.bodies import Body
 from rowlock.http.kinds import Kind
 from rowlock.http.route import NOWHERE, NoQuery
 from rowlock.http.who import NOBODY
 from rowlock.names import closest
+from rowlock.roles import Role, allows
 
 if TYPE_CHECKING:
     from rowlock.http.service import Service
@@ -90,6 +91,11 @@ class Call:
             self.query = _EMPTY[form]
             return
         self.query = converted(_pairs(text), form)
+
+    def require(self, role: Role) -> None:
+        """Refuse who may do less: for routes where it depends on what is asked."""
+        if not allows(self.who.role, role):
+            raise NotAllowed(f"this is for an {role}; you are a {self.who.role}", "ask with another token")
 
     async def document(self) -> Any:
         """The body as the JSON document that the route takes."""

@@ -13,9 +13,9 @@ from rowlock.errors import Invalid, InvalidOutcome
 from rowlock.http.call import Call
 from rowlock.http.claimer import Wish
 from rowlock.http.forms import ItemShown, shown
+from rowlock.http.once import key_of
 from rowlock.http.texts import form, row
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict
-from rowlock.requests import digest
 
 T = TypeVar("T")
 
@@ -32,8 +32,8 @@ class Claiming(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Claimed(msgspec.Struct, frozen=True):
     """What was handed out; no claim and no items if nothing is ready."""
 
-    items: list[ItemShown]
     claim: str | None
+    items: list[ItemShown]
     session: str
     list: str
     alone: bool = False
@@ -105,15 +105,14 @@ async def claim(call: Call) -> Claimed:
     wait = milliseconds(asked.wait) / 1_000
     if wait > limits.wait_seconds:
         raise Invalid(f"nobody waits for {asked.wait!r}", f"wait for up to {limits.wait_seconds:g}s, and ask again")
-    key = call.header(b"idempotency-key")
-    under = digest(call.who.name, "claim", name, key) if key else None
+    under = key_of(call) if call.header(b"idempotency-key") else None
     wish = Wish(name, asked.session, asked.limit, wait, under)
     taken = await call.service.claimer.claim(wish, left=call.body.left)
-    return Claimed([], None, asked.session, name) if taken is None else _claimed(asked.session, taken)
+    return Claimed(None, [], asked.session, name) if taken is None else _claimed(asked.session, taken)
 
 
 def _claimed(session: str, taken: Taken) -> Claimed:
-    return Claimed(list(map(shown, taken.items)), taken.token, session, taken.list, taken.alone)
+    return Claimed(taken.token, list(map(shown, taken.items)), session, taken.list, taken.alone)
 
 
 async def settle(call: Call) -> Settled:
@@ -122,7 +121,7 @@ async def settle(call: Call) -> Settled:
     Nothing is written if the claim is no more: 409 `stale-claim`. The same asked again is answered as before.
     """
     given: Settling = await call.document()
-    settlement = Settlement(given.session, call.path["claim"], said(given), given.close)
+    settlement = Settlement(given.session, call.path["claim"], said(given), given.close, call.who.lists)
     random = call.service.engine.world.random
     return Settled(await call.service.bridge.write(elsewhere.settle, settlement, random=random))
 

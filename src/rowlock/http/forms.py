@@ -7,6 +7,7 @@ import msgspec
 
 from rowlock import model
 from rowlock.errors import InvalidDuration
+from rowlock.http.pages import Page
 from rowlock.http.texts import form, row, text
 from rowlock.model import Failure, Item, State
 
@@ -56,7 +57,7 @@ class ItemDetails(ItemShown, frozen=True):
     list: str
 
 
-class ItemPage(msgspec.Struct, frozen=True):
+class ItemPage(Page, frozen=True):
     """A page of items in the byte order of their keys."""
 
     items: list[ItemShown]

@@ -5,17 +5,22 @@ from io import BytesIO
 from typing import IO, Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
-from rowlock import entries, failures, items
+from rowlock import entries, failures, items, lists
+from rowlock import results as stored
 from rowlock.db import Transaction
-from rowlock.entries import Batch, Shared
+from rowlock.entries import Batch, Changes, Shared
+from rowlock.errors import Refused
 from rowlock.http.bodies import decoded
 from rowlock.http.call import Answer, Call
+from rowlock.http.changes import Deleted
 from rowlock.http.forms import ItemPage, NewItem, NewItems, Report, details, entry_of, moment_of, shown
 from rowlock.http.kinds import Kind
-from rowlock.http.pages import link
+from rowlock.http.pages import Page, link
+from rowlock.http.versions import Condition, condition
 from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item
+from rowlock.results import Result
 
 PAGE = 1_000
 BATCH_BYTES = 4 * 1024 * 1024
@@ -33,6 +38,30 @@ class AddQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gate: Gate | None = None
     priority: Annotated[int, Meta(description="0 goes first, 9 last.")] = DEFAULT_PRIORITY
     strict: Annotated[bool, Meta(description="Refuse them all if one is there already.")] = False
+
+
+class ItemChanges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to be different about an item; what is left out stays."""
+
+    data: Any = UNSET
+    due: str | float | UnsetType | None = UNSET
+    """When it becomes ready; null is at once."""
+    priority: int | UnsetType = UNSET
+
+
+class ItemData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an item carries, and where it stands if it is new."""
+
+    data: Any = None
+    due: str | float | UnsetType | None = UNSET
+    gate: int | None = None
+    priority: int | UnsetType = UNSET
+
+
+class ResultPage(Page, frozen=True):
+    """What an item left behind."""
+
+    results: list[Result]
 
 
 class PageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,10 +88,10 @@ async def add(call: Call) -> Added | Answer:
         given: NewItems = await call.document()
         batches = list(entries.batches([entry_of(each) for each in given.items], shared))
         return await bridge.write(items.add, name, batches, strict=query.strict)
-    file = await call.body.file()
-    if call.body.small:
-        return await bridge.write(items.add, name, list(_read(call, file, shared)), strict=query.strict)
-    ready = await bridge.thread(lambda: entries.read_through(_read(call, file, shared)))
+    with await call.body.file() as file:
+        if call.body.small:
+            return await bridge.write(items.add, name, list(_read(call, file, shared)), strict=query.strict)
+        ready = await bridge.thread(lambda: entries.read_through(_read(call, file, shared)))
     return await bridge.write(items.add, name, ready, strict=query.strict)
 
 
@@ -77,18 +106,25 @@ def _entries(lines: Iterable[bytes]) -> Iterator[Any]:
 
 
 async def _add_stream(call: Call, shared: Shared) -> AsyncIterator[Report]:
-    """Commit what comes batch by batch."""
     so_far = Report(0, 0, 0)
+    async for lines in _batches(call):
+        so_far = await _commit(call, lines, shared, so_far)
+        yield so_far
+
+
+async def _batches(call: Call) -> AsyncIterator[list[bytes]]:
+    """The lines of the body in batches that are neither too many nor too large; an empty one if there are none."""
+    most = call.service.limits.batch_items
     waiting: list[bytes] = []
-    size = 0
     async for lines in call.body.lines():
         waiting += lines
-        size += sum(map(len, lines))
-        if len(waiting) >= call.service.limits.batch_items or size >= BATCH_BYTES:
-            so_far = await _commit(call, waiting, shared, so_far)
-            yield so_far
-            waiting, size = [], 0
-    yield await _commit(call, waiting, shared, so_far)
+        while len(waiting) > most:
+            yield waiting[:most]
+            waiting = waiting[most:]
+        if sum(map(len, waiting)) > BATCH_BYTES:
+            yield waiting
+            waiting = []
+    yield waiting
 
 
 async def _commit(call: Call, lines: list[bytes], shared: Shared, so_far: Report) -> Report:
@@ -125,6 +161,88 @@ async def _all(call: Call, query: PageQuery) -> AsyncIterator[ItemPage]:
     while found := await _page(call, after, PAGE):
         yield ItemPage(list(map(shown, found)), None)
         after = found[-1].key
+
+
+async def put(call: Call) -> Answer:
+    """Add an item, or give the one that is there other data, and another due time and priority if they are said.
+
+    What a worker has in hand stays as it was handed out: 409 `item-claimed`.
+    """
+    given: ItemData = await call.document()
+    name, key = call.path["list"], call.path["key"]
+    [batch] = entries.batches([_entry(key, given)], Shared())
+    made, item, failed = await call.service.bridge.write(_put, name, batch, _changes(key, given), condition(call))
+    return Answer(details(item, failed), 201 if made else 200, version=item.version)
+
+
+async def patch(call: Call) -> Answer:
+    """Change an item's data, due time or priority, and leave the rest."""
+    given: ItemChanges = await call.document()
+    name, key = call.path["list"], call.path["key"]
+    changes = entries.changed(key, data=given.data, due=_due(given.due), priority=given.priority)
+    item, failed = await call.service.bridge.write(_save, name, key, changes, condition(call))
+    return Answer(details(item, failed), version=item.version)
+
+
+def _entry(key: str, given: ItemData) -> Any:
+    due = None if given.due is UNSET else given.due
+    return entry_of(NewItem(key, given.data, due, given.gate, None if given.priority is UNSET else given.priority))
+
+
+def _changes(key: str, given: ItemData) -> Changes:
+    return entries.changed(key, data=given.data, due=_due(given.due), priority=given.priority)
+
+
+def _due(due: str | float | UnsetType | None) -> Any:
+    return due if due is UNSET else moment_of(due)
+
+
+def _put(
+    tx: Transaction, name: str, batch: Batch, changes: Changes, holds: Condition
+) -> tuple[bool, Item, list[Failure]]:
+    [key] = batch.keys()
+    held = _held(tx, name, key)
+    holds.check(held.version if held else None, f"the item {key!r} of {name!r}")
+    # Somebody may be faster to add it: then theirs is changed.
+    if held is None and items.add(tx, name, [batch]).added:
+        return True, *_show(tx, name, key)
+    gate = batch.lowest_gate
+    if held is not None and gate not in (None, held.gate):
+        what = f"the item {key!r} of {name!r} stands at gate {held.gate}, not {gate}"
+        raise Refused(what, "leave the gate out; a worker moves it")
+    items.save(tx, name, key, changes=changes)
+    return False, *_show(tx, name, key)
+
+
+def _save(tx: Transaction, name: str, key: str, changes: Changes, holds: Condition) -> tuple[Item, list[Failure]]:
+    held = _held(tx, name, key)
+    if held is not None:
+        holds.check(held.version, f"the item {key!r} of {name!r}")
+    items.save(tx, name, key, changes=changes)
+    return _show(tx, name, key)
+
+
+def _held(tx: Transaction, name: str, key: str) -> items.Standing | None:
+    row = lists.find(tx, name)
+    return None if row is None else items.hold(tx, row, key)
+
+
+async def remove(call: Call) -> Deleted:
+    """Take an item off the list: it is done."""
+    name, key = call.path["list"], call.path["key"]
+    return Deleted(await call.service.bridge.write(_remove, name, key, condition(call)))
+
+
+def _remove(tx: Transaction, name: str, key: str, holds: Condition) -> int:
+    if holds != Condition():
+        held = _held(tx, name, key)
+        holds.check(held.version if held else None, f"the item {key!r} of {name!r}")
+    return items.done(tx, name, [key])
+
+
+async def results(call: Call) -> ResultPage:
+    """What an item left behind when it was done, the newest first; only where the list keeps results."""
+    return ResultPage(await call.service.bridge.read(stored.of_item, call.path["list"], call.path["key"]))
 
 
 async def show(call: Call) -> Answer:

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from rowlock import lists, ranges
+from rowlock import failures, lists, ranges
 from rowlock.db import Transaction
+from rowlock.failures import Group
 from rowlock.http.call import Answer, Call
 from rowlock.http.kinds import Kind
-from rowlock.http.pages import link
+from rowlock.http.pages import Page, link
 from rowlock.http.scopes import check_settings, kept, seen
 from rowlock.http.texts import form, row, text
 from rowlock.http.versions import Condition, condition
@@ -29,7 +30,7 @@ class PageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     after: After = ""
 
 
-class ListPage(msgspec.Struct, frozen=True):
+class ListPage(Page, frozen=True):
     """A page of lists."""
 
     lists: list[ListInfo]
@@ -41,6 +42,18 @@ class Dropped(msgspec.Struct, frozen=True):
     """What was forgotten."""
 
     dropped: int
+
+
+class NewName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a list shall be called."""
+
+    name: str
+
+
+class FailurePage(Page, frozen=True):
+    """How the items of a list fail."""
+
+    failures: list[Group]
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -55,7 +68,7 @@ class RangesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parts: Annotated[int, Meta(description="How many ranges; fewer if there are fewer keys.")]
 
 
-class Ranges(msgspec.Struct, frozen=True):
+class Ranges(Page, frozen=True):
     """Key ranges of equal size."""
 
     ranges: list[Range]
@@ -95,23 +108,24 @@ async def put(call: Call) -> Answer:
 async def patch(call: Call) -> Answer:
     """Change some settings of a list and leave the rest."""
     changes: dict[str, Any] = await call.document()
-    only_there = msgspec.structs.replace(condition(call), exists=True)
-    _, info = await _changed(call, changes, only_there)
+    _, info = await _changed(call, changes, condition(call), make=False)
     return Answer(info, version=info.version)
 
 
-async def _changed(call: Call, changes: dict[str, Any], holds: Condition) -> tuple[bool, ListInfo]:
+async def _changed(
+    call: Call, changes: dict[str, Any], holds: Condition, *, make: bool = True
+) -> tuple[bool, ListInfo]:
     check_settings(changes, call.who)
     name, scope = call.path["list"], call.who.lists
-    made, info = await call.service.bridge.write(_change, name, changes, holds, scope=scope)
+    made, info = await call.service.bridge.write(_change, name, changes, holds, scope=scope, make=make)
     return made, seen(info, call.who)
 
 
 def _change(
-    tx: Transaction, name: str, changes: dict[str, Any], holds: Condition, *, scope: Sequence[str]
+    tx: Transaction, name: str, changes: dict[str, Any], holds: Condition, *, scope: Sequence[str], make: bool
 ) -> tuple[bool, ListInfo]:
     there = lists.find(tx, name)
-    if there is None and holds.exists and holds.versions is None:
+    if there is None and not make:
         raise lists.missing(tx, name)
     holds.check(there.version if there else None, f"the list {name!r}")
     whole = kept(changes, there.settings if there else None, lists=scope)
@@ -137,6 +151,19 @@ async def pause(call: Call) -> Changed:
 async def resume(call: Call) -> Changed:
     """Hand out a list's items again."""
     return Changed(await call.service.bridge.write(lists.resume, call.path["list"]))
+
+
+async def rename(call: Call) -> Answer:
+    """Give a list another name; its items, counts and history stay with it."""
+    given: NewName = await call.document()
+    call.who.check(given.name)
+    await call.service.bridge.write(lists.rename, call.path["list"], given.name)
+    return Answer(seen(await call.service.bridge.read(lists.show, given.name), call.who))
+
+
+async def groups(call: Call) -> FailurePage:
+    """The failed items of a list by the shape of their last error, the most frequent first."""
+    return FailurePage(await call.service.bridge.read(failures.groups, call.path["list"]))
 
 
 async def split(call: Call) -> Ranges:
@@ -167,3 +194,8 @@ def _columns(info: ListInfo) -> tuple[Any, ...]:
 @form(Ranges)
 def _parts(found: Ranges) -> str:
     return "".join(row((part.after, part.upto, part.count)) for part in found.ranges)
+
+
+@form(FailurePage)
+def _shapes(found: FailurePage) -> str:
+    return "".join(row((group.count, group.kind, group.shape, group.example)) for group in found.failures)

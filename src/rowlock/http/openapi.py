@@ -54,17 +54,10 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
 def _schemas(routes: Iterable[Route]) -> tuple[dict[Any, Any], dict[str, Any]]:
     types: list[Any] = [Problem]
     for route in routes:
-        types += [route.takes, route.lines, route.query, *route.gives.values()]
+        types += [route.takes, route.lines, *route.gives.values()]
     known = list(dict.fromkeys(each for each in types if each is not None))
     found, components = msgspec.json.schema_components(known, ref_template=REF)
-    queries = {route.query.__name__ for route in routes}
-    return dict(zip(known, found, strict=True)), {
-        name: each for name, each in components.items() if name not in queries or _used(name, components)
-    }
-
-
-def _used(name: str, components: dict[str, Any]) -> bool:
-    return REF.format(name=name) in str(components)
+    return dict(zip(known, found, strict=True)), components
 
 
 def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:

@@ -1,9 +1,15 @@
-"""Pages: the link that leads to the next one."""
+"""Pages: things of one kind, and the link that leads to the next of them."""
 
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import msgspec
+
 from rowlock.http.call import Call, Header
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Things of one kind, in its first field: as NDJSON each stands on a line of its own."""
 
 
 def link(call: Call, after: str | None, **query: Any) -> list[Header]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rowlock.http import claims, front, health, items, lists, sessions, tokens
+from rowlock.http import changes, claims, front, health, items, lists, sessions, tokens
 from rowlock.http.forms import ItemDetails, ItemPage, NewItem, NewItems
 from rowlock.http.limits import Limits
 from rowlock.http.route import Route
@@ -19,6 +19,7 @@ HEALTH = (
     Route("GET", "/openapi.json", health.description, None, {200: dict[str, Any]}, type="application/json"),
 )
 
+LIST = "/v1/lists/{list}"
 LISTS = (
     Route(
         "GET",
@@ -30,19 +31,23 @@ LISTS = (
         streamed=True,
         scoped=True,
     ),
-    Route("GET", "/v1/lists/{list}", lists.show, VIEWER, {200: ListInfo, 304: None}, versioned=True),
-    Route("PUT", "/v1/lists/{list}", lists.put, OPERATOR, {200: ListInfo, 201: ListInfo}, Settings, versioned=True),
-    Route("PATCH", "/v1/lists/{list}", lists.patch, OPERATOR, {200: ListInfo}, dict[str, Any], versioned=True),
-    Route("DELETE", "/v1/lists/{list}", lists.drop, ADMIN, {200: lists.Dropped}, versioned=True),
-    Route("POST", "/v1/lists/{list}/pause", lists.pause, OPERATOR, {200: lists.Changed}),
-    Route("POST", "/v1/lists/{list}/resume", lists.resume, OPERATOR, {200: lists.Changed}),
-    Route("GET", "/v1/lists/{list}/ranges", lists.split, VIEWER, {200: lists.Ranges}, query=lists.RangesQuery),
+    Route("GET", LIST, lists.show, VIEWER, {200: ListInfo, 304: None}, versioned=True),
+    Route("PUT", LIST, lists.put, OPERATOR, {200: ListInfo, 201: ListInfo}, Settings, versioned=True),
+    Route("PATCH", LIST, lists.patch, OPERATOR, {200: ListInfo}, dict[str, Any], versioned=True),
+    Route("DELETE", LIST, lists.drop, ADMIN, {200: lists.Dropped}, versioned=True),
+    Route("POST", f"{LIST}/rename", lists.rename, OPERATOR, {200: ListInfo}, lists.NewName, idempotent=False),
+    Route("POST", f"{LIST}/pause", lists.pause, OPERATOR, {200: lists.Changed}),
+    Route("POST", f"{LIST}/resume", lists.resume, OPERATOR, {200: lists.Changed}),
+    Route("GET", f"{LIST}/ranges", lists.split, VIEWER, {200: lists.Ranges}, query=lists.RangesQuery),
+    Route("GET", f"{LIST}/failures", lists.groups, VIEWER, {200: lists.FailurePage}),
 )
 
+ITEMS_OF, ITEM = f"{LIST}/items", f"{LIST}/items/{{key}}"
+KEYS: dict[str, Any] = {"takes": changes.Keys, "lines": str | changes.KeyLine}
 ITEMS = (
     Route(
         "POST",
-        "/v1/lists/{list}/items",
+        ITEMS_OF,
         items.add,
         WORKER,
         {200: Added},
@@ -51,8 +56,38 @@ ITEMS = (
         query=items.AddQuery,
         streamed=True,
     ),
-    Route("GET", "/v1/lists/{list}/items", items.page, VIEWER, {200: ItemPage}, query=items.PageQuery, streamed=True),
-    Route("GET", "/v1/lists/{list}/items/{key}", items.show, VIEWER, {200: ItemDetails, 304: None}, versioned=True),
+    Route("GET", ITEMS_OF, items.page, VIEWER, {200: ItemPage}, query=items.PageQuery, streamed=True),
+    Route("GET", ITEM, items.show, VIEWER, {200: ItemDetails, 304: None}, versioned=True),
+    Route("PUT", ITEM, items.put, WORKER, {200: ItemDetails, 201: ItemDetails}, items.ItemData, versioned=True),
+    Route("PATCH", ITEM, items.patch, WORKER, {200: ItemDetails}, items.ItemChanges, versioned=True),
+    Route("DELETE", ITEM, items.remove, WORKER, {200: changes.Deleted}, versioned=True),
+    Route("GET", f"{ITEM}/results", items.results, VIEWER, {200: items.ResultPage}),
+    Route(
+        "POST",
+        f"{ITEMS_OF}/increment",
+        changes.increment,
+        WORKER,
+        {200: changes.Incremented},
+        query=changes.IncrementQuery,
+        idempotent=False,
+        keyed=True,
+        **KEYS,
+    ),
+    Route(
+        "POST", f"{ITEMS_OF}/delete", changes.delete, WORKER, {200: changes.Deleted}, query=changes.ChangeQuery, **KEYS
+    ),
+    Route(
+        "POST", f"{ITEMS_OF}/retry", changes.retry, OPERATOR, {200: changes.Retried}, query=changes.ChangeQuery, **KEYS
+    ),
+    Route(
+        "POST",
+        f"{ITEMS_OF}/abandon",
+        changes.abandon,
+        OPERATOR,
+        {200: changes.Abandoned},
+        query=changes.ChangeQuery,
+        **KEYS,
+    ),
 )
 
 SESSIONS = (
@@ -64,10 +99,11 @@ SESSIONS = (
         {201: sessions.Living},
         sessions.Opening,
         idempotent=False,
+        scoped=True,
     ),
     Route("GET", "/v1/sessions", sessions.page, VIEWER, {200: sessions.SessionPage}),
-    Route("PUT", "/v1/sessions/{session}", sessions.beat, WORKER, {200: sessions.Living}, sessions.Beat),
-    Route("DELETE", "/v1/sessions/{session}", sessions.close, WORKER, {200: sessions.Closed}),
+    Route("PUT", "/v1/sessions/{session}", sessions.beat, WORKER, {200: sessions.Living}, sessions.Beat, scoped=True),
+    Route("DELETE", "/v1/sessions/{session}", sessions.close, WORKER, {200: sessions.Closed}, scoped=True),
 )
 
 CLAIMS = (
@@ -82,7 +118,7 @@ CLAIMS = (
         keyed=True,
         streamed=True,
     ),
-    Route("PUT", "/v1/claims/{claim}", claims.settle, WORKER, {200: claims.Settled}, claims.Settling),
+    Route("PUT", "/v1/claims/{claim}", claims.settle, WORKER, {200: claims.Settled}, claims.Settling, scoped=True),
 )
 
 TOKENS = (

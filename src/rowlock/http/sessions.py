@@ -9,6 +9,7 @@ from rowlock import elsewhere, sessions
 from rowlock.durations import milliseconds
 from rowlock.errors import Invalid
 from rowlock.http.call import Answer, Call
+from rowlock.http.pages import Page
 from rowlock.http.texts import form, row
 from rowlock.model import moment
 from rowlock.sessions import SessionInfo
@@ -48,7 +49,7 @@ class Closed(msgspec.Struct, frozen=True):
     closed: bool
 
 
-class SessionPage(msgspec.Struct, frozen=True):
+class SessionPage(Page, frozen=True):
     """Who is at work."""
 
     sessions: list[SessionInfo]

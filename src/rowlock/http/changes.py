@@ -1,0 +1,176 @@
+"""Routes that change many items at once: done, abandoned, retried, one more failed attempt."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from rowlock import failures, items
+from rowlock.db import Transaction
+from rowlock.errors import Invalid
+from rowlock.http.bodies import decoded
+from rowlock.http.call import Answer, Call
+from rowlock.http.kinds import Kind
+from rowlock.http.once import once
+from rowlock.http.texts import form
+from rowlock.roles import Role
+
+Verb = Callable[[Transaction, str, Sequence[str]], int]
+
+DryRun = Annotated[bool, Meta(description="Say how many it would be, and do nothing.")]
+
+
+class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Keys of items."""
+
+    keys: list[str]
+
+
+class KeyLine(msgspec.Struct, frozen=True):
+    """The key of an item; what else a line says of it is ignored, so that a page can be sent back."""
+
+    key: str
+
+
+class ChangeQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which items, where no keys are sent."""
+
+    state: Annotated[Literal["failed"], Meta(description="All failed items instead of keys in the body.")] | None = None
+    error: Annotated[str, Meta(description="Of those only whose last error says this.")] | None = None
+    dry_run: DryRun = False
+
+
+class IncrementQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is kept with the items."""
+
+    error: Annotated[str, Meta(description="What went wrong.")] | None = None
+
+
+class Deleted(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How many items were taken off."""
+
+    deleted: int
+    dry_run: bool = False
+
+
+class Abandoned(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How many items were given up."""
+
+    abandoned: int
+    dry_run: bool = False
+
+
+class Retried(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How many items are ready again."""
+
+    retried: int
+    dry_run: bool = False
+
+
+class Incremented(msgspec.Struct, frozen=True):
+    """How many items have one more failed attempt."""
+
+    incremented: int
+
+
+async def delete(call: Call) -> Deleted:
+    """Take items off the list that are done; with `state=failed`, give up all failed ones.
+
+    The tally counts the first as done, the others as abandoned.
+    """
+    verb: Verb = items.done if call.query.state is None else items.abandon
+    return Deleted(await _changed(call, verb), call.query.dry_run)
+
+
+async def abandon(call: Call) -> Abandoned:
+    """Give up on items: off the list, undone."""
+    return Abandoned(await _changed(call, items.abandon), call.query.dry_run)
+
+
+async def retry(call: Call) -> Retried:
+    """Make failed and delayed items ready at once, with a clean count of attempts."""
+    return Retried(await _changed(call, items.retry), call.query.dry_run)
+
+
+async def increment(call: Call) -> Answer:
+    """Note one failed attempt for each item that is there.
+
+    Asked again it counts again; under an Idempotency-Key it does not.
+    """
+    keys, name, error = await read_keys(call), call.path["list"], call.query.error
+    if not call.header(b"idempotency-key"):
+        return Answer(Incremented(await call.service.bridge.write(items.increment, name, keys, error=error)))
+    work = partial(_increment, name=name, keys=keys, error=error)
+    count, headers = await once(call, work, asked=[name, keys, error])
+    return Answer(Incremented(count), headers=headers)
+
+
+def _increment(tx: Transaction, *, name: str, keys: Sequence[str], error: str | None) -> int:
+    return items.increment(tx, name, keys, error=error)
+
+
+async def _changed(call: Call, verb: Verb) -> int:
+    query: ChangeQuery = call.query
+    if query.state is None:
+        if query.error is not None:
+            raise Invalid("error= is only for all failed items", "say state=failed too, or send keys alone")
+        keys = await read_keys(call)
+        if query.dry_run:
+            return await call.service.bridge.read(_would, call.path["list"], keys, verb=verb)
+        return await call.service.bridge.write(verb, call.path["list"], keys)
+    call.require(Role.OPERATOR)
+    if call.body.unread:
+        raise Invalid("keys were sent, and all failed items asked for", "give one of them")
+    return await _change_failed(call, _count if query.dry_run else verb)
+
+
+async def _change_failed(call: Call, verb: Verb) -> int:
+    """Some at a time, each in a transaction: a million failed items are no reason for others to wait."""
+    changed, after = 0, ""
+    while True:
+        count, last = await call.service.bridge.write(
+            failures.change_some, call.path["list"], verb=verb, after=after, error=call.query.error
+        )
+        changed += count
+        if last is None:
+            return changed
+        after = last
+
+
+def _count(_: Transaction, __: str, keys: Sequence[str]) -> int:
+    return len(keys)
+
+
+def _would(tx: Transaction, name: str, keys: Sequence[str], *, verb: Verb) -> int:
+    found = failures.found(tx, name, keys)
+    return sum(1 for _, _, _, delayed, failed in found if verb is not items.retry or delayed or failed)
+
+
+async def read_keys(call: Call) -> list[str]:
+    """The keys in the body: lines, `{"keys": […]}`, or a key or an item to a line; each once."""
+    if call.sent is Kind.JSON:
+        given: Keys = await call.document()
+        return list(dict.fromkeys(given.keys))
+    text = await call.body.whole(call.service.limits.document_bytes)
+    if call.sent is Kind.TEXT:
+        return list(dict.fromkeys(lines_of(text)))
+    told = (decoded(line, str | KeyLine) for line in text.splitlines() if line.strip())
+    return list(dict.fromkeys(each if isinstance(each, str) else each.key for each in told))
+
+
+def lines_of(text: bytes) -> list[str]:
+    """The lines that are not blank."""
+    try:
+        return [line.rstrip("\r") for line in text.decode().split("\n") if line.strip()]
+    except UnicodeDecodeError:
+        raise Invalid("the body is not UTF-8 text", "convert it first, with iconv for example") from None
+
+
+@form(Deleted)
+@form(Abandoned)
+@form(Retried)
+def _line(counted: Any) -> str:
+    (name, count), *_ = msgspec.structs.asdict(counted).items()
+    return f"{'would_be_' if counted.dry_run else ''}{name}\t{count}\n"
