@@ -92,7 +92,7 @@ def found(tx: Transaction, name: str, keys: Sequence[str]) -> list[tuple[Any, ..
 
 
 def change_some(
-    tx: Transaction, name: str, *, verb: Change, after: str = "", error: str | None = None, limit: int = 1000
+    tx: Transaction, name: str, *, change: Change, after: str = "", error: str | None = None, limit: int = 1000
 ) -> tuple[int, str | None]:
     """Do something to the next failed items, all or those that say something; how many, and after which to go on.
 
@@ -103,7 +103,7 @@ def change_some(
         raise lists.missing(tx, name)
     if error is None:
         keys = [key for key, *_ in tx.rows("items/find_failed", list=row.id, after=after, limit=limit)]
-        return (verb(tx, name, keys), keys[-1]) if keys else (0, None)
+        return (change(tx, name, keys), keys[-1]) if keys else (0, None)
     saying = keys_saying(tx, name, error, after=after, limit=limit)
     still = [key for key, _, _, _, failed in found(tx, name, saying) if failed]
-    return (verb(tx, name, still), saying[-1]) if saying else (0, None)
+    return (change(tx, name, still), saying[-1]) if saying else (0, None)

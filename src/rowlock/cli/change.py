@@ -173,7 +173,7 @@ def _each_failed(engine: Engine, name: str, verb: Verb, error: str | None) -> in
     changed = 0
     after: str | None = ""
     while after is not None:
-        count, after = engine.run(failures.change_some, name, verb=verb, after=after, error=error)
+        count, after = engine.run(failures.change_some, name, change=verb, after=after, error=error)
         changed += count
     return changed
 

@@ -131,7 +131,7 @@ async def _change_failed(call: Call, verb: Verb) -> int:
     changed, after = 0, ""
     while True:
         count, last = await call.service.bridge.write(
-            failures.change_some, call.path["list"], verb=verb, after=after, error=call.query.error
+            failures.change_some, call.path["list"], change=verb, after=after, error=call.query.error
         )
         changed += count
         if last is None:
