@@ -68,19 +68,21 @@ class Source:
     def __init__(self, face: type) -> None:
         self.face = face
         self.plain: type = face._plain_class  # type: ignore[attr-defined]
-        self.module = ast.parse(inspect.getsource(sys.modules[self.plain.__module__]))
-        found = (each for each in self.module.body if isinstance(each, ast.ClassDef))
-        self.node = next(each for each in found if each.name == self.plain.__name__)
+        ours = [each for each in self.plain.__mro__ if each.__module__.startswith("rowlock.")]
+        self.modules = {each: ast.parse(inspect.getsource(sys.modules[each.__module__])) for each in ours}
+        self.nodes = [_class(module, each.__name__) for each, module in self.modules.items()]
+        self.node = self.nodes[0]
 
     def imports(self) -> dict[str, str]:
-        """Every name that the module knows, with the line that brings it."""
+        """Every name that the class's modules know, with the line that brings it."""
         known = {}
-        for node in ast.walk(self.module):
-            if isinstance(node, ast.ImportFrom):
-                known |= {each.name: f"from {node.module} import {each.name}" for each in node.names}
-        for node in self.module.body:
-            names = [target.id for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)]
-            known |= {name: f"from {self.plain.__module__} import {name}" for name in names}
+        for kind, module in self.modules.items():
+            for node in ast.walk(module):
+                if isinstance(node, ast.ImportFrom):
+                    known |= {each.name: f"from {node.module} import {each.name}" for each in node.names}
+            for node in module.body:
+                names = [target.id for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)]
+                known |= {name: f"from {kind.__module__} import {name}" for name in names}
         return known
 
     def attributes(self) -> dict[str, str]:
@@ -106,9 +108,17 @@ class Source:
             yield from self.root()
         for name, kind in {"plain": self.plain.__name__, **self.attributes()}.items():
             yield _property(name, kind)
-        for node in self.node.body:
-            if isinstance(node, ast.FunctionDef) and node.name in self.face._colours:  # type: ignore[attr-defined]
+        for node in self.methods():
+            if node.name in self.face._colours:  # type: ignore[attr-defined]
                 yield self.method(node, self.face._colours[node.name])  # type: ignore[attr-defined]
+
+    def methods(self) -> Iterator[ast.FunctionDef]:
+        """The functions of the class, its own and then those that it has from others; each once."""
+        seen = set[str]()
+        for node in (each for kind in self.nodes for each in kind.body):
+            if isinstance(node, ast.FunctionDef) and node.name not in seen:
+                seen.add(node.name)
+                yield node
 
     def root(self) -> Iterator[ast.stmt]:
         """What only a face has that users make themselves."""
@@ -130,6 +140,11 @@ class Source:
         kind = ast.AsyncFunctionDef if colour in (Colour.AWAITED, Colour.FINISHED) else ast.FunctionDef
         kept = [each for each in node.decorator_list if ast.unparse(each) == "property"]
         return kind(name, node.args, [ast.Expr(line)], kept, returns)
+
+
+def _class(module: ast.Module, name: str) -> ast.ClassDef:
+    found = (each for each in module.body if isinstance(each, ast.ClassDef))
+    return next(each for each in found if each.name == name)
 
 
 def _documenting(documentation: str, depth: int) -> ast.Constant:

@@ -32,9 +32,11 @@ def kinds(kind: type[errors.RowlockError] = errors.RowlockError) -> Iterator[typ
 
 
 def members(each: type) -> list[str]:
-    """What a user can ask of a value: its own fields, properties and methods."""
+    """What a user can ask of a value: its fields, properties and methods, also those it has from others of ours."""
     fields = getattr(each, "__struct_fields__", ())
-    own = [name for name, value in vars(each).items() if callable(value) or isinstance(value, property)]
+    ours = (kind for kind in each.__mro__ if kind.__module__.startswith("rowlock.") or kind is each)
+    every = (pair for kind in ours for pair in vars(kind).items())
+    own = [name for name, value in every if callable(value) or isinstance(value, property)]
     return [f"{each.__name__}.{name}" for name in dict.fromkeys((*fields, *own)) if not name.startswith("_")]
 
 

@@ -20,9 +20,8 @@ from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
 from rowlock.engine import Claim, Counter, Engine, Grouped, List, Schedule, Session, Tokens, Topic, Transaction
-from rowlock.engine.engine import P, T
 from rowlock.engine.list import Keys
-from rowlock.engine.runner import Runner
+from rowlock.engine.runner import P, Runner, T, Writer
 from rowlock.entries import Entries
 from rowlock.failures import Group
 from rowlock.history import Sink
@@ -157,46 +156,13 @@ class AsyncEngine:
     def database(self) -> Database: ...
     @property
     def world(self) -> World: ...
-    def __getitem__(self, name: str) -> AsyncList: ...
     async def __aenter__(self) -> AsyncEngine: ...
     async def __aexit__(self, *_: object) -> None: ...
-    async def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
-        """Lists in the order of their names, strictly after one, with counts and progress."""
-
     def counter(self, name: str) -> AsyncCounter:
         """A counter by its name; it need not exist yet. What many ask of counters at once is one transaction."""
 
-    async def counters(self, *, after: str = "", limit: int = 1000) -> list[CounterInfo]:
-        """Counters in the order of their names, strictly after one."""
-
-    def topic(self, name: str) -> AsyncTopic:
-        """A topic by its name: standing queries, and the records that are held against them."""
-
-    async def topics(self, *, after: str = "", limit: int = 1000) -> list[TopicInfo]:
-        """Topics in the order of their names, strictly after one."""
-
-    async def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
-        """Who is at work, the oldest first."""
-
-    def schedule(self, name: str) -> AsyncSchedule:
-        """A schedule by its name: recurring work."""
-
-    async def schedules(self, *, after: str = "", limit: int = 1000) -> list[ScheduleInfo]:
-        """Schedules in the order of their names, strictly after one."""
-
     async def tick(self) -> list[Tick]:
         """Make the items of all ticks that have come, as every worker does; what was done."""
-
-    def session(
-        self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None, beats: bool = True
-    ) -> AsyncSession:
-        """A session to claim under: it beats by itself, and its claims end with it. Use it in a with block.
-
-        Without `beats` it lives for its expiry and may outlive this process: see `rejoin`.
-        """
-
-    def rejoin(self, session: str, *, expiry: Duration = "15s") -> AsyncSession:
-        """A session without a heart that was opened elsewhere, by its id; `beat` keeps it alive for its expiry."""
 
     @property
     def tokens(self) -> AsyncTokens:
@@ -206,11 +172,6 @@ class AsyncEngine:
         self, who: str, *, token: int | None = None, request: str | None = None, keep: Duration = KEEP
     ) -> AbstractContextManager[None]:
         """A block in which every verb that writes is recorded as done by somebody, in the write's own transaction."""
-
-    async def audit(
-        self, *, of: str | None = None, since: Moment | None = None, before: int = LAST, limit: int = 1000
-    ) -> list[Record]:
-        """What was done in `acting` blocks, the newest first: of one list, in the last while or since a moment."""
 
     async def upkeep(self) -> upkeep.Report:
         """One bounded pass of housekeeping: bury dead sessions, promote what is due, fold, prune."""
@@ -224,6 +185,9 @@ class AsyncEngine:
 
     def late_transaction(self) -> AbstractAsyncContextManager[AsyncTransaction]:
         """A transaction that begins when it is first used: a handler that thinks before it writes locks nothing yet."""
+
+    def apart(self) -> AbstractAsyncContextManager[Writer]:
+        """The same database by a connection of its own, for what must not wait until others are done."""
 
     async def join(self, using: Any) -> AsyncTransaction:
         """The verbs inside a transaction of yours (sqlite3, psycopg, SQLAlchemy, Django); you commit it, or not."""
@@ -248,6 +212,44 @@ class AsyncEngine:
 
     async def close(self) -> None:
         """Finish what waits, and close all connections; a closed engine is not used again."""
+
+    def __getitem__(self, name: str) -> AsyncList: ...
+    async def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
+        """Lists in the order of their names, strictly after one, with counts and progress."""
+
+    async def counters(self, *, after: str = "", limit: int = 1000) -> list[CounterInfo]:
+        """Counters in the order of their names, strictly after one."""
+
+    def topic(self, name: str) -> AsyncTopic:
+        """A topic by its name: standing queries, and the records that are held against them."""
+
+    async def topics(self, *, after: str = "", limit: int = 1000) -> list[TopicInfo]:
+        """Topics in the order of their names, strictly after one."""
+
+    async def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
+        """Who is at work, the oldest first."""
+
+    def session(
+        self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None, beats: bool = True
+    ) -> AsyncSession:
+        """A session to claim under: it beats by itself, and its claims end with it. Use it in a with block.
+
+        Without `beats` it lives for its expiry and may outlive this process: see `rejoin`.
+        """
+
+    def rejoin(self, session: str, *, expiry: Duration = "15s") -> AsyncSession:
+        """A session without a heart that was opened elsewhere, by its id; `beat` keeps it alive for its expiry."""
+
+    def schedule(self, name: str) -> AsyncSchedule:
+        """A schedule by its name: recurring work."""
+
+    async def schedules(self, *, after: str = "", limit: int = 1000) -> list[ScheduleInfo]:
+        """Schedules in the order of their names, strictly after one."""
+
+    async def audit(
+        self, *, of: str | None = None, since: Moment | None = None, before: int = LAST, limit: int = 1000
+    ) -> list[Record]:
+        """What was done in `acting` blocks, the newest first: of one list, in the last while or since a moment."""
 
 class AsyncGrouped:
     """The engine's lists for many threads at once: what they write at the same moment is committed together.

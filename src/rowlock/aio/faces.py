@@ -132,7 +132,8 @@ class _Block:
 
 def face(plain: type, *, here: Iterable[str] = (), root: bool = False) -> Any:
     """The async face of a plain class; `here` names what asks nobody; a `root` is made by users, with its threads."""
-    colours = {name: colour(name, member, here=here) for name, member in vars(plain).items() if _offered(name, member)}
+    offered = {name: member for name, member in members(plain).items() if _offered(name, member)}
+    colours = {name: colour(name, member, here=here) for name, member in offered.items()}
     name = f"Async{plain.__name__}"
     body: dict[str, Any] = {"__doc__": plain.__doc__, "_plain_class": plain, "_colours": colours}
     if root:
@@ -142,6 +143,12 @@ def face(plain: type, *, here: Iterable[str] = (), root: bool = False) -> Any:
     for each, chosen in colours.items():
         setattr(made, async_name(each, chosen), _method(made, each, chosen))
     return made
+
+
+def members(plain: type) -> dict[str, Any]:
+    """What a class has, and what it has from those of ours that it is made from."""
+    ours = [each for each in plain.__mro__ if each.__module__.startswith("rowlock.")]
+    return {name: member for each in reversed(ours) for name, member in vars(each).items()}
 
 
 def async_name(name: str, chosen: Colour) -> str:
@@ -173,7 +180,7 @@ def _constructor(plain: type) -> Callable[..., None]:
 
 
 def _method(made: type[Face], name: str, chosen: Colour) -> Any:
-    member = vars(made._plain_class)[name]
+    member = members(made._plain_class)[name]
     if isinstance(member, property):
         return property(lambda self: self._shown(getattr(self._plain, name)), doc=member.__doc__)
     method = functools.wraps(member)(_WAYS[chosen](name))

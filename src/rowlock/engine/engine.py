@@ -7,27 +7,20 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from rowlock import audit, counters, db, lists, schedules, schema, sessions, topics, upkeep
-from rowlock.audit import KEEP, LAST, Record
-from rowlock.counters import CounterInfo
+from rowlock import audit, db, schedules, schema, upkeep
+from rowlock.audit import KEEP
 from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
 from rowlock.engine.counter import Counter
 from rowlock.engine.grouped import Grouped
-from rowlock.engine.list import List
-from rowlock.engine.schedule import Schedule
-from rowlock.engine.session import Session
+from rowlock.engine.handles import Handles
+from rowlock.engine.runner import Writer
 from rowlock.engine.tokens import Tokens
-from rowlock.engine.topic import Topic
 from rowlock.engine.transaction import Transaction
 from rowlock.errors import InvalidTransaction
 from rowlock.history import History, Sink, to_file
-from rowlock.model import ListInfo, Moment, TopicInfo
-from rowlock.names import check_name
-from rowlock.schedules import ScheduleInfo, Tick
-from rowlock.sessions import SessionInfo
-from rowlock.topics import check_topic
+from rowlock.schedules import Tick
 from rowlock.world import REAL, World
 
 P = ParamSpec("P")
@@ -36,7 +29,7 @@ T = TypeVar("T")
 DEFAULT_URL = "rowlock.db"
 
 
-class Engine:
+class Engine(Handles):
     """Work tracking on one database: `engine["downloads"]` is a list.
 
     A SQLite file is made and migrated when it is first used; a server's database is migrated by `rowlock migrate`.
@@ -62,10 +55,6 @@ class Engine:
         self._grouped: Grouped | None = None
         self._tokens = Tokens(self, world)
 
-    def __getitem__(self, name: str) -> List:
-        check_name(name)
-        return List(self, name)
-
     def __enter__(self) -> "Engine":
         return self
 
@@ -75,59 +64,14 @@ class Engine:
     def __repr__(self) -> str:
         return f"Engine({self.database.address.shown!r})"
 
-    def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
-        """Lists in the order of their names, strictly after one, with counts and progress."""
-        return self.read(lists.page, after=after, limit=limit)
-
     def counter(self, name: str) -> Counter:
         """A counter by its name; it need not exist yet. What many ask of counters at once is one transaction."""
         return self.grouped.counter(name)
-
-    def counters(self, *, after: str = "", limit: int = 1000) -> list[CounterInfo]:
-        """Counters in the order of their names, strictly after one."""
-        return self.read(counters.page, after=after, limit=limit)
-
-    def topic(self, name: str) -> Topic:
-        """A topic by its name: standing queries, and the records that are held against them."""
-        check_topic(name)
-        return Topic(self, name)
-
-    def topics(self, *, after: str = "", limit: int = 1000) -> list[TopicInfo]:
-        """Topics in the order of their names, strictly after one."""
-        return self.read(topics.page, after=after, limit=limit)
-
-    def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
-        """Who is at work, the oldest first."""
-        return self.read(sessions.page, limit=limit)
-
-    def schedule(self, name: str) -> Schedule:
-        """A schedule by its name: recurring work."""
-        check_name(name, "schedule")
-        return Schedule(self, name)
-
-    def schedules(self, *, after: str = "", limit: int = 1000) -> list[ScheduleInfo]:
-        """Schedules in the order of their names, strictly after one."""
-        return self.read(schedules.page, after=after, limit=limit)
 
     def tick(self) -> list[Tick]:
         """Make the items of all ticks that have come, as every worker does; what was done."""
         self.make_ready()
         return schedules.tick_due(self.database)
-
-    def session(
-        self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None, beats: bool = True
-    ) -> Session:
-        """A session to claim under: it beats by itself, and its claims end with it. Use it in a with block.
-
-        Without `beats` it lives for its expiry and may outlive this process: see `rejoin`.
-        """
-        return Session(self, holder=holder, expiry=expiry, details=details, beats=beats)
-
-    def rejoin(self, session: str, *, expiry: Duration = "15s") -> Session:
-        """A session without a heart that was opened elsewhere, by its id; `beat` keeps it alive for its expiry."""
-        found = Session(self, holder=None, expiry=expiry, details=None, beats=False)
-        found.id = session
-        return found
 
     @property
     def tokens(self) -> Tokens:
@@ -139,12 +83,6 @@ class Engine:
     ) -> AbstractContextManager[None]:
         """A block in which every verb that writes is recorded as done by somebody, in the write's own transaction."""
         return audit.acting(who, token=token, request=request, keep=keep)
-
-    def audit(
-        self, *, of: str | None = None, since: Moment | None = None, before: int = LAST, limit: int = 1000
-    ) -> list[Record]:
-        """What was done in `acting` blocks, the newest first: of one list, in the last while or since a moment."""
-        return self.read(audit.page, of=of, since=since, before=before, limit=limit)
 
     def upkeep(self) -> upkeep.Report:
         """One bounded pass of housekeeping: bury dead sessions, promote what is due, fold, prune."""
@@ -172,6 +110,15 @@ class Engine:
         self.make_ready()
         with ExitStack() as stack:
             yield Transaction(lambda: stack.enter_context(self.database.transaction()))
+
+    @contextmanager
+    def apart(self) -> Iterator[Writer]:
+        """The same database by a connection of its own, for what must not wait until others are done."""
+        database = self.database.twin(connections=1)
+        try:
+            yield database
+        finally:
+            database.close()
 
     def join(self, using: Any) -> Transaction:
         """The verbs inside a transaction of yours (sqlite3, psycopg, SQLAlchemy, Django); you commit it, or not."""

@@ -1,4 +1,4 @@
-"""Whoever can run a verb: an engine in a transaction of its own, or a transaction that is open."""
+"""Whoever can run a verb: an engine in a transaction of its own, a transaction that is open, a client by a server."""
 
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -8,11 +8,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Runner(Protocol):
-    """Whoever can run a verb: an engine in a transaction of its own, or a transaction that is open."""
+class Writer(Protocol):
+    """Whoever can run a verb that writes."""
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes."""
+
+
+class Runner(Writer, Protocol):
+    """Whoever can run any verb, and inside a transaction of the caller's own if it can be had."""
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads."""

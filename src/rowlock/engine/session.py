@@ -13,7 +13,7 @@ from rowlock.engine.list import List
 from rowlock.errors import OutcomeUnknown, Unavailable
 
 if TYPE_CHECKING:
-    from rowlock.engine.engine import Engine
+    from rowlock.engine.handles import Handles
 
 LOOK_FOR_HOLES = 1.0
 MANY_LISTS = 10_000
@@ -29,7 +29,7 @@ class Session:
     """A live worker. `lost` is set when its row is gone: stop working, nothing more can be settled."""
 
     def __init__(
-        self, engine: "Engine", *, holder: str | None, expiry: Duration, details: Any, beats: bool = True
+        self, engine: "Handles", *, holder: str | None, expiry: Duration, details: Any, beats: bool = True
     ) -> None:
         self._engine = engine
         self._expiry = milliseconds(expiry)
@@ -76,18 +76,15 @@ class Session:
 
     def _keep_alive(self) -> None:
         # A heart of its own connection: a busy pool must not look like death.
-        database = self._engine.database.twin(connections=1)
-        try:
+        with self._engine.apart() as writer:
             while not self.closing.wait(self._expiry / 3_000):
                 try:
-                    alive = database.run(sessions.beat, self.id, expiry=self._expiry)
+                    alive = writer.run(sessions.beat, self.id, expiry=self._expiry)
                 except Unavailable:
                     continue  # only the row's deletion is death; a database that is away cannot tell
                 if not alive:
                     self.lost.set()
                     return
-        finally:
-            database.close()
 
     def claim(self, what: List | str, *, limit: int = 100) -> Iterator[Claim]:
         """Claim after claim until nothing is ready; each is settled when the next is asked for."""
