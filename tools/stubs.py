@@ -28,6 +28,7 @@ ATTRIBUTES = {
     "Grouped": {},
     "List": {"name": "str"},
     "Schedule": {"name": "str"},
+    "RedisCounters": {},
     "Session": {
         "closing": "threading.Event",
         "doubtful": "list[str]",

@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rowlock.aio import AsyncEngine
     from rowlock.counters import CounterInfo
-    from rowlock.engine import Claim, Counter, Engine, Grouped, List, Schedule, Session, Topic, Transaction
+    from rowlock.engine import (
+        Claim,
+        Counter,
+        Engine,
+        Grouped,
+        List,
+        RedisCounters,
+        Schedule,
+        Session,
+        Topic,
+        Transaction,
+    )
     from rowlock.errors import (
         Invalid,
         NotFound,
@@ -64,6 +75,7 @@ __all__ = [
     "OutcomeUnknown",
     "Processor",
     "Progress",
+    "RedisCounters",
     "Refused",
     "Retry",
     "RowlockError",
@@ -91,7 +103,18 @@ __all__ = [
 _HOMES = {
     "aio": ("AsyncEngine",),
     "counters": ("CounterInfo",),
-    "engine": ("Claim", "Counter", "Engine", "Grouped", "List", "Schedule", "Session", "Topic", "Transaction"),
+    "engine": (
+        "Claim",
+        "Counter",
+        "Engine",
+        "Grouped",
+        "List",
+        "RedisCounters",
+        "Schedule",
+        "Session",
+        "Topic",
+        "Transaction",
+    ),
     "model": (
         "Added",
         "Counts",

@@ -51,7 +51,7 @@ def _take_together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
 
 def _wrong(call: Call) -> Invalid | None:
     try:
-        _check(*call.place.given)
+        check(*call.place.given)
     except Invalid as wrong:
         return wrong
     return None
@@ -67,7 +67,7 @@ def _taken_or_spent(tx: Transaction, call: Call) -> range | CounterSpent:
 @placed(_place, _take_together)
 def take(tx: Transaction, name: str, count: int = 1) -> range:
     """The counter's next numbers, in a row; they are taken only if the transaction commits."""
-    _check(name, count)
+    check(name, count)
     ends = _moved(tx, {name: count})
     if name not in ends:
         raise _spent(name, count)
@@ -79,7 +79,8 @@ def _moved(tx: Transaction, wanted: dict[str, int]) -> dict[str, int]:
     return dict(tx.rows("counters/take", takes=encoded(takes)))
 
 
-def _check(name: str, count: int) -> None:
+def check(name: str, count: int) -> None:
+    """Refuse what no counter can be asked for."""
     check_name(name, "counter")
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST:
         raise Invalid(f"{count!r} numbers cannot be taken at once", f"take 1 to {MOST}")
@@ -118,12 +119,9 @@ def epoch(tx: Transaction, name: str) -> str | None:
     return row[1] if row else None
 
 
-def reserve(tx: Transaction, name: str, size: int, *, epoch: str, instead: str | None = None) -> range | None:
-    """A block of numbers that nobody else will be given, under a new epoch.
-
-    None if somebody else has reserved one since `instead`; without it, a block in any case.
-    """
-    _check(name, size)
+def reserve(tx: Transaction, name: str, size: int, *, epoch: str, instead: str = "") -> range | None:
+    """A block of numbers that nobody else will be given, under a new epoch; None if somebody has since `instead`."""
+    check(name, size)
     end = tx.value("counters/reserve", name=name, size=size, epoch=epoch, instead=instead)
     if end is not None:
         return range(end - size + 1, end + 1)

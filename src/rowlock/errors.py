@@ -64,7 +64,8 @@ RowlockError
     ├── ExtraMissing
     ├── NoAnswer
     ├── OutcomeUnknown      the connection broke at COMMIT: it may have landed or not
-    └── Overloaded
+    ├── Overloaded
+    └── RedisUnavailable
 """
 
 from typing import Any, ClassVar
@@ -498,3 +499,9 @@ class Overloaded(Unavailable):
     """More requests wait for the database than are let in."""
 
     code = "overloaded"
+
+
+class RedisUnavailable(Unavailable):
+    """Redis cannot hand out numbers now; the database still can."""
+
+    code = "redis-unavailable"

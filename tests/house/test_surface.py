@@ -28,6 +28,7 @@ PUBLIC = [
     "OutcomeUnknown",
     "Processor",
     "Progress",
+    "RedisCounters",
     "Refused",
     "Retry",
     "RowlockError",

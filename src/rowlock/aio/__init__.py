@@ -1,13 +1,26 @@
 """The async face: the same handles, awaited. Made from the plain classes; `tools/stubs.py` writes the types of it."""
 
 from rowlock.aio.faces import face
-from rowlock.engine import Claim, Counter, Engine, Grouped, List, Schedule, Session, Tokens, Topic, Transaction
+from rowlock.engine import (
+    Claim,
+    Counter,
+    Engine,
+    Grouped,
+    List,
+    RedisCounters,
+    Schedule,
+    Session,
+    Tokens,
+    Topic,
+    Transaction,
+)
 
 AsyncTransaction = face(Transaction, here=("counter", "schedule", "topic"))
 AsyncCounter = face(Counter)
 AsyncList = face(List)
 AsyncGrouped = face(Grouped, here=("ask", "awaited", "counter"))
 AsyncClaim = face(Claim, here=("__iter__", "done", "fail", "move", "retry", "say"))
+AsyncRedisCounters = face(RedisCounters, here=("counter",))
 AsyncSchedule = face(Schedule)
 AsyncSession = face(Session, here=("asking", "remember", "searched_lately"))
 AsyncTokens = face(Tokens, here=("recall",))
@@ -20,6 +33,7 @@ __all__ = [
     "AsyncEngine",
     "AsyncGrouped",
     "AsyncList",
+    "AsyncRedisCounters",
     "AsyncSchedule",
     "AsyncSession",
     "AsyncTokens",

@@ -19,7 +19,19 @@ from rowlock.db import Database
 from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
-from rowlock.engine import Claim, Counter, Engine, Grouped, List, Schedule, Session, Tokens, Topic, Transaction
+from rowlock.engine import (
+    Claim,
+    Counter,
+    Engine,
+    Grouped,
+    List,
+    RedisCounters,
+    Schedule,
+    Session,
+    Tokens,
+    Topic,
+    Transaction,
+)
 from rowlock.engine.list import Keys
 from rowlock.engine.runner import P, Runner, T, Writer
 from rowlock.entries import Entries
@@ -57,6 +69,7 @@ __all__ = [
     "AsyncEngine",
     "AsyncGrouped",
     "AsyncList",
+    "AsyncRedisCounters",
     "AsyncSchedule",
     "AsyncSession",
     "AsyncTokens",
@@ -399,6 +412,32 @@ class AsyncList:
 
     async def drop(self, *, version: int | None = None) -> int:
         """Forget the list with all its items and history; how many items it had."""
+
+class AsyncRedisCounters:
+    """Counters whose numbers Redis hands out: unique always, without gaps only as long as nothing is lost.
+
+    `block` numbers at a time are reserved in the database. When Redis cannot be asked, `fallback="database"` takes
+    them there; without it that is an error.
+    """
+
+    @property
+    def plain(self) -> RedisCounters: ...
+    async def __aenter__(self) -> AsyncRedisCounters: ...
+    async def __aexit__(self, *_: object) -> None: ...
+    def counter(self, name: str) -> AsyncCounter:
+        """A counter by its name; it need not exist yet. The same as the engine's of that name: they share numbers."""
+
+    async def close(self) -> None:
+        """Close the connections to Redis; the engine stays open."""
+
+    async def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb of counters: numbers are taken from Redis, all else is the database's."""
+
+    async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb that only reads: in the database."""
+
+    async def join(self, using: Any) -> Runner:
+        """The verbs inside a transaction of yours: numbers taken there are the database's."""
 
 class AsyncSchedule:
     """A schedule by its name; it need not exist yet. Each tick puts one item on a list, whoever is alive."""

@@ -5,10 +5,23 @@ from rowlock.engine.counter import Counter
 from rowlock.engine.engine import Engine
 from rowlock.engine.grouped import Grouped
 from rowlock.engine.list import List
+from rowlock.engine.redis import RedisCounters
 from rowlock.engine.schedule import Schedule
 from rowlock.engine.session import Session
 from rowlock.engine.tokens import Tokens
 from rowlock.engine.topic import Topic
 from rowlock.engine.transaction import Transaction
 
-__all__ = ["Claim", "Counter", "Engine", "Grouped", "List", "Schedule", "Session", "Tokens", "Topic", "Transaction"]
+__all__ = [
+    "Claim",
+    "Counter",
+    "Engine",
+    "Grouped",
+    "List",
+    "RedisCounters",
+    "Schedule",
+    "Session",
+    "Tokens",
+    "Topic",
+    "Transaction",
+]

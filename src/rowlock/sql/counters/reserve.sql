@@ -2,5 +2,5 @@
 insert into rowlock_counters (name, value, epoch) values (:name, :size, :epoch)
 on conflict (name) do update set value = rowlock_counters.value + excluded.value, epoch = excluded.epoch
 where rowlock_counters.value <= 9223372036854775807 - excluded.value
-    and (rowlock_counters.epoch is null or rowlock_counters.epoch = coalesce(:instead, rowlock_counters.epoch))
+    and coalesce(rowlock_counters.epoch, '') = :instead
 returning value

@@ -1,0 +1,253 @@
+"""Counters by way of Redis: it hands out numbers of blocks that were reserved in the database before.
+
+Whatever becomes of Redis, no number comes twice; what was left of a block is a gap. The reasoning is in
+docs/design/decisions/0014-numbers-by-redis.md.
+"""
+
+import threading
+from pathlib import Path
+from typing import Any, Literal, ParamSpec, TypeVar
+
+import msgspec
+
+from rowlock import counters
+from rowlock.db.database import Verb
+from rowlock.db.urls import masked
+from rowlock.engine.counter import Counter
+from rowlock.engine.engine import Engine
+from rowlock.engine.runner import Runner
+from rowlock.errors import CounterSpent, ExtraMissing, Invalid, RedisUnavailable
+from rowlock.names import check_name
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+BLOCK = 1_000
+LARGEST_BLOCK = 1_000_000
+REST = 1.0
+"""Seconds for which a Redis that has failed is not asked again, where the database stands in for it."""
+TRIES = 10
+PATIENT_TRIES = 3
+"""How often another's new block is waited for before one of our own is put there."""
+MOMENT = 0.005
+MOST_KNOWN = 100_000
+LOCKS = 64
+
+LUA = Path(__file__).parent.parent / "lua"
+
+# What a server says that can hand out nothing.
+_WRONG = {
+    "replica": ("is a replica", "name the primary"),
+    "cluster": ("is a cluster, which may move a counter between servers", "name a single server"),
+    "strange": ("does not tell its run_id and master_replid", "let its user run INFO, or use the database's counters"),
+    "foreign": ("has something else in the place of a counter", "choose another prefix"),
+}
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """A block that was found to be of our database, and how much of it this process has seen used."""
+
+    epoch: str = ""
+    used: int = 0
+
+
+class RedisCounters:
+    """Counters whose numbers Redis hands out: unique always, without gaps only as long as nothing is lost.
+
+    `block` numbers at a time are reserved in the database. When Redis cannot be asked, `fallback="database"` takes
+    them there; without it that is an error.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        url: str,
+        *,
+        block: int = BLOCK,
+        fallback: Literal["database"] | None = None,
+        prefix: str = "rowlock",
+        timeout: float = 1.0,
+    ) -> None:
+        if isinstance(block, bool) or not isinstance(block, int) or not 1 <= block <= LARGEST_BLOCK:
+            raise Invalid(f"a block of {block!r} numbers cannot be", f"give 1 to {LARGEST_BLOCK}")
+        if fallback not in (None, "database"):
+            raise Invalid(f"there is no fallback {fallback!r}", "give 'database' or leave it out")
+        self._engine = engine
+        self._block = block
+        self._fallback = fallback
+        self._prefix = prefix
+        self._shown = masked(url)
+        self._client = _client(url, timeout)
+        self._scripts = {name: self._client.register_script(_script(name)) for name in ("take", "put", "remove")}
+        self._known: dict[str, _Known] = {}
+        self._locks = [threading.Lock() for _ in range(LOCKS)]
+        self._rests_until = float("-inf")
+
+    def __repr__(self) -> str:
+        return f"RedisCounters({self._shown!r})"
+
+    def __enter__(self) -> "RedisCounters":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def counter(self, name: str) -> Counter:
+        """A counter by its name; it need not exist yet. The same as the engine's of that name: they share numbers."""
+        check_name(name, "counter")
+        return Counter(self, name)
+
+    def close(self) -> None:
+        """Close the connections to Redis; the engine stays open."""
+        self._client.close()
+
+    def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb of counters: numbers are taken from Redis, all else is the database's."""
+        chosen: Any = verb
+        if chosen is counters.take:
+            return self._take(*args, **kwargs)  # type: ignore[return-value, arg-type]
+        answer = self._engine.run(verb, *args, **kwargs)
+        if chosen is counters.raise_to:
+            self._asked("remove", str(args[0]))
+        return answer
+
+    def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb that only reads: in the database."""
+        return self._engine.read(verb, *args, **kwargs)
+
+    def join(self, using: Any) -> Runner:
+        """The verbs inside a transaction of yours: numbers taken there are the database's."""
+        return self._engine.join(using)
+
+    def _take(self, name: str, count: int) -> range:
+        counters.check(name, count)
+        if count > self._block or self._engine.world.monotonic() < self._rests_until:
+            return self._engine.counter(name).take(count)
+        try:
+            return self._taken(name, count) or self._refilled(name, count)
+        except CounterSpent:
+            return self._engine.counter(name).take(count)  # less than a block is left
+        except RedisUnavailable as trouble:
+            if self._fallback is None:
+                raise
+            self._rests_until = self._engine.world.monotonic() + REST
+            _log_fallback(trouble)
+            return self._engine.counter(name).take(count)
+
+    def _taken(self, name: str, count: int) -> range | None:
+        answer = self._try(name, count)
+        return answer if isinstance(answer, range) else None
+
+    def _refilled(self, name: str, count: int) -> range:
+        with self._locks[hash(name) % LOCKS]:
+            before: str | None = self._known.get(name, _Known()).epoch
+            for attempt in range(TRIES):
+                answer = self._try(name, count)
+                if isinstance(answer, range):
+                    return answer
+                why, life, found = answer
+                ours = self._engine.read(counters.epoch, name) or ""
+                if why == "other" and found == ours:
+                    self._remember(name, _Known(found))
+                elif before not in ("", ours) and attempt < PATIENT_TRIES:
+                    # Somebody has just reserved a block, and will put it there in a moment.
+                    self._engine.world.sleep(self._engine.world.jittered(MOMENT))
+                    before = ours
+                elif (numbers := self._reserved(name, count, life=life, instead=(found, ours))) is not None:
+                    return numbers
+        raise RedisUnavailable(f"{self._shown} had too many takers of {name!r} at once", "try again")
+
+    def _reserved(self, name: str, count: int, *, life: str, instead: tuple[str, str]) -> range | None:
+        there, ours = instead
+        epoch = self._engine.world.token()
+        block = self._engine.grouped.run(counters.reserve, name, self._block, epoch=epoch, instead=ours)
+        if block is None:
+            return None
+        # The first numbers are ours whether or not the rest gets there: nobody else has this block.
+        answer = self._asked("put", name, life, there, epoch, block[0], len(block), count, again=False)
+        if answer[0] == "put":
+            self._remember(name, _Known(epoch, count))
+        return block[:count]
+
+    def _try(self, name: str, count: int) -> range | tuple[str, str, str]:
+        known = self._known.get(name, _Known())
+        status, first, second = self._asked("take", name, known.epoch, count, known.used)
+        if status != "taken":
+            return status, first, second
+        low, used = int(first), int(second)
+        self._remember(name, _Known(known.epoch, used + count))
+        return range(low + used, low + used + count)
+
+    def _remember(self, name: str, known: _Known) -> None:
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        self._known[name] = known
+
+    def _asked(self, script: str, name: str, *arguments: object, again: bool = True) -> tuple[str, str, str]:
+        import redis  # heavy, and only who uses Redis has it
+
+        key = f"{self._prefix}:counter:{name}"
+        try:
+            answer = self._scripts[script](keys=[key], args=arguments)
+        except redis.RedisError as error:
+            if again and isinstance(error, redis.ConnectionError):
+                # A connection that was kept is the first to notice a restart; to ask twice costs a gap at worst.
+                return self._asked(script, name, *arguments, again=False)
+            raise self._told(error) from None
+        status, *rest = [each.decode() if isinstance(each, bytes) else str(each) for each in answer]
+        if status in _WRONG:
+            what, hint = _WRONG[status]
+            raise RedisUnavailable(f"{self._shown} {what}", hint)
+        return status, rest[0], rest[1]
+
+    def _told(self, error: Exception) -> RedisUnavailable:
+        from redis import exceptions
+
+        text = str(error)
+        if isinstance(error, exceptions.AuthenticationError | exceptions.NoPermissionError) or _denied(text):
+            words = "does not accept this user or password, or not for EVAL and INFO", "check the address and its ACL"
+        elif isinstance(error, exceptions.TimeoutError):
+            words = "did not answer in time", "look at its load, or raise timeout"
+        elif isinstance(error, exceptions.OutOfMemoryError) or "OOM" in text:
+            words = "has no memory left", "raise its maxmemory; nothing of this was taken there"
+        elif isinstance(error, exceptions.BusyLoadingError):
+            words = "is still reading its data", "wait until it has"
+        elif isinstance(error, exceptions.ReadOnlyError):
+            words = _WRONG["replica"]
+        elif isinstance(error, exceptions.ConnectionError):
+            words = "cannot be reached", "check host and port, and that the server runs"
+        else:
+            words = "failed", "look at its log"
+        return RedisUnavailable(f"{self._shown} {words[0]}", words[1])
+
+
+def _denied(text: str) -> bool:
+    # What is forbidden within a script comes as an error of the script.
+    return any(words in text for words in ("NOPERM", "no permissions", "can't run this command"))
+
+
+def _client(url: str, timeout: float) -> Any:
+    try:
+        import redis  # heavy, and only who uses Redis has it
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+    except ImportError:
+        raise ExtraMissing("RedisCounters needs the package redis", "run: pip install 'rowlock[redis]'") from None
+    # The driver must not repeat what it does not know to have failed: a block would be put there twice.
+    never = Retry(NoBackoff(), 0)
+    try:
+        return redis.Redis.from_url(
+            url, socket_timeout=timeout, socket_connect_timeout=timeout, retry=never, retry_on_timeout=False
+        )
+    except ValueError:
+        raise Invalid(f"{masked(url)!r} is no address of Redis", "write redis://host:6379/0") from None
+
+
+def _script(name: str) -> str:
+    return (LUA / "life.lua").read_text() + (LUA / f"{name}.lua").read_text()
+
+
+def _log_fallback(trouble: RedisUnavailable) -> None:
+    import logging  # only trouble needs it
+
+    logging.getLogger("rowlock.redis").warning("%s; numbers are taken from the database", trouble.what)
