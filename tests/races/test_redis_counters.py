@@ -49,14 +49,14 @@ def engine(sqlite_url: str) -> Iterator[Engine]:
 @pytest.fixture
 def counters(engine: Engine, front: Front) -> Iterator[RedisCounters]:
     """Counters that find Redis where a failover may turn to another server."""
-    with RedisCounters(engine, front.url, block=100) as counters:
+    with RedisCounters(engine, front.url, block=100, timeout=30) as counters:
         yield counters
 
 
 @pytest.fixture
 def others(engine: Engine, front: Front) -> Iterator[RedisCounters]:
     """Another process: it does not know what the first one has had."""
-    with RedisCounters(engine, front.url, block=100) as counters:
+    with RedisCounters(engine, front.url, block=100, timeout=30) as counters:
         yield counters
 
 
@@ -181,7 +181,7 @@ def test_a_promoted_replica_that_is_behind_repeats_nothing(crowd: Crowd, front: 
 
 
 def test_two_primaries_at_once_repeat_nothing(crowd: Crowd, engine: Engine) -> None:
-    with RedisCounters(engine, crowd.second.url, block=100) as elsewhere:
+    with RedisCounters(engine, crowd.second.url, block=100, timeout=30) as elsewhere:
         numbers = [number for _ in range(150) for number in (*take(crowd.others, 1), *take(elsewhere, 1))]
     assert (len(set(numbers)), min(numbers)) == (300, 26)
 
@@ -321,7 +321,7 @@ def test_many_threads_of_one_process_share_blocks(counters: RedisCounters, engin
 
 
 def test_who_refills_at_the_same_time_repeats_nothing(engine: Engine, front: Front) -> None:
-    many = [RedisCounters(engine, front.url, block=5) for _ in range(8)]
+    many = [RedisCounters(engine, front.url, block=5, timeout=30) for _ in range(8)]
     start = threading.Barrier(8)
 
     def work(counters: RedisCounters) -> list[int]:

@@ -11,7 +11,7 @@ from rowlock import Engine
 
 TAKING = """
 from rowlock import RedisCounters
-counters = RedisCounters(engine, sys.argv[2], block=int(sys.argv[3]), fallback="database", timeout=5)
+counters = RedisCounters(engine, sys.argv[2], block=int(sys.argv[3]), fallback="database", timeout=30)
 
 def take(number):
     counter = counters.counter("hot")
