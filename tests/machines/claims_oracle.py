@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rowlock import Done, Fail, Move, Retry
+from rowlock.errors import ItemClaimed, ItemFailed, NoSuchItem
 
 LIMIT = 3
 """How often an item may fail here."""
@@ -138,6 +139,24 @@ class Oracle:
         """Where nothing is left nobody is suspect."""
         line = [(item.lane, item.position) for item in self.items.values() if item.in_line and not item.failed]
         self.suspects = [s for s in self.suspects if any(lane == s[0] and s[1] < at <= s[2] for lane, at in line)]
+
+    def refusal(self, key: str, changes: dict[str, Any]) -> type[Exception] | None:
+        """Why an item cannot be saved, if it cannot."""
+        item = self.items.get(key)
+        if item is None:
+            return NoSuchItem
+        if item.in_line and not item.failed and self.holder(item):
+            return ItemClaimed
+        return ItemFailed if item.failed and "due" in changes else None
+
+    def save(self, key: str, changes: dict[str, Any]) -> None:
+        """The item is due at another time, or goes to the back of another lane."""
+        item = self.items[key]
+        moves = changes.get("priority", item.priority) != item.priority
+        at_once = moves if item.in_line else "due" in changes
+        if changes.get("due") or (at_once and not item.failed):
+            item.due, item.in_line = self.now + (changes.get("due") or 0) * 1000, False
+        item.priority = changes.get("priority", item.priority)
 
     def settle(self, token: str, settling: list[tuple[str, Any]], *, close: bool) -> list[str]:
         """The verdicts."""

@@ -14,6 +14,7 @@ class Item:
     due: int | None
     data: Any
     attempts: int = 0
+    version: int = 1
 
 
 @dataclass
@@ -53,6 +54,7 @@ class Oracle:
         found = self._found(name, keys)
         for key in found:
             self.lists[name].items[key].attempts += 1
+            self.lists[name].items[key].version += 1
         if found:
             self.lists[name].retried += len(found)
         return len(found)
@@ -77,7 +79,20 @@ class Oracle:
         for key in sorted(waiting, key=str.encode):
             item = self.lists[name].items[key]
             item.due, item.attempts, item.place = None, 0, self._place()
+            item.version += 1
         return len(waiting)
+
+    def save(self, name: str, key: str, changes: dict[str, Any]) -> int:
+        """The version that the item has then."""
+        item = self.lists[name].items[key]
+        moves = changes.get("priority", item.priority) != item.priority
+        at_once = moves if item.due is None else "due" in changes
+        if changes.get("due") or at_once:
+            item.due = self.now + (changes.get("due") or 0) * 1000
+        item.data = changes.get("data", item.data)
+        item.priority = changes.get("priority", item.priority)
+        item.version += 1
+        return item.version
 
     def rename(self, name: str, to: str) -> bool:
         """Whether it could be done."""
@@ -101,7 +116,7 @@ class Oracle:
         """All items in the order of their keys' bytes."""
         items = self.lists[name].items if name in self.lists else {}
         return [
-            (key, item.gate, item.priority, item.attempts, item.due, item.data, self.state(item))
+            (key, item.gate, item.priority, item.attempts, item.due, item.data, item.version, self.state(item))
             for key, item in sorted(items.items(), key=lambda pair: pair[0].encode())
         ]
 

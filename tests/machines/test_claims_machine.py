@@ -51,6 +51,11 @@ def onward(outcome: Any, gate: int) -> Any:
     return Move(gate + outcome.gate) if isinstance(outcome, Move) and outcome.gate else outcome
 
 
+CHANGES = st.fixed_dictionaries(
+    {}, optional={"priority": st.sampled_from([5, 0, 2]), "due": st.sampled_from([None, 0, 60])}
+)
+
+
 class Turns(RuleBasedStateMachine):
     """Asks an engine and the oracle the same, and compares all there is after each step."""
 
@@ -219,6 +224,16 @@ class Turns(RuleBasedStateMachine):
         assert self.work.retry(keys) == len(waiting)
         for item in waiting:
             item.failed, item.due, item.attempts, item.in_line, item.position = False, None, 0, True, -1
+
+    @rule(key=KEYS, changes=CHANGES)
+    def save(self, key: str, changes: dict[str, Any]) -> None:
+        refused = self.oracle.refusal(key, changes)
+        if refused is not None:
+            with pytest.raises(refused):
+                self.work.save(key, data=1, **changes)
+        else:
+            self.work.save(key, data=1, **changes)
+            self.oracle.save(key, changes)
 
     @rule(seconds=st.sampled_from([1, 14, 15, 16, 60]), beating=st.sampled_from([(), (0,), (1,), (0, 1)]))
     def time_passes(self, seconds: int, beating: tuple[int, ...]) -> None:

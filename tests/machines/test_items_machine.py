@@ -17,7 +17,7 @@ from tests.machines.oracle import Oracle
 from tests.servers import Server, quick_place
 
 from rowlock import Engine, tallies
-from rowlock.errors import AlreadyThere, NameTaken, NoSuchList
+from rowlock.errors import AlreadyThere, NameTaken, NoSuchItem, NoSuchList, StaleVersion
 
 NAMES = st.sampled_from(["work", "play", "Zoo"])
 KEYS = st.sampled_from(["a", "B", "é", "10", "9", "a b", "🦊", "'"])
@@ -34,6 +34,9 @@ ENTRIES = st.lists(
         }
     ),
     max_size=8,
+)
+CHANGES = st.fixed_dictionaries(
+    {"data": DATA}, optional={"due": st.sampled_from([None, 0, 60]), "priority": st.integers(0, 9)}
 )
 QUICK = {"max_examples": 40, "stateful_step_count": 25}
 # Databases make a failure slow to shrink; the seed that is printed repeats it.
@@ -85,6 +88,18 @@ class Lists(RuleBasedStateMachine):
     @rule(name=NAMES, keys=MANY, verb=st.sampled_from(["increment", "done", "abandon", "retry"]))
     def touch(self, name: str, keys: list[str], verb: str) -> None:
         assert getattr(self.engine[name], verb)(keys) == getattr(self.oracle, verb)(name, keys)
+
+    @rule(name=NAMES, key=KEYS, changes=CHANGES, seen=st.sampled_from([None, 0, 0, 1]))
+    def save(self, name: str, key: str, changes: dict[str, Any], seen: int | None) -> None:
+        item = self.oracle.lists[name].items.get(key) if name in self.oracle.lists else None
+        version = None if seen is None else (item.version if item else 1) + seen
+        if item is None or seen == 1:
+            with pytest.raises((NoSuchItem, NoSuchList) if item is None else StaleVersion):
+                self.engine[name].save(key, version=version, **changes)
+        else:
+            assert self.engine[name].save(key, version=version, **changes).version == self.oracle.save(
+                name, key, changes
+            )
 
     @rule(seconds=st.sampled_from([0.5, 1, 59, 60, 3600, 7200]))
     def time_passes(self, seconds: float) -> None:
@@ -151,7 +166,7 @@ def plain(key: str, due: int = 0, data: Any = None) -> dict[str, Any]:
 
 
 def shown(item: Any) -> tuple[Any, ...]:
-    return item.key, item.gate, item.priority, item.attempts, item.due_at, item.data, str(item.state)
+    return item.key, item.gate, item.priority, item.attempts, item.due_at, item.data, item.version, str(item.state)
 
 
 @contextmanager
