@@ -23,6 +23,7 @@ class List:
 
     items: dict[str, Item] = field(default_factory=dict)
     paused: bool = False
+    gate: int = 0
     added: int = 0
     done: int = 0
     retried: int = 0
@@ -37,6 +38,11 @@ class Oracle:
         self.lists: dict[str, List] = {}
         self._places = 0
 
+    def passed(self, name: str, entries: list[dict[str, Any]]) -> bool:
+        """Whether one of them is for a gate that the list has passed."""
+        gate = self.lists[name].gate if name in self.lists else 0
+        return any(entry["gate"] is not None and entry["gate"] < gate for entry in entries)
+
     def add(self, name: str, entries: list[dict[str, Any]]) -> tuple[int, int]:
         """How many are new, and how many were there."""
         target = self.lists.setdefault(name, List())
@@ -44,7 +50,8 @@ class Oracle:
         for entry in entries:
             if entry["key"] not in target.items:
                 due = self.now + entry["due"] * 1000 if entry["due"] else None
-                target.items[entry["key"]] = Item(self._place(), entry["gate"], entry["priority"], due, entry["data"])
+                gate = target.gate if entry["gate"] is None else entry["gate"]
+                target.items[entry["key"]] = Item(self._place(), gate, entry["priority"], due, entry["data"])
                 new += 1
         target.added += new
         return new, len(entries) - new
@@ -101,23 +108,32 @@ class Oracle:
         self.lists[to] = self.lists.pop(name)
         return True
 
-    def state(self, item: Item) -> str:
-        """Where an item stands; no list here ever leaves its first gate."""
-        if item.gate > 0:
+    def state(self, item: Item, gate: int) -> str:
+        """Where an item stands on a list at that gate."""
+        if item.gate > gate:
             return "gated"
         return "delayed" if item.due is not None and item.due > self.now else "ready"
 
     def counts(self, name: str) -> dict[str, int]:
         """How many items stand in each state."""
-        states = [self.state(item) for item in self.lists[name].items.values()]
+        states = [self.state(item, self.lists[name].gate) for item in self.lists[name].items.values()]
         return {state: states.count(state) for state in ("ready", "delayed", "gated", "claimed", "failed")}
 
     def page(self, name: str) -> list[tuple[Any, ...]]:
         """All items in the order of their keys' bytes."""
-        items = self.lists[name].items if name in self.lists else {}
+        found = self.lists.get(name, List())
         return [
-            (key, item.gate, item.priority, item.attempts, item.due, item.data, item.version, self.state(item))
-            for key, item in sorted(items.items(), key=lambda pair: pair[0].encode())
+            (
+                key,
+                item.gate,
+                item.priority,
+                item.attempts,
+                item.due,
+                item.data,
+                item.version,
+                self.state(item, found.gate),
+            )
+            for key, item in sorted(found.items.items(), key=lambda pair: pair[0].encode())
         ]
 
     def line(self, name: str) -> list[str]:
@@ -132,7 +148,15 @@ class Oracle:
         found = self._found(name, keys)
         for key in found:
             del self.lists[name].items[key]
+        if keys and name in self.lists:
+            self._go_on(self.lists[name])
         return len(found)
+
+    def _go_on(self, found: List) -> None:
+        gates = [item.gate for item in found.items.values()]
+        waiting = any(item.gate > found.gate and item.due is None for item in found.items.values())
+        if waiting and not found.paused and found.gate not in gates:
+            found.gate = min(gates)
 
     def _place(self) -> int:
         self._places += 1
