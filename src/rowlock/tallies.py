@@ -1,12 +1,13 @@
 """Tallies: an append-only record of what happened to each batch; counts and progress are their sums."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from rowlock.db import Transaction
+from rowlock.entries import encoded
 from rowlock.model import Counts, Progress
 
 EVENTS = ("added", "done", "retried", "moved", "failed", "abandoned")
@@ -15,6 +16,21 @@ NOTHING = Progress()
 MINUTE = 60_000
 ANSWERS_KEPT = 10 * MINUTE
 """How long a settlement can be asked for again and is answered from its tally."""
+
+
+class Happening(msgspec.Struct, frozen=True):
+    """What happened to a batch, as it was recorded."""
+
+    id: int
+    list: str
+    gate: int
+    at: int
+    added: int
+    done: int
+    retried: int
+    moved: int
+    failed: int
+    abandoned: int
 
 
 def record(tx: Transaction, list_id: int, gate: int, **numbers: int) -> None:
@@ -61,6 +77,22 @@ def _at_gate(open_gate: int, gate: int, *sums: int) -> tuple[int, Counts, Progre
         overdue = claimed = 0
     counts = Counts(items - failed - delayed + overdue - claimed, delayed - overdue, 0, claimed, failed)
     return gate, counts, progress
+
+
+def seconds(tx: Transaction, names: Sequence[str]) -> dict[str, float]:
+    """How long the claims of each of these lists were held, added up."""
+    return {name: float(total) for name, total in tx.rows("tallies/seconds", keys=encoded(names))}
+
+
+def happened(tx: Transaction, *, after: int, limit: int = 1000) -> list[Happening]:
+    """What has been recorded since, in the order of its numbers."""
+    return [Happening(*row) for row in tx.rows("tallies/after", after=after, limit=limit)]
+
+
+def last(tx: Transaction) -> int:
+    """The number of the last record."""
+    number: int = tx.value("tallies/last")
+    return number
 
 
 def fold(tx: Transaction, *, limit: int = 5000, age: int = ANSWERS_KEPT) -> int:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from rowlock import audit, claims, gates, leases, lists, requests, schedules, sessions, tallies, tokens
+from rowlock import audit, claims, gates, leases, lists, marks, requests, schedules, sessions, tallies, tokens
 from rowlock.db import Database, Transaction
 
 FOLDS = 4
@@ -32,6 +32,7 @@ def once(database: Database) -> Report:
     opened = database.run(gates.go_on_where_nobody_looks)
     folded = _fold(database)
     pruned = database.run(prune)
+    database.run(marks.note)
     stuck = sum(tick.stuck is not None for tick in ticks)
     return Report(expired, promoted, opened, folded, pruned, sum(tick.added for tick in ticks), stuck)
 

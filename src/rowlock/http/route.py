@@ -37,6 +37,8 @@ class Route(msgspec.Struct, frozen=True, dict=True):
     """Whether it has an ETag, and If-Match is heeded."""
     streamed: bool = False
     """Whether it may go on for as long as it takes."""
+    endless: bool = False
+    """Whether it goes on until the client leaves."""
     type: str | None = None
     """The one Content-Type of the answer, where it is not text, JSON or NDJSON as was asked for."""
     scoped: bool = False

@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from rowlock.http import changes, claims, front, health, items, lists, sessions, tokens
+from rowlock.http import changes, claims, events, front, health, items, lists, metrics, sessions, tokens
 from rowlock.http.forms import ItemDetails, ItemPage, NewItem, NewItems
 from rowlock.http.limits import Limits
 from rowlock.http.route import Route
 from rowlock.model import Added, ListInfo, Settings
 from rowlock.roles import Role
 
+METRICS = "text/plain; version=0.0.4; charset=utf-8"
+EVENTS = "text/event-stream"
 VIEWER, WORKER, OPERATOR, ADMIN = Role
 
 HEALTH = (
@@ -16,6 +18,18 @@ HEALTH = (
     Route("GET", "/livez", health.livez, None, {200: health.Alive}),
     Route("GET", "/readyz", health.readyz, None, {200: health.Ready, 503: health.Ready}, query=health.ReadyQuery),
     Route("GET", "/v1/limits", health.limits, None, {200: Limits}),
+    Route("GET", "/metrics", metrics.metrics, VIEWER, {200: str}, type=METRICS, scoped=True),
+    Route(
+        "GET",
+        "/v1/events",
+        events.events,
+        VIEWER,
+        {200: str},
+        query=events.EventsQuery,
+        type=EVENTS,
+        scoped=True,
+        endless=True,
+    ),
     Route("GET", "/openapi.json", health.description, None, {200: dict[str, Any]}, type="application/json"),
 )
 

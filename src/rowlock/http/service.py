@@ -13,7 +13,7 @@ from rowlock.audit import KEEP
 from rowlock.durations import Duration
 from rowlock.engine import Engine
 from rowlock.errors import RowlockError
-from rowlock.http import access, openapi, problems
+from rowlock.http import access, metrics, openapi, problems
 from rowlock.http.answers import Send, send_answer
 from rowlock.http.bodies import Body, Gone, Receive
 from rowlock.http.bridge import Bridge
@@ -62,6 +62,9 @@ class Service:
         self._door = access.Door(engine.tokens, self.bridge, loopback=loopback)
         self._authorize = authorize or self._door.authorize
         self._log = access_log
+        self.requests = metrics.Requests()
+        self.watchers = 0
+        """Who follows the events."""
         self._mounts = dict(mounts or {})
         self._prefix = engine.world.token()[:8]
         self._count = 0
@@ -119,6 +122,7 @@ class Service:
             answer.headers = [*answer.headers, (b"connection", b"close")]
         with access.acting(call):
             sent = await send_answer(call, answer, send=send)
+        self.requests.note(call, status=answer.status, seconds=time.perf_counter() - began)
         if self._log is not None:
             self._log.note(call, status=answer.status, sent=sent, seconds=time.perf_counter() - began)
 

@@ -1,0 +1,105 @@
+"""The route of events: what happens to lists, told as it is recorded, in the manner of server-sent events."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from rowlock import tallies
+from rowlock.errors import InvalidQuery, Overloaded
+from rowlock.http.call import Answer, Call
+from rowlock.tallies import Happening
+
+POLL = 0.5
+QUIET = 15.0
+"""Seconds after which a silent stream says that it is alive."""
+LATE = 10_000
+"""Milliseconds for which a record may be on its way: numbers are given out before they are committed."""
+MOST_WATCHERS = 100
+PAGE = 1_000
+
+
+class EventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which events."""
+
+    list: Annotated[str, Meta(description="Only of lists whose names begin so.")] = ""
+    after: Annotated[int, Meta(description="After this number, as Last-Event-ID says it.", ge=0)] | None = None
+
+
+class Follower:
+    """Reads the record on from a number; each line of it once, also those that are committed late."""
+
+    def __init__(self, after: int) -> None:
+        self._floor = after
+        self._told: dict[int, int] = {}
+
+    async def next(self, call: Call) -> list[Happening]:
+        """What has been recorded since it was last asked."""
+        fresh: list[Happening] = []
+        after = self._floor
+        while rows := await call.service.bridge.read(tallies.happened, after=after, limit=PAGE):
+            fresh += [row for row in rows if row.id not in self._told]
+            self._told.update((row.id, row.at) for row in rows)
+            after = rows[-1].id
+        self._forget()
+        return fresh
+
+    def _forget(self) -> None:
+        newest = max(self._told.values(), default=0)
+        old = [number for number, at in self._told.items() if at < newest - LATE]
+        self._floor = max(old, default=self._floor)
+        self._told = {number: at for number, at in self._told.items() if number > self._floor}
+
+
+async def events(call: Call) -> Answer:
+    """What happens to lists from now on: one event for each batch that was added or settled.
+
+    A client that comes back with Last-Event-ID is told what it missed, as far as ten minutes back.
+    """
+    service = call.service
+    if service.watchers >= MOST_WATCHERS:
+        raise Overloaded(f"{service.watchers} watch already", "try again later")
+    after = _given(call)
+    if after is None:
+        after = await service.bridge.read(tallies.last)
+    return Answer(stream=_tell(call, Follower(after)))
+
+
+def _given(call: Call) -> int | None:
+    query: EventsQuery = call.query
+    last = call.header(b"last-event-id")
+    if last and not last.isdecimal():
+        raise InvalidQuery(f"the Last-Event-ID {last[:40]!r} is none of ours", "give back what was given, or nothing")
+    return int(last) if last else query.after
+
+
+async def _tell(call: Call, follower: Follower) -> AsyncIterator[bytes]:
+    service = call.service
+    left = asyncio.ensure_future(call.body.left())
+    service.watchers += 1
+    quiet = 0.0
+    try:
+        yield b"retry: 2000\n\n"
+        while not service.stopping and not left.done():
+            told = [row for row in await follower.next(call) if _wanted(call, row)]
+            quiet = 0.0 if told else quiet + POLL
+            if told:
+                yield b"".join(map(_event, told))
+            elif quiet >= QUIET:
+                quiet = 0.0
+                yield b": nothing new\n\n"
+            await asyncio.wait([left], timeout=POLL)
+    finally:
+        service.watchers -= 1
+        left.cancel()
+
+
+def _wanted(call: Call, row: Happening) -> bool:
+    query: EventsQuery = call.query
+    return row.list.startswith(query.list) and call.who.may_touch(row.list)
+
+
+def _event(row: Happening) -> bytes:
+    return b"id: %d\nevent: tally\ndata: %b\n\n" % (row.id, msgspec.json.encode(row))

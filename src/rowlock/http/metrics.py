@@ -1,0 +1,110 @@
+"""The route that Prometheus reads: what waits in each list, what became of it, who works, and how requests fared."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from rowlock import lists, marks, sessions, tallies
+from rowlock.db import Transaction
+from rowlock.http.call import Answer, Call
+from rowlock.model import ListInfo
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+MOST_LISTS = 1_000
+"""Lists that are told of one by one, in the order of their names: a name is a series, and too many drown a monitor."""
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What the database tells at one moment."""
+
+    lists: list[ListInfo]
+    waiting: dict[str, float]
+    seconds: dict[str, float]
+    sessions: int
+
+
+class Requests:
+    """Counts the requests of a service and how long they took."""
+
+    def __init__(self) -> None:
+        from prometheus_client import CollectorRegistry, Histogram  # heavy, and only a service needs it
+
+        self.registry = CollectorRegistry()
+        self._seconds = Histogram(
+            "rowlock_http_request_seconds",
+            "How long requests took, by route and status.",
+            ("route", "status"),
+            buckets=BUCKETS,
+            registry=self.registry,
+        )
+
+    def note(self, call: Call, *, status: int, seconds: float) -> None:
+        """Note one request."""
+        name = call.route.path or "none"
+        self._seconds.labels(f"{call.method} {name}" if call.route.path else "none", str(status)).observe(seconds)
+
+
+async def metrics(call: Call) -> Answer:
+    """What waits, what became of it, who works and how requests fared, as Prometheus reads it."""
+    from prometheus_client import CollectorRegistry, generate_latest  # heavy, and only this route needs it
+
+    found = await call.service.bridge.read(look, prefixes=call.who.lists)
+    registry = CollectorRegistry()
+    registry.register(_Collected(found))
+    text = generate_latest(registry)
+    if not call.who.lists:
+        text += generate_latest(call.service.requests.registry)
+    return Answer(text)
+
+
+def look(tx: Transaction, *, prefixes: tuple[str, ...] = ()) -> Seen:
+    """Everything that is told of the database, seen at one moment."""
+    found = lists.page(tx, limit=MOST_LISTS, prefixes=prefixes)
+    names = [info.name for info in found]
+    return Seen(
+        found,
+        {info.name: marks.waiting(tx, info.name) for info in found if info.counts.ready},
+        tallies.seconds(tx, names),
+        len(sessions.page(tx)),
+    )
+
+
+class _Collected:
+    """What was seen, as families of metrics."""
+
+    def __init__(self, seen: Seen) -> None:
+        self._seen = seen
+
+    def collect(self) -> "Iterator[Metric]":
+        """Give each family."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        seen = self._seen
+        yield GaugeMetricFamily("rowlock_lists", f"Lists told of here, at most {MOST_LISTS}.", len(seen.lists))
+        yield GaugeMetricFamily("rowlock_sessions", "Workers that are alive.", seen.sessions)
+        items = GaugeMetricFamily("rowlock_items", "Items by list and state.", labels=("list", "state"))
+        settled = CounterMetricFamily("rowlock_turns", "What became of items.", labels=("list", "outcome"))
+        for info in seen.lists:
+            _by_name(items, info.name, msgspec.structs.asdict(info.counts))
+            _by_name(settled, info.name, msgspec.structs.asdict(info.progress))
+        yield items
+        yield settled
+        oldest = "At least so long the first free item has stood in line."
+        yield _of_lists(GaugeMetricFamily("rowlock_oldest_ready_seconds", oldest, labels=("list",)), seen.waiting)
+        spent = "From claim to settlement, added up over claims."
+        yield _of_lists(CounterMetricFamily("rowlock_claim_seconds", spent, labels=("list",)), seen.seconds)
+
+
+def _by_name(family: Any, name: str, numbers: dict[str, int]) -> None:
+    for word, number in numbers.items():
+        family.add_metric((name, word), number)
+
+
+def _of_lists(family: Any, numbers: dict[str, float]) -> Any:
+    for name, number in numbers.items():
+        family.add_metric((name,), number)
+    return family

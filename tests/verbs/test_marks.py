@@ -1,0 +1,55 @@
+"""Marks: how old what waits is, told without a time in each item."""
+
+import pytest
+from tests.conftest import Clock
+from tests.verbs.claiming import EVERY, Desk
+
+from rowlock import Engine, marks
+
+pytestmark = pytest.mark.parametrize("dialect", EVERY)
+
+
+def waiting(engine: Engine) -> float:
+    return engine.read(marks.waiting, "work")
+
+
+def test_an_item_grows_old_while_it_waits(timed: Engine, clock: Clock) -> None:
+    timed["work"].add("a")
+    timed.upkeep()
+    clock.advance(60)
+    timed["work"].add("b")
+    timed.upkeep()
+    assert waiting(timed) == 60
+
+
+def test_what_is_claimed_does_not_count(timed: Engine, clock: Clock) -> None:
+    timed["work"].add("a")
+    timed.upkeep()
+    clock.advance(10)
+    timed["work"].add("b")
+    timed.upkeep()
+    ann = Desk(timed)
+    clock.advance(5)
+    ann.got(1)
+    assert waiting(timed) == 5
+
+
+def test_what_no_mark_has_passed_yet_is_new(timed: Engine) -> None:
+    timed["work"].add("a")
+    assert waiting(timed) == 0
+
+
+def test_a_list_where_nothing_waits_has_no_age(timed: Engine) -> None:
+    timed["work"].add("a", due="1h")
+    timed.upkeep()
+    assert (waiting(timed), timed.read(marks.waiting, "nothing")) == (0, 0)
+
+
+def test_old_marks_are_forgotten(timed: Engine, clock: Clock) -> None:
+    timed["work"].add("a")
+    timed.upkeep()
+    clock.advance(31 * 24 * 3600)
+    timed["work"].add("b")
+    timed.upkeep()
+    rows = timed.read(lambda tx: tx.execute("select count(*) from rowlock_marks").fetchone())
+    assert rows[0] == 1
