@@ -15,6 +15,7 @@ import msgspec
 from rowlock.db import Transaction
 from rowlock.durations import Duration, Moment, delay_or_moment, milliseconds
 from rowlock.errors import Invalid
+from rowlock.grouping import placed_as
 from rowlock.model import Added, moment
 from rowlock.names import check_limit
 
@@ -85,7 +86,7 @@ def acting(
 def witnessed(verb: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Transaction, P], T]:
     """The verb as it is to be run here: by itself, or with its record if somebody is acting."""
     actor = _actor.get()
-    return verb if actor is None else partial(_recorded, actor, verb)
+    return verb if actor is None else placed_as(verb)(partial(_recorded, actor, verb))
 
 
 def by(way: Callable[..., T]) -> Callable[..., T]:

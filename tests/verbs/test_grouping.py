@@ -273,6 +273,14 @@ def test_a_long_add_keeps_nobody_waiting_and_waits_for_nobody(engine: Engine) ->
         assert engine.grouped["work"].add(f"more {number}" for number in range(1000)) == Added(1000, 0)
 
 
+@pytest.mark.parametrize("dialect", ["postgres", "cockroach"])
+def test_what_is_long_goes_beside_also_if_it_is_recorded(engine: Engine) -> None:
+    engine["work"].add("a")
+    with held(engine), engine.acting("ann"):
+        assert engine.grouped["work"].drop() == 1
+    assert [record.verb for record in engine.audit()] == ["lists.drop"]
+
+
 def test_threads_use_grouped_lists_as_any_other(engine: Engine) -> None:
     names = engine.grouped["work"]
     with ThreadPoolExecutor(8) as threads:

@@ -4,7 +4,7 @@ A verb says by `placed` where its calls belong in a group, and how several are d
 same time have no order among each other, but those of one verb in one place are done as they came.
 """
 
-from rowlock.grouping.calls import Call, Place, Together, placed
+from rowlock.grouping.calls import Call, Place, Together, placed, placed_as
 from rowlock.grouping.writer import Grouping
 
-__all__ = ["Call", "Grouping", "Place", "Together", "placed"]
+__all__ = ["Call", "Grouping", "Place", "Together", "placed", "placed_as"]

@@ -73,6 +73,11 @@ def placed(where: Callable[..., Place], together: Together | None = None) -> Cal
     return mark
 
 
+def placed_as(like: Callable[..., Any]) -> Callable[[V], V]:
+    """Mark a verb that takes the arguments of another one: it belongs in the same place, but is done by itself."""
+    return placed(placing(like).where)
+
+
 def placing(verb: Callable[..., Any]) -> Placing:
     """How a verb is marked."""
     found: Placing = getattr(verb, "placing", _ANYWHERE)
