@@ -23,6 +23,7 @@ from bench._places import DISK, PLACES, Fresh, flush_milliseconds
 from rowlock import Engine, RedisCounters, counters
 
 HOT = 20_000
+NAMES = 1_000
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,6 @@ class Run:
 
     rate: float
     cpu: float
-
-
-NAMES = 1_000
 
 
 def by_coroutines(url: str, names: int, callers: int, size: int) -> Run:
