@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -32,9 +33,15 @@ class Row(msgspec.Struct, frozen=True):
     settings: Settings
 
 
+@lru_cache(maxsize=1_000)
+def _settings(text: str) -> Settings:
+    # Most lists have none of their own, and those that have share a few.
+    return msgspec.json.decode(text, type=Settings)
+
+
 def _row(columns: tuple[Any, ...]) -> Row:
     list_id, name, state, gate, sealed, version, settings = columns
-    return Row(list_id, name, state, gate, bool(sealed), version, msgspec.json.decode(settings, type=Settings))
+    return Row(list_id, name, state, gate, bool(sealed), version, _settings(settings))
 
 
 def find(tx: Transaction, name: str) -> Row | None:
@@ -136,7 +143,7 @@ def awake_among(tx: Transaction, names: Sequence[str]) -> list[str]:
 def settings_of(tx: Transaction, names: Sequence[str]) -> dict[str, Settings]:
     """The settings of these lists, of those that are there."""
     rows = tx.rows("lists/settings_of", keys=encoded(names))
-    return {name: msgspec.json.decode(settings, type=Settings) for name, settings in rows}
+    return {name: _settings(settings) for name, settings in rows}
 
 
 def unfinished(tx: Transaction, *, fits: Callable[[Row], bool]) -> int:

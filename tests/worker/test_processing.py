@@ -227,9 +227,19 @@ def test_a_processor_that_is_down_is_tried_until_the_attempts_are_used_up(engine
         (said(gzip.compress(b"{}")), "marshal error"),
         (said({"gate": 2**31}), "InvalidOutcome"),
         (said({"gate": -1}), "gate-passed"),
+        (said({"gate": "nowhere"}), "invalid"),
         (said({"data": "x" * 300_000}), "invalid-data"),
     ],
-    ids=["redirect", "empty", "not UTF-8", "secretly compressed", "no such gate", "gate below", "too much data"],
+    ids=[
+        "redirect",
+        "empty",
+        "not UTF-8",
+        "secretly compressed",
+        "no such gate",
+        "gate below",
+        "no gate of that name",
+        "too much data",
+    ],
 )
 def test_an_answer_that_cannot_be_an_outcome_fails_with_its_reason(
     engine: Engine, worker: Worker, hear: Callable[..., Receiver], answer: bytes, kind: str

@@ -20,7 +20,7 @@ MESSAGE, EXCERPT = 2_000, 120
 class Reply(msgspec.Struct, frozen=True):
     """An answer as processors write it, in either spelling; what is absent or null says nothing."""
 
-    gate: int | None = None
+    gate: int | str | None = None
     done: bool | None = None
     complete: bool | None = None
     data: Any = None
@@ -103,8 +103,8 @@ def _until(given: str, date: str | None) -> float:
     return parsedate_to_datetime(given).timestamp() - since
 
 
-def _moved(item: Item, gate: int | None, data: Any) -> Outcome:
-    if gate is not None and gate < item.gate:
+def _moved(item: Item, gate: int | str | None, data: Any) -> Outcome:
+    if isinstance(gate, int) and gate < item.gate:
         what = f"the answer sends it to gate {gate}, which the list has passed: it is at gate {item.gate}"
         return Fail(what, kind="gate-passed")
     stays = gate in (None, item.gate) and (data is None or msgspec.json.encode(data).decode() == item.raw_data)

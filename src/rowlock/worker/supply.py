@@ -15,6 +15,8 @@ from rowlock.worker.leasing import Hooks, Leasing
 PAGE = 100
 SETTINGS_KEPT = 5.0
 MANY_SETTINGS = 1_000
+NONE = Settings()
+"""Those of a list that is just being dropped."""
 LOOK_WHILE_BUSY = 0.25
 """How long a list that wakes may wait behind others that are never done."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
@@ -125,7 +127,7 @@ class Supply:
             wanted = list(names)
         if wanted:
             found = self._engine.read(lists.settings_of, wanted)
-            self._terms |= {name: Terms(found.get(name, Settings()), now) for name in wanted}
+            self._terms |= {name: Terms(found.get(name, NONE), now) for name in wanted}
 
     def _is_stale(self, name: str, now: float) -> bool:
         known = self._terms.get(name)
