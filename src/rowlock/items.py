@@ -34,8 +34,9 @@ SMALL = 500
 
 
 def _place_of_add(name: str, batches: Iterable[Batch], *, strict: bool = False) -> Place:
-    small = isinstance(batches, list) and sum(batch.count for batch in batches) <= SMALL
-    return Place(name, merges=small and not strict, apart=not small, given=batches)
+    weight = sum(batch.count for batch in batches) if isinstance(batches, list) else SMALL + 1
+    small = weight <= SMALL
+    return Place(name, merges=small and not strict, apart=not small, weight=weight, given=batches)
 
 
 def _add_together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
@@ -254,7 +255,7 @@ def _columns(item: Standing, changes: Changes, due: tuple[int, int | None] | Non
 
 def _place_of_keys(name: str, keys: Sequence[str], *, error: str | None = None) -> Place:
     small = len(keys) <= SMALL
-    return Place(name, merges=small and error is None, apart=not small, given=keys)
+    return Place(name, merges=small and error is None, apart=not small, weight=len(keys), given=keys)
 
 
 def _keys_together(change: Callable[[Transaction, lists.Row, Sequence[str]], Iterable[str]]) -> Together:

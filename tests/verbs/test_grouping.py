@@ -265,6 +265,26 @@ def test_a_writer_that_has_much_to_do_takes_it_in_parts(url: str) -> None:
         assert (answers, commits.number) == ([Added(1, 0)] * 6, 7)
 
 
+def test_a_group_of_many_keys_is_more_than_one_transaction(url: str) -> None:
+    commits = Commits()
+    with counting(url, commits) as engine:
+        keys = [[f"{number:02}-{each:03}" for each in range(400)] for number in range(30)]
+        asked = [(items.add, "work", list(entries.batches(each, Shared()))) for each in keys]
+        answers = together(engine, *asked)
+        assert (answers, commits.number) == ([Added(400, 0)] * 30, 4)
+
+
+def test_a_callback_that_raises_leaves_nobody_without_an_answer(engine: Engine) -> None:
+    def leave(_: Any) -> None:
+        raise SystemExit
+
+    with held(engine):
+        first = engine.grouped.ask(*add("a"))
+        first.add_done_callback(leave)
+        others = [engine.grouped.ask(*add(key)) for key in "bc"]
+    assert [future.result(60) for future in (first, *others)] == [Added(1, 0)] * 3
+
+
 @pytest.mark.parametrize("dialect", ["postgres", "cockroach"])
 def test_a_long_add_keeps_nobody_waiting_and_waits_for_nobody(engine: Engine) -> None:
     many = items.add, "work", list(entries.batches([f"{number:04}" for number in range(1000)], Shared()))

@@ -19,6 +19,8 @@ class Place(msgspec.Struct, frozen=True):
     """Whether it can be done together with others of its verb and name."""
     apart: bool = False
     """Whether it takes so long that nobody else should wait for it."""
+    weight: int = 1
+    """How many things it touches: a group is bounded by their sum."""
     given: Any = None
     """What it was given, for doing it together with others."""
     flushed: bool = True

@@ -55,11 +55,21 @@ def _answer(database: Database, wanted: Sequence[Call]) -> Rest:
         # Also what no verb should raise: whoever waits must be told something.
         done = _Done(_all_told(wanted, error))
     for call, each in done.answered:
-        call.waiter.tell(each)
+        _tell(call, each)
     if len(done.answered) == len(wanted):
         return Rest()
     seen = {id(call) for call, _ in done.answered} | {id(call) for call in done.stuck}
     return Rest([call for call in wanted if id(call) not in seen], done.stuck)
+
+
+def _tell(call: Call, answer: Any) -> None:
+    try:
+        call.waiter.tell(answer)
+    except BaseException:
+        # What a callback of one caller raises must not leave the others without an answer.
+        import logging  # heavy, and only trouble needs it
+
+        logging.getLogger("rowlock.grouping").exception("an answer could not be given")
 
 
 def _do(database: Database, calls: Sequence[Call]) -> _Done:

@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 LARGEST = 512
 """Calls in one transaction."""
+HEAVIEST = 5_000
+"""Things that the calls of one transaction touch."""
 IDLE = 5.0
 """Seconds without a call after which the writer's thread ends; the next call begins another."""
 LINGER = 0.25
@@ -113,12 +115,26 @@ class Grouping:
                 return
             self._waiting.append(call)
             if self._writer is None:
-                self._writer = threading.Thread(target=self._write, name="rowlock group", daemon=True)
-                self._writer.start()
+                self._start_writer()
             elif len(self._waiting) >= self._enough:
                 self._change.notify()
 
+    def _start_writer(self) -> None:
+        self._writer = threading.Thread(target=self._write, name="rowlock group", daemon=True)
+        self._writer.start()
+
     def _write(self) -> None:
+        try:
+            self._write_on()
+        except BaseException:
+            # Nothing of ours should come here; if it does, those who wait must not wait for ever.
+            with self._change:
+                self._writer = None
+                if self._waiting:
+                    self._start_writer()
+            raise
+
+    def _write_on(self) -> None:
         while calls := self._next_group():
             start = self._database.world.monotonic()
             rest = answer(self._own, calls)
@@ -143,5 +159,12 @@ class Grouping:
                 if self._closed or not (self._change.wait(IDLE) or self._waiting):
                     self._writer = None
                     return []
-            size = min(LARGEST, len(self._waiting))
-            return [self._waiting.popleft() for _ in range(size)]
+            return self._taken()
+
+    def _taken(self) -> list[Call]:
+        calls: list[Call] = []
+        weight = 0
+        while self._waiting and len(calls) < LARGEST and (not calls or weight < HEAVIEST):
+            calls.append(self._waiting.popleft())
+            weight += calls[-1].place.weight
+        return calls
