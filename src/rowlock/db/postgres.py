@@ -294,6 +294,19 @@ def borrow(driver: Any, address: Address) -> BorrowedPostgres:
     return borrowed
 
 
+# What libpq says, and what it means to whoever wrote the address.
+_UNREACHED = {
+    "Connection refused": (": nothing listens there", "check host and port, and that the server runs"),
+    "could not translate host name": (": no host has that name", "check how it is written, and the network"),
+    "failed to resolve host": (": no host has that name", "check how it is written, and the network"),
+    "No such file or directory": (": there is no such socket", "check that the server runs, or name a host"),
+    "timeout expired": (": it has not answered in time", "check the host, the network, and what lies between"),
+    "Network is unreachable": (": there is no way to that network", "check the host, and the network"),
+    "server does not support SSL": (": it speaks no TLS", "leave sslmode out, or turn TLS on there"),
+    "certificate verify failed": (": its certificate is not trusted", "check sslrootcert and the host's name"),
+}
+
+
 def _unreachable(error: psycopg.Error, shown: str) -> Exception:
     known = told(error, shown)
     if _mentions(error, "too many clients", "too many connections", "slots are reserved"):
@@ -307,8 +320,11 @@ def _unreachable(error: psycopg.Error, shown: str) -> Exception:
             f"the address {shown} has a part that PostgreSQL does not know",
             "see docs/reference/configuration.md",
         )
-    what = f"{shown} cannot be reached"
-    return Lost(DatabaseUnreachable(what, "check host and port, and that the server runs"))
+    why, hint = next(
+        (words for said, words in _UNREACHED.items() if said in str(error)),
+        ("", "check host and port, and that the server runs"),
+    )
+    return Lost(DatabaseUnreachable(f"{shown} cannot be reached{why}", hint))
 
 
 def _mentions(error: psycopg.Error, *words: str) -> bool:
