@@ -36,7 +36,7 @@ class Claimer:
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
         self._world = bridge.engine.world
-        self._floors: OrderedDict[str, dict[int, int]] = OrderedDict()
+        self._floors: OrderedDict[str, tuple[int, dict[int, int]]] = OrderedDict()
         self._looked: dict[str, float] = {}
         self.watch = Watch(bridge)
 
@@ -73,7 +73,7 @@ class Claimer:
 
     async def _take(self, wish: Wish) -> Taken | None:
         name, now = wish.list, self._world.monotonic()
-        asking = Asking(wish.session, name, wish.limit, self._world.token(), None, self._floors.get(name, {}))
+        asking = Asking(wish.session, name, wish.limit, self._world.token(), None, self._floors.get(name, (0, {}))[1])
         thorough = now - self._looked.get(name, -LOOK_FOR_HOLES) >= LOOK_FOR_HOLES
         if thorough:
             self._looked[name] = now
@@ -86,8 +86,11 @@ class Claimer:
         return taken
 
     def _remember(self, taken: Taken) -> None:
-        floors = self._floors.setdefault(taken.list, {})
+        gate, floors = self._floors.get(taken.list, (taken.gate, {}))
+        if gate != taken.gate:
+            floors = {}  # what stands at another gate has its own line
         floors[taken.priority] = max(floors.get(taken.priority, 0), taken.high)
+        self._floors[taken.list] = taken.gate, floors
         self._floors.move_to_end(taken.list)
         if len(self._floors) > KNOWN:
             gone, _ = self._floors.popitem(last=False)
