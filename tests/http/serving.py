@@ -2,7 +2,8 @@
 
 import http.client
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -70,6 +71,14 @@ def read(connection: http.client.HTTPConnection) -> Reply:
     response = connection.getresponse()
     headers = {name.lower(): value for name, value in response.getheaders()}
     return Reply(response.status, headers, response.read())
+
+
+def until(condition: Callable[[], Any]) -> None:
+    """Wait for something that is about to be true."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 class Serving(msgspec.Struct):

@@ -2,11 +2,12 @@
 
 import gzip
 import http.client
+import socket
 
 import msgspec
 import pytest
 import zstandard
-from tests.http.serving import Client, read
+from tests.http.serving import Client, Serving, read, until
 
 ITEMS = "/v1/lists/work/items"
 NDJSON = "application/x-ndjson"
@@ -48,8 +49,8 @@ def test_where_no_stream_is_asked_for_all_is_one(ask: Client) -> None:
 
 
 def test_a_line_that_never_ends_is_cut_off(quick: Client) -> None:
-    [problem] = quick("POST", "/v1/lists/long/items", b'"' + b"x" * 400_000, content_type=NDJSON).lines
-    assert problem["code"] == "too-large"
+    reply = quick("POST", "/v1/lists/long/items", b'"' + b"x" * 400_000, content_type=NDJSON)
+    assert (reply.status, reply.json["code"]) == (413, "too-large")
 
 
 def test_a_body_is_answered_while_it_comes(ask: Client) -> None:
@@ -126,3 +127,13 @@ def test_several_requests_share_a_connection(ask: Client) -> None:
     connection.request("GET", ITEMS)
     assert len(read(connection).text.splitlines()) == 3
     connection.close()
+
+
+def test_a_download_that_nobody_reads_any_more_is_not_gone_on_with(served: Serving) -> None:
+    served.service.engine["work"].add(f"{number:06}" + "x" * 400 for number in range(30_000))
+    reading = socket.create_connection((served.client.host, served.client.port))
+    reading.sendall(f"GET {ITEMS} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
+    assert reading.recv(1000).startswith(b"HTTP/1.1 200")
+    until(lambda: served.server.server_state.tasks)
+    reading.close()
+    until(lambda: not served.server.server_state.tasks)

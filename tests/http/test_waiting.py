@@ -2,13 +2,10 @@
 
 import socket
 import threading
-import time
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 import msgspec
-from tests.http.serving import Client, Serving
+from tests.http.serving import Client, Serving, until
 from tests.http.working import Remote
 
 from rowlock import Engine
@@ -18,13 +15,6 @@ ITEMS = "/v1/lists/work/items"
 
 def waits(served: Serving, count: int, name: str = "work") -> bool:
     return len(served.service.claimer.watch._lines.get(name, ())) == count
-
-
-def until(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def waiting(served: Serving, threads: ThreadPoolExecutor, count: int, name: str = "work") -> list[Future[list[str]]]:

@@ -1,12 +1,15 @@
 """Writing answers: a value in the kind that was asked for, with its headers, packed if the client likes that."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import msgspec
 
 from rowlock.errors import RowlockError
 from rowlock.http import problems
+from rowlock.http.bodies import Gone
 from rowlock.http.call import Answer, Call, Header
 from rowlock.http.kinds import TYPES, Kind
 from rowlock.http.packing import SMALL, Packer, coding_of, packer_of
@@ -71,6 +74,8 @@ async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
 
 
 def _type(call: Call, answer: Answer) -> bytes:
+    if call.route.iidy and call.kind is Kind.JSON:
+        return b"application/json; charset=utf-8"
     if answer.status >= 400:
         return problems.TYPE if isinstance(answer.value, dict) else _TYPES[Kind.TEXT]
     own = call.route.type
@@ -92,13 +97,41 @@ async def _send_stream(call: Call, answer: Answer, headers: list[Header], send: 
         await send({"type": "http.response.body", "body": b""})
         return 0
     sent = 0
-    async for piece in _pieces(call, answer.stream):
-        packed = piece if packer is None else packer.feed(piece)
-        sent += len(packed)
-        await send({"type": "http.response.body", "body": packed, "more_body": True})
+    with ExitStack() as stack:
+        # Who asks with a body is seen to leave by who reads it; a stream that is live looks itself.
+        left = stack.enter_context(_leaving(call)) if call.method == "GET" and not answer.live else None
+        async for piece in _pieces(call, answer.stream):
+            if left is not None and left.done():
+                raise Gone
+            packed = piece if packer is None else packer.feed(piece)
+            sent += len(packed)
+            await send({"type": "http.response.body", "body": packed, "more_body": True})
     rest = b"" if packer is None else packer.end()
     await send({"type": "http.response.body", "body": rest})
     return sent + len(rest)
+
+
+@contextmanager
+def _leaving(call: Call) -> Iterator["asyncio.Future[None]"]:
+    """A future that is done when the client has gone."""
+    left = asyncio.ensure_future(call.body.left())
+    try:
+        yield left
+    finally:
+        left.cancel()
+
+
+async def begun(stream: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    """The same stream, with its first value fetched: what is wrong at the beginning is told as any other problem."""
+    first = await anext(stream, None)
+
+    async def whole() -> AsyncIterator[Any]:
+        if first is not None:
+            yield first
+        async for value in stream:
+            yield value
+
+    return whole()
 
 
 async def _pieces(call: Call, stream: AsyncIterator[Any]) -> AsyncIterator[bytes]:

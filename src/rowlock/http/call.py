@@ -32,6 +32,8 @@ class Answer(msgspec.Struct):
     headers: list[Header] = []
     stream: AsyncIterator[Any] | None = None
     """Values that come one after the other: lines."""
+    live: bool = False
+    """Whether the stream may be silent for long: then it begins before its first value is there."""
     version: int | None = None
     """The version of what is shown: it gets an ETag."""
 
@@ -70,8 +72,10 @@ class Call:
 
     def choose_kind(self) -> None:
         """Which kind the answer is in: as Accept says, else as the request is written, else text."""
-        chosen = None if self.route.iidy else kinds.wanted(self.header(b"accept"))
-        self.kind = chosen or self.sent
+        if self.route.iidy:
+            self.kind = Kind.JSON if kinds.is_json(self.header(b"content-type")) else Kind.TEXT
+            return
+        self.kind = kinds.wanted(self.header(b"accept")) or self.sent
 
     @property
     def sent(self) -> Kind:
@@ -85,6 +89,9 @@ class Call:
         """Check what stands behind the question mark."""
         form = self.route.query
         text: bytes = self.scope["query_string"]
+        if self.route.iidy:
+            self.query = dict(reversed(parse_qsl(text.decode("latin-1"), keep_blank_values=True)))
+            return
         if not text:
             if form not in _EMPTY:
                 _EMPTY[form] = converted({}, form)

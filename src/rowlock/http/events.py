@@ -64,7 +64,7 @@ async def events(call: Call) -> Answer:
     after = _given(call)
     if after is None:
         after = await service.bridge.read(tallies.last)
-    return Answer(stream=_tell(call, Follower(after)))
+    return Answer(stream=_tell(call, Follower(after)), live=True)
 
 
 def _given(call: Call) -> int | None:

@@ -53,6 +53,11 @@ def sent(content_type: str) -> Kind:
     return _SPOKEN[name]
 
 
+def is_json(content_type: str) -> bool:
+    """Whether a type is that of JSON, whatever else it says."""
+    return content_type.partition(";")[0].strip().lower() == "application/json"
+
+
 def is_labelled(content_type: str) -> bool:
     """Whether somebody said on purpose what the body is."""
     name = content_type.partition(";")[0].strip().lower()

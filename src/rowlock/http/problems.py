@@ -3,6 +3,7 @@
 from typing import Any
 
 from rowlock.errors import RowlockError
+from rowlock.http import iidy
 from rowlock.http.call import Answer, Call, Header
 from rowlock.http.kinds import Kind
 
@@ -33,6 +34,8 @@ def line(error: RowlockError) -> str:
 
 def answer(error: RowlockError, call: Call) -> Answer:
     """The answer that tells an error, in the kind that was asked for."""
+    if call.route.iidy:
+        return Answer(iidy.problem(error, call.kind), error.http_status, headers(error))
     value = line(error) if call.kind is Kind.TEXT else problem(error, call.id.decode())
     return Answer(value, error.http_status, headers(error))
 

@@ -74,3 +74,4 @@ async def _nothing(_: Any) -> None:
 
 NOWHERE = Route("", "", _nothing, None, {})
 """Where a request goes for which there is no route."""
+NOWHERE_IN_IIDY = Route("", "", _nothing, None, {}, iidy=True)

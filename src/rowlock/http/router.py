@@ -30,9 +30,10 @@ class Router:
     def find(self, method: str, raw_path: bytes) -> tuple[Route, dict[str, str]]:
         """The route, and what stands in its path; what is not there is refused with what is."""
         parts = raw_path.split(b"/")[1:]
-        tree = self._trees.get("GET" if method == "HEAD" else method)
         given: list[bytes] = []
-        route = None if tree is None else _walk(tree, parts, given)
+        route = _walk(self._trees.get(method, {}), parts, given)
+        if route is None and method == "HEAD":
+            route = _walk(self._trees.get("GET", {}), parts, given)
         if route is None:
             raise self._missing(method, raw_path, parts)
         if not given:
@@ -43,7 +44,7 @@ class Router:
         """The methods that a path answers to."""
         parts = raw_path.split(b"/")[1:]
         found = [method for method, tree in self._trees.items() if _walk(tree, parts, []) is not None]
-        return sorted([*found, "HEAD"] if "GET" in found else found)
+        return sorted({*found, "HEAD"} if "GET" in found else found)
 
     def _missing(self, method: str, raw_path: bytes, parts: list[bytes]) -> Exception:
         allowed = self.allowed(raw_path)

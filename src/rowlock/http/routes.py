@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rowlock.http import changes, claims, events, front, health, items, lists, metrics, sessions, tokens
+from rowlock.http import changes, claims, events, front, health, iidy, items, lists, metrics, sessions, tokens
 from rowlock.http.forms import ItemDetails, ItemPage, NewItem, NewItems
 from rowlock.http.limits import Limits
 from rowlock.http.route import Route
@@ -135,6 +135,54 @@ CLAIMS = (
     Route("PUT", "/v1/claims/{claim}", claims.settle, WORKER, {200: claims.Settled}, claims.Settling, scoped=True),
 )
 
+ONE, MANY = "lists/{list}/{key}", "batch/lists/{list}"
+NAMES: dict[str, Any] = {"takes": iidy.Names, "lines": str, "iidy": True}
+IIDY = (
+    Route(
+        "POST",
+        f"/iidy/v1/{ONE}",
+        iidy.post_one,
+        WORKER,
+        {200: iidy.Added, 201: iidy.Added},
+        query=iidy.Action,
+        idempotent=False,
+        iidy=True,
+    ),
+    Route("GET", f"/iidy/v1/{ONE}", iidy.show, VIEWER, {200: iidy.Entry}, iidy=True),
+    Route("DELETE", f"/iidy/v1/{ONE}", iidy.delete_one, WORKER, {200: iidy.Deleted}, iidy=True),
+    Route(
+        "POST",
+        f"/iidy/v1/increment/{ONE}",
+        iidy.increment_one,
+        WORKER,
+        {200: iidy.Incremented},
+        idempotent=False,
+        iidy=True,
+    ),
+    Route(
+        "POST",
+        f"/iidy/v1/{MANY}",
+        iidy.post_many,
+        WORKER,
+        {200: iidy.Incremented, 201: iidy.Added},
+        query=iidy.Action,
+        idempotent=False,
+        **NAMES,
+    ),
+    Route("GET", f"/iidy/v1/{MANY}", iidy.page, VIEWER, {200: iidy.Entries}, query=iidy.PageQuery, iidy=True),
+    Route("DELETE", f"/iidy/v1/{MANY}", iidy.delete_many, WORKER, {200: iidy.Deleted}, **NAMES),
+    Route(
+        "POST",
+        f"/iidy/v1/increment/{MANY}",
+        iidy.increment_many,
+        WORKER,
+        {200: iidy.Incremented},
+        idempotent=False,
+        **NAMES,
+    ),
+    Route("HEAD", "/iidy/v1/lists/{list}", iidy.exists, VIEWER, {200: None}, iidy=True),
+)
+
 TOKENS = (
     Route("GET", "/v1/tokens", tokens.page, ADMIN, {200: tokens.TokenPage}, query=tokens.TokenQuery),
     Route("POST", "/v1/tokens", tokens.create, ADMIN, {201: tokens.TokenMade}, tokens.TokenWanted, idempotent=False),
@@ -142,4 +190,4 @@ TOKENS = (
     Route("GET", "/v1/audit", tokens.audit, ADMIN, {200: tokens.AuditPage}, query=tokens.AuditQuery),
 )
 
-ROUTES = (*HEALTH, *LISTS, *ITEMS, *SESSIONS, *CLAIMS, *TOKENS)
+ROUTES = (*HEALTH, *LISTS, *ITEMS, *SESSIONS, *CLAIMS, *IIDY, *TOKENS)

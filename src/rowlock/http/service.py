@@ -14,13 +14,14 @@ from rowlock.durations import Duration
 from rowlock.engine import Engine
 from rowlock.errors import RowlockError
 from rowlock.http import access, metrics, openapi, problems
-from rowlock.http.answers import Send, send_answer
+from rowlock.http.answers import Send, begun, send_answer
 from rowlock.http.bodies import Body, Gone, Receive
 from rowlock.http.bridge import Bridge
 from rowlock.http.call import Answer, Call
 from rowlock.http.claimer import Claimer
 from rowlock.http.limits import Limits
 from rowlock.http.logs import AccessLog
+from rowlock.http.route import NOWHERE_IN_IIDY
 from rowlock.http.router import Router
 from rowlock.http.routes import ROUTES
 from rowlock.http.upkeep import Upkeep
@@ -31,6 +32,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Authorize = Callable[[Call], Awaitable[Who]]
 
 log = logging.getLogger("rowlock.http")
+
+IIDY = b"/iidy/"
 
 _ROUTER = Router(ROUTES)
 
@@ -120,7 +123,8 @@ class Service:
         if answer.status >= 400 and call.body.unread:
             # Better a new connection than to be sent all of what was refused.
             answer.headers = [*answer.headers, (b"connection", b"close")]
-        with access.acting(call):
+        sent = 0
+        with suppress(Gone), access.acting(call):
             sent = await send_answer(call, answer, send=send)
         self.requests.note(call, status=answer.status, seconds=time.perf_counter() - began)
         if self._log is not None:
@@ -133,7 +137,10 @@ class Service:
             call.read_query()
             with access.acting(call):
                 given = await call.route.function(call)
-            return given if type(given) is Answer else Answer(given)
+                answer = given if type(given) is Answer else Answer(given)
+                if answer.stream is not None and not answer.live and call.method != "HEAD":
+                    answer.stream = await begun(answer.stream)
+            return answer
         except RowlockError as error:
             return problems.answer(access.veiled(error, call), call)
         except Gone:
@@ -159,6 +166,8 @@ def _find(call: Call) -> None:
     try:
         call.route, call.path = _ROUTER.find(call.method, call.scope["raw_path"])
     except RowlockError:
+        if call.scope["raw_path"].startswith(IIDY):
+            call.route = NOWHERE_IN_IIDY
         with suppress(RowlockError):
             call.choose_kind()
         raise

@@ -1,0 +1,227 @@
+"""The routes of IIDY: lists of names with attempts, its words and its ways; what it got wrong is right here.
+
+The answer follows the Content-Type of the request, also of a GET; Accept is not looked at.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from rowlock import entries, items
+from rowlock.entries import Shared
+from rowlock.errors import Invalid, InvalidBody, NoSuchPath, NotFound, RowlockError, WrongMethod
+from rowlock.http.bodies import decoded
+from rowlock.http.call import Answer, Call
+from rowlock.http.kinds import Kind
+from rowlock.http.texts import form
+from rowlock.names import PAGE_LIMIT
+
+ACTIONS = ("", "increment")
+LAST_ITEM = b"x-iidy-last-item"
+
+
+class Names(msgspec.Struct, frozen=True):
+    """Names of items; whatever else is said is ignored."""
+
+    items: list[str] | None = None
+
+
+class Added(msgspec.Struct, frozen=True):
+    """How many names are new."""
+
+    added: int
+
+
+class Incremented(msgspec.Struct, frozen=True):
+    """How many names have one more attempt."""
+
+    incremented: int
+
+
+class Deleted(msgspec.Struct, frozen=True):
+    """How many names were taken off."""
+
+    deleted: int
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A name and its attempts."""
+
+    item: str
+    attempts: int
+
+
+class Entries(msgspec.Struct, frozen=True):
+    """Names in byte order, each with its attempts."""
+
+    listentries: list[Entry]
+
+
+class Action(msgspec.Struct, frozen=True):
+    """What to do with the names."""
+
+    action: str = ""
+    """`increment` for one more attempt; left out, they are added."""
+
+
+class PageQuery(msgspec.Struct, frozen=True):
+    """Which names."""
+
+    count: int
+    after_id: str = ""
+
+
+async def post_one(call: Call) -> Answer | Incremented:
+    """Add a name, or with `action=increment` count one more attempt of it; the body is not read."""
+    if _action(call) == "increment":
+        return await increment_one(call)
+    batches = list(entries.batches(call.path["key"], Shared()))
+    added = (await call.service.bridge.write(items.add, call.path["list"], batches)).added
+    return Answer(Added(added), 201 if added else 200)
+
+
+async def show(call: Call) -> Entry:
+    """The attempts of a name."""
+    found = await call.service.bridge.read(items.show, call.path["list"], call.path["key"])
+    return Entry(found.key, found.attempts)
+
+
+async def delete_one(call: Call) -> Deleted:
+    """Take a name off its list."""
+    return Deleted(await call.service.bridge.write(items.done, call.path["list"], [call.path["key"]]))
+
+
+async def increment_one(call: Call) -> Incremented:
+    """Count one more attempt of a name."""
+    return Incremented(await call.service.bridge.write(items.increment, call.path["list"], [call.path["key"]]))
+
+
+async def post_many(call: Call) -> Answer | Incremented:
+    """Add names, or with `action=increment` count one more attempt of each."""
+    if _action(call) == "increment":
+        return await increment_many(call)
+    names = await _names(call)
+    if not names:
+        return Answer(Added(0), 201)
+    batches = list(entries.batches(names, Shared()))
+    return Answer(Added((await call.service.bridge.write(items.add, call.path["list"], batches)).added), 201)
+
+
+async def increment_many(call: Call) -> Incremented:
+    """Count one more attempt of each name."""
+    return Incremented(await call.service.bridge.write(items.increment, call.path["list"], await _names(call)))
+
+
+async def delete_many(call: Call) -> Deleted:
+    """Take names off their list."""
+    return Deleted(await call.service.bridge.write(items.done, call.path["list"], await _names(call)))
+
+
+async def page(call: Call) -> Answer:
+    """Names in byte order, strictly after one, each with its attempts."""
+    limit, after = _count(call), call.query.get("after_id", "")
+    found = await call.service.bridge.read(items.page, call.path["list"], after=after, limit=limit)
+    last = found[-1].key if found else ""
+    # What a header cannot carry stands in the body all the same.
+    headers = [(LAST_ITEM, last.encode())] if last and not _unsafe(last) else []
+    return Answer(Entries([Entry(item.key, item.attempts) for item in found]), headers=headers)
+
+
+async def exists(call: Call) -> Answer:
+    """Whether a list has any names."""
+    found = await call.service.bridge.read(items.page, call.path["list"], limit=1)
+    if not found:
+        raise NotFound("Not found.")
+    return Answer(b"")
+
+
+def _action(call: Call) -> str:
+    action: str = call.query.get("action", "")
+    if action not in ACTIONS:
+        raise Invalid(f"Unknown action: {action[:50]}")
+    return action
+
+
+def _count(call: Call) -> int:
+    given = call.query.get("count", "")
+    if not given:
+        raise Invalid("Query arg not found: count")
+    try:
+        count = int(given)
+    except ValueError:
+        raise Invalid(f"For query arg count, {given[:50]} is not a number") from None
+    if not 0 <= count <= PAGE_LIMIT:
+        raise Invalid(f"For query arg count, {given[:50]} is not between 0 and {PAGE_LIMIT}")
+    return count
+
+
+def _unsafe(key: str) -> bool:
+    return any(ord(character) < 32 or ord(character) == 127 for character in key)
+
+
+async def _names(call: Call) -> list[str]:
+    body = await call.body.whole(call.service.limits.document_bytes)
+    try:
+        names = _json(body) if call.kind is Kind.JSON else _lines(body)
+    except RowlockError as error:
+        raise InvalidBody(f"Error trying to parse list of items from request body: {error.what}") from None
+    return list(dict.fromkeys(names))
+
+
+def _json(body: bytes) -> Sequence[str]:
+    if not body.strip():
+        return ()
+    found: Names = decoded(body, Names)
+    return found.items or ()
+
+
+def _lines(body: bytes) -> Sequence[str]:
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise InvalidBody("it is not UTF-8 text") from None
+    return [line.removesuffix("\r") for line in text.strip().split("\n") if line.strip()]
+
+
+def message(error: RowlockError) -> str:
+    """What IIDY says when something is wrong."""
+    match error:
+        case WrongMethod():
+            return "Method Not Allowed"
+        case NoSuchPath():
+            return "404 page not found"
+        case NotFound():
+            return "Not found."
+        case _:
+            return error.what
+
+
+def problem(error: RowlockError, kind: Kind) -> Any:
+    """An error as IIDY tells it."""
+    return {"error": message(error)} if kind is Kind.JSON else f"{message(error)}\n"
+
+
+@form(Added)
+def _added(given: Added) -> str:
+    return f"ADDED {given.added}\n"
+
+
+@form(Incremented)
+def _incremented(given: Incremented) -> str:
+    return f"INCREMENTED {given.incremented}\n"
+
+
+@form(Deleted)
+def _deleted(given: Deleted) -> str:
+    return f"DELETED {given.deleted}\n"
+
+
+@form(Entry)
+def _attempts(entry: Entry) -> str:
+    return f"{entry.attempts}\n"
+
+
+@form(Entries)
+def _page(found: Entries) -> str:
+    return "".join(f"{entry.item} {entry.attempts}\n" for entry in found.listentries)
