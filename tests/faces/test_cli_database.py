@@ -69,7 +69,9 @@ def test_the_doctor_names_the_rights_that_a_user_lacks(shell: Shell, postgres: S
 def test_the_doctor_says_when_nobody_answers(quick: Shell) -> None:
     ran = quick("doctor", "-d", "postgresql://ann:hush@127.0.0.1:1/x")
     assert ran.status == 5
-    assert ran.out.startswith("connection\tunreachable\tpostgresql://ann:***@127.0.0.1:1/x cannot be reached: nothing listens there\t")
+    assert ran.out.startswith(
+        "connection\tunreachable\tpostgresql://ann:***@127.0.0.1:1/x cannot be reached: nothing listens there\t"
+    )
 
 
 def test_without_configuration_the_default_counts(quick: Shell) -> None:

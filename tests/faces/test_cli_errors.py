@@ -35,7 +35,11 @@ def is_short(ran: Ran) -> bool:
     [
         ("mysql://ann:hush@host/x", 2, "begins with 'mysql'"),
         ("postgresql://ann:hush@host:port/x", 2, "is its port a number?"),
-        ("postgresql://ann:hush@127.0.0.1:1/x", 5, "postgresql://ann:***@127.0.0.1:1/x cannot be reached: nothing listens there"),
+        (
+            "postgresql://ann:hush@127.0.0.1:1/x",
+            5,
+            "postgresql://ann:***@127.0.0.1:1/x cannot be reached: nothing listens there",
+        ),
         ("postgresql://ann:hush@127.0.0.1:1/x?nonsense=1", 2, "has a part that PostgreSQL does not know"),
         ("sqlite://", 2, "names no file"),
         (":memory:", 2, "gone with its connection"),

@@ -191,6 +191,17 @@ def test_three_passes_are_three_requests_and_no_failed_attempt(
     assert engine["work"].progress() == Progress(added=1, moved=2, done=1)
 
 
+def test_the_items_of_an_exclusive_list_are_sent_in_order(
+    engine: Engine, worker: Worker, hear: Callable[..., Receiver]
+) -> None:
+    server = hear(DONE)
+    engine["work"].settings(exclusive=True, processor={"url": server.url})
+    engine["work"].add(f"{number:02}" for number in range(30))
+    worker.process(allow=["localhost"])
+    work_off(worker)
+    assert [heard.headers["rowlock-key"] for heard in server.heard] == [f"{number:02}" for number in range(30)]
+
+
 @pytest.mark.parametrize("name", [name for name, (_, reason) in BAD.items() if reason != "ok"])
 def test_a_bad_processor_costs_its_item_an_attempt_and_others_nothing(
     engine: Engine, worker: Worker, hear: Callable[..., Receiver], name: str

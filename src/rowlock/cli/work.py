@@ -31,7 +31,11 @@ GRACE = 10
 @list_argument()
 @click.argument("words", metavar="[-- COMMAND [WORD]...]", nargs=-1, type=click.UNPROCESSED)
 @click.option(
-    "-j", "--jobs", "concurrency", type=click.IntRange(1, 10_000), help="How many run at once; else one per core."
+    "-j",
+    "--jobs",
+    "concurrency",
+    type=click.IntRange(1, 10_000),
+    help="How many run at once; else one per core, or 16 requests.",
 )
 @click.option("--attempts", type=click.IntRange(min=1), help="How often an item may fail; else the list's setting.")
 @click.option("--backoff", metavar="WHILE", help="How long to wait after a failure, from first to longest: 1s..10m.")
