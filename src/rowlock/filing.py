@@ -278,7 +278,7 @@ class Plan:
 
     def __init__(self, layout: Layout, shapes: Iterable[str]) -> None:
         self.layout = layout
-        self.shapes = sorted(shapes)
+        self.shapes = sorted(set(shapes))
         split = [shape.split("+") for shape in self.shapes if shape]
         equal = [f"{layout.numbers[name]}e" for name in layout.codes]
         texts = [*equal, *sorted({text for texts in split for text in texts} - set(equal))]

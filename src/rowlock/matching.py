@@ -1,6 +1,6 @@
 """Matching: which subscriptions a record fulfils. Everything it needs is in the database; verbs of a transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -9,14 +9,19 @@ import msgspec
 from rowlock import moments, predicates, subscriptions, topics
 from rowlock.db import Transaction
 from rowlock.db.statements import Statements
-from rowlock.filing import Plan
+from rowlock.filing import LOWEST, Plan, Probes
 from rowlock.model import Subscription
 from rowlock.names import check_limit
 
 Record = Mapping[str, Any]
 
+START = (LOWEST, 0, -1)
+
+State = tuple[int, int]
+"""A topic's version, and how many rows tell of its shapes: what a plan was made by."""
+
 # A plan is only a hint: the statement that uses it also tells whether it still holds.
-_plans: WeakKeyDictionary[Statements, dict[int, tuple[int, Plan]]] = WeakKeyDictionary()
+_plans: WeakKeyDictionary[Statements, dict[int, tuple[State, Plan]]] = WeakKeyDictionary()
 
 
 def matches(tx: Transaction, topic: str, record: Record, *, limit: int = 1000) -> list[Subscription]:
@@ -28,38 +33,96 @@ def matches(tx: Transaction, topic: str, record: Record, *, limit: int = 1000) -
 
 
 def match(tx: Transaction, topic: topics.Row, record: Record, *, at: int = moments.NOW, limit: int) -> list[int]:
-    """The numbers of up to `limit` subscriptions that a checked record fulfils, as they stood at a moment."""
-    version, plan = _plans.get(tx.statements, {}).get(topic.id, (0, None))
+    """The numbers of subscriptions that a checked record fulfils, as they stood at a moment; `limit` are looked at."""
+    return _found(tx, topic, record, at=at, limit=limit)[0]
+
+
+def _found(tx: Transaction, topic: topics.Row, record: Record, *, at: int, limit: int) -> tuple[list[int], bool]:
+    # And whether the limit cut it short.
+    known = _plans.get(tx.statements, {}).get(topic.id)
     while True:
-        if plan is None:
-            version, plan = _planned(tx, topic)
+        state, plan = known or _planned(tx, topic)
         [found] = tx.rows("filings/match", topic=topic.id, moment=at, limit=limit, **_asked(plan, record))
-        if found[:2] == (version, len(plan.shapes)):
-            return _fitting(record, *found[2:])
-        plan = None
+        if found[:2] == state:
+            return _fitting(record, *found[2:], limit=limit)
+        known = None
 
 
-def _planned(tx: Transaction, topic: topics.Row) -> tuple[int, Plan]:
+class Cursor(msgspec.Struct, frozen=True, array_like=True):
+    """How far a crowd has been walked: the keys that are left, and the last one seen under the first of them."""
+
+    left: list[tuple[int, int, int]]
+    after: tuple[int, int, int] = START
+
+
+def page(
+    tx: Transaction, topic: topics.Row, record: Record, *, at: int, cursor: Cursor | None, limit: int
+) -> tuple[list[int], Cursor | None]:
+    """Up to `limit` subscriptions that a record fulfils, and where to go on; None: these were the last.
+
+    Few are found by one statement. Only a crowd is walked, key by key, and at the next call from where this one ended.
+    """
+    if cursor is None:
+        numbers, cut = _found(tx, topic, record, at=at, limit=limit + 1)
+        if not cut:
+            return numbers, None
+        probes = _planned(tx, topic)[1].probes(record)
+        cursor = Cursor([*((key, 0, 0) for key in probes.keys), *probes.ranged])
+    return _walk(tx, topic, record, at=at, cursor=cursor, limit=limit)
+
+
+def _walk(
+    tx: Transaction, topic: topics.Row, record: Record, *, at: int, cursor: Cursor, limit: int
+) -> tuple[list[int], Cursor | None]:
+    columns = _columns(Plan(topic.layout, ()).probes(record))
+    found: list[int] = []
+    left, after = list(cursor.left), cursor.after
+    while left and limit > 0:
+        (key, low, high), (sort, subscription, part) = left[0], after
+        place = {"sort": sort, "subscription": subscription, "part": part}
+        rows = tx.rows("filings/walk", key=key, low=low, high=high, moment=at, limit=limit, **place, **columns)
+        by_hand = [number for _, number, _, checks in rows if checks & 1]
+        wrong = _wrong(tx, record, by_hand) if by_hand else set()
+        found += [number for _, number, _, _ in rows if number not in wrong]
+        limit -= len(rows)
+        if limit > 0:
+            left, after = left[1:], START
+        else:
+            after = rows[-1][:3]
+    return found, Cursor(left, after) if left else None
+
+
+def _wrong(tx: Transaction, record: Record, numbers: Sequence[int]) -> set[int]:
+    asked = {each.id: each.predicates for each in subscriptions.among(tx, numbers)}
+    return {number for number in numbers if not predicates.fits(asked[number], record)}
+
+
+def _planned(tx: Transaction, topic: topics.Row) -> tuple[State, Plan]:
     row = topics.find(tx, topic.name)
-    plan = Plan(row.layout, [shape for (shape,) in tx.rows("shapes/of_topic", topic=row.id)])
-    _plans.setdefault(tx.statements, {})[row.id] = row.version, plan
-    return row.version, plan
+    shapes = [shape for (shape,) in tx.rows("shapes/of_topic", topic=row.id)]
+    found = (row.version, len(shapes)), Plan(row.layout, shapes)
+    _plans.setdefault(tx.statements, {})[row.id] = found
+    return found
 
 
 def _asked(plan: Plan, record: Record) -> dict[str, Any]:
     probes = plan.probes(record)
+    return {"keys": _json(probes.keys), "ranged": _json(probes.ranged), **_columns(probes)}
+
+
+def _columns(probes: Probes) -> dict[str, int | None]:
     columns = {f"c{slot}": code for slot, code in enumerate(probes.codes)}
-    columns |= {f"n{slot}": number for slot, number in enumerate(probes.numbers)}
-    return {"keys": _json(probes.keys), "ranged": _json(probes.ranged), **columns}
+    return columns | {f"n{slot}": number for slot, number in enumerate(probes.numbers)}
 
 
-def _fitting(record: Record, numbers: str, rest: str) -> list[int]:
+def _fitting(record: Record, numbers: str, rest: str, *, limit: int) -> tuple[list[int], bool]:
     found: list[int] = msgspec.json.decode(numbers)
+    cut = len(found) == limit
     if rest == "[]":
-        return found
+        return found, cut
     asked: list[tuple[int, str]] = msgspec.json.decode(rest)
     wrong = {number for number, text in asked if not predicates.fits(msgspec.json.decode(text), record)}
-    return [number for number in found if number not in wrong]
+    return [number for number in found if number not in wrong], cut
 
 
 def _json(value: Any) -> str:

@@ -274,6 +274,44 @@ class Subscription(msgspec.Struct, frozen=True):
     created_at: datetime
 
 
+class Published(msgspec.Struct, frozen=True):
+    """What became of a record that was to be published: its number, or what is wrong with it."""
+
+    id: int | None
+    error: str = ""
+
+
+class RecordInfo(msgspec.Struct, frozen=True):
+    """A record as it stands: how many it was matched with, and whether all who shall be told have been."""
+
+    topic: str
+    id: int
+    key: str | None
+    subject: int
+    """The first record of the same key; nobody is told twice of one subject."""
+    record: dict[str, Any]
+    published_at: datetime
+    matched: int
+    matched_at: datetime | None
+    finished_at: datetime | None
+
+
+class Notification(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody who is to be told of a record, or has been, and the predicates that are the reason."""
+
+    topic: str
+    subscriber: str
+    record: dict[str, Any]
+    record_id: int
+    predicates: dict[str, Any]
+    key: str
+    """The same however often it is sent: what receivers know it by."""
+    attempts: int = 0
+    number: int | None = None
+    matched_at: datetime | None = None
+    delivered_at: datetime | None = None
+
+
 __all__ = [
     "DATA_BYTES",
     "DEFAULT_PRIORITY",
@@ -287,8 +325,11 @@ __all__ = [
     "ListInfo",
     "Moment",
     "NewItem",
+    "Notification",
     "Processor",
     "Progress",
+    "Published",
+    "RecordInfo",
     "Settings",
     "State",
     "Subscription",

@@ -15,6 +15,8 @@ from rowlock.model import Subscription, moment
 from rowlock.names import check_key, check_limit
 
 MOST_AT_ONCE = 10_000
+PARTS = 2_048
+"""More than a subscription can have rows; filed anew, it goes on with the next so many numbers."""
 
 Entry = tuple[str, Mapping[str, Any]]
 """A subscriber and what it asks for."""
@@ -90,19 +92,19 @@ def _add(tx: Transaction, row: topics.Row, wanted: Sequence[Wanted]) -> dict[Kno
             "subscriber": one.subscriber,
             "digest": one.digest,
             "predicates": one.text,
-            "filed": _json([(each.key, each.sort, part) for part, each in enumerate(filings)]),
+            "filed": written(filings),
         }
         for one, filings in zip(wanted, filed, strict=True)
     ]
     landed = tx.rows("subscriptions/add", topic=row.id, rows=_json(rows), moment=born)
     added = {(who, what): number for who, what, number in landed}
-    columns = [
+    stored = [
         each
         for one, filings in zip(wanted, filed, strict=True)
         if one.known_by in added
-        for each in _columns(added[one.known_by], filings)
+        for each in columns(added[one.known_by], filings)
     ]
-    tx.run("filings/add", rows=_json(columns), moment=born)
+    tx.run("filings/add", rows=_json(stored), moment=born)
     return added
 
 
@@ -135,12 +137,20 @@ class Statistics(msgspec.Struct, frozen=True, omit_defaults=True):
 
     total: int = 0
     terms: dict[str, int] = {}
+    upto: int = 0
+    """The last subscription that was there then."""
 
 
-def _columns(subscription: int, filings: Sequence[Filing]) -> list[dict[str, Any]]:
+def written(filings: Sequence[Filing], *, first: int = 0) -> str:
+    """Where a subscription lies, as it is stored with it."""
+    return _json([(each.key, each.sort, part) for part, each in enumerate(filings, first)])
+
+
+def columns(subscription: int, filings: Sequence[Filing], *, first: int = 0) -> list[dict[str, Any]]:
+    """Filings as they are stored."""
     return [
         {"key": each.key, "sort": each.sort, "subscription": subscription, "part": part, **each.columns}
-        for part, each in enumerate(filings)
+        for part, each in enumerate(filings, first)
     ]
 
 
@@ -167,13 +177,14 @@ def _end(tx: Transaction, topic: int, ids: Sequence[int]) -> int:
         return 0
     gone = moments.enter(tx, moments.SUBSCRIBES)
     ended = tx.rows("subscriptions/end", topic=topic, ids=_json(ids), moment=gone)
-    places = [
-        {"key": key, "sort": sort, "subscription": number, "part": part}
-        for number, filed in ended
-        for key, sort, part in msgspec.json.decode(filed)
-    ]
-    tx.run("filings/end", rows=_json(places), moment=gone)
+    rows = [place for number, filed in ended for place in places(number, msgspec.json.decode(filed))]
+    tx.run("filings/end", rows=_json(rows), moment=gone)
     return len(ended)
+
+
+def places(subscription: int, filed: Sequence[Sequence[int]]) -> list[dict[str, int]]:
+    """Where a subscription lies, to be looked up."""
+    return [{"key": key, "sort": sort, "subscription": subscription, "part": part} for key, sort, part in filed]
 
 
 def page(

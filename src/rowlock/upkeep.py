@@ -1,8 +1,25 @@
 """Upkeep: one bounded pass of housekeeping. Every worker runs it now and then; no item of any list depends on it."""
 
+from random import Random
+
 import msgspec
 
-from rowlock import audit, claims, gates, leases, lists, marks, requests, schedules, sessions, tallies, tokens
+from rowlock import (
+    audit,
+    claims,
+    gates,
+    leases,
+    lists,
+    marks,
+    refiling,
+    requests,
+    schedules,
+    sessions,
+    tallies,
+    tidying,
+    tokens,
+    topics,
+)
 from rowlock.db import Database, Transaction
 
 FOLDS = 4
@@ -31,10 +48,17 @@ def once(database: Database) -> Report:
     promoted = database.run(promote_due)
     opened = database.run(gates.go_on_where_nobody_looks)
     folded = _fold(database)
-    pruned = database.run(prune)
+    pruned = database.run(prune) + _keep_topics(database)
     database.run(marks.note)
     stuck = sum(tick.stuck is not None for tick in ticks)
     return Report(expired, promoted, opened, folded, pruned, sum(tick.added for tick in ticks), stuck)
+
+
+def _keep_topics(database: Database) -> int:
+    if not database.read(topics.page, limit=1):
+        return 0
+    database.run(refiling.refile_some, chance=Random())
+    return sum(database.run(verb) for verb in (tidying.finish_records, tidying.sweep_gone, tidying.prune))
 
 
 def _fold(database: Database) -> int:

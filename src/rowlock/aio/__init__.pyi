@@ -46,7 +46,10 @@ from rowlock.model import (
     Item,
     ListInfo,
     Moment,
+    Notification,
     Progress,
+    Published,
+    RecordInfo,
     Settings,
     Subscription,
     Then,
@@ -622,6 +625,62 @@ class AsyncTopic:
 
     async def matches(self, record: Mapping[str, Any], *, limit: int = 1000) -> list[Subscription]:
         """Subscriptions that a record would fulfil if it were published now; nothing is."""
+
+    async def publish(self, record: Mapping[str, Any], *, key: str | None = None, using: Any = None) -> int:
+        """Publish a record: all who are subscribed when it commits are told of it, by whoever `deliver`s; its number.
+
+        Nobody is told twice of records with one key.
+        """
+
+    async def publish_many(
+        self,
+        given: Iterable[Mapping[str, Any]],
+        *,
+        keys: Iterable[str | None] | None = None,
+        partial: bool = False,
+        using: Any = None,
+    ) -> list[Published]:
+        """Publish many records, up to 1,000 at once; what became of each, in order.
+
+        If one is malformed nothing is published, and the error names it; with `partial` the others are.
+        """
+
+    async def records(self, *, before: int | None = None, limit: int = 50) -> list[RecordInfo]:
+        """Records that were published, the newest first, strictly before a number."""
+
+    async def notifications(
+        self,
+        *,
+        subscriber: str | None = None,
+        delivered: bool | None = None,
+        before: int | None = None,
+        limit: int = 50,
+    ) -> list[Notification]:
+        """Who was or will be told of what, and why, the newest first, strictly before a number."""
+
+    async def forget(self, subscriber: str, record: int | str, *, using: Any = None) -> bool:
+        """Let somebody be told again of a record, known by its number or its key; whether they had been."""
+
+    async def failed(self) -> int:
+        """How many cannot be told of what they should be, all attempts spent; they stay until they are retried."""
+
+    async def retry(self) -> int:
+        """Try again to tell everybody who could not be told; how many."""
+
+    async def deliver(
+        self,
+        worker: Any,
+        function: Any = None,
+        *,
+        attempts: int | None = None,
+        backoff: str | None = None,
+        timeout: Duration | None = "30s",
+    ) -> Any:
+        """Have a worker match this topic's records and call `function(notification)` for everybody who is to be told.
+
+        As a decorator, or with the function given; a `def` or an `async def`. What it returns or raises is the outcome,
+        as with any handler.
+        """
 
 class AsyncTransaction:
     """An open transaction: your own SQL, and lists whose changes commit with it."""

@@ -1,12 +1,15 @@
 """A topic in a user's hands: each method asks the database, nothing is remembered."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from rowlock import matching, subscriptions, topics
+from rowlock import matching, notifications, records, subscriptions, topics
+from rowlock.durations import Duration
 from rowlock.engine.runner import Runner
+from rowlock.engine.telling import Telling
 from rowlock.errors import Invalid
-from rowlock.model import Subscription, TopicInfo
+from rowlock.model import Notification, Published, RecordInfo, Subscription, TopicInfo
+from rowlock.records import Place
 from rowlock.subscriptions import Entry
 
 
@@ -75,6 +78,90 @@ class Topic:
     def matches(self, record: Mapping[str, Any], *, limit: int = 1000) -> list[Subscription]:
         """Subscriptions that a record would fulfil if it were published now; nothing is."""
         return self._runner.read(matching.matches, self.name, record, limit=limit)
+
+    def publish(self, record: Mapping[str, Any], *, key: str | None = None, using: Any = None) -> int:
+        """Publish a record: all who are subscribed when it commits are told of it, by whoever `deliver`s; its number.
+
+        Nobody is told twice of records with one key.
+        """
+        [answer] = self._joined(using).run(records.publish, self.name, [(record, key)])
+        return int(answer.id or 0)
+
+    def publish_many(
+        self,
+        given: Iterable[Mapping[str, Any]],
+        *,
+        keys: Iterable[str | None] | None = None,
+        partial: bool = False,
+        using: Any = None,
+    ) -> list[Published]:
+        """Publish many records, up to 1,000 at once; what became of each, in order.
+
+        If one is malformed nothing is published, and the error names it; with `partial` the others are.
+        """
+        each = list(given)
+        known = [None] * len(each) if keys is None else list(keys)
+        if len(known) != len(each):
+            raise Invalid(f"there are {len(known)} keys for {len(each)} records", "give one for each, or None")
+        pairs = list(zip(each, known, strict=True))
+        return self._joined(using).run(records.publish, self.name, pairs, partial=partial)
+
+    def records(self, *, before: int | None = None, limit: int = 50) -> list[RecordInfo]:
+        """Records that were published, the newest first, strictly before a number."""
+        return self._runner.read(records.page, self.name, before=before, limit=limit)
+
+    def notifications(
+        self,
+        *,
+        subscriber: str | None = None,
+        delivered: bool | None = None,
+        before: int | None = None,
+        limit: int = 50,
+    ) -> list[Notification]:
+        """Who was or will be told of what, and why, the newest first, strictly before a number."""
+        asked: dict[str, Any] = {"subscriber": subscriber, "delivered": delivered, "before": before, "limit": limit}
+        return self._runner.read(notifications.page, self.name, **asked)
+
+    def forget(self, subscriber: str, record: int | str, *, using: Any = None) -> bool:
+        """Let somebody be told again of a record, known by its number or its key; whether they had been."""
+        return self._joined(using).run(notifications.forget, self.name, subscriber, record=record)
+
+    def failed(self) -> int:
+        """How many cannot be told of what they should be, all attempts spent; they stay until they are retried."""
+        return sum(len(page) for page in self._failed())
+
+    def retry(self) -> int:
+        """Try again to tell everybody who could not be told; how many."""
+        return sum(self._runner.run(records.retry, page) for page in self._failed())
+
+    def _failed(self) -> Iterator[list[Place]]:
+        after = ("", "")
+        while page := self._runner.read(records.failed, self.name, after=after):
+            yield page
+            after = page[-1]
+
+    def deliver(
+        self,
+        worker: Any,
+        function: Any = None,
+        *,
+        attempts: int | None = None,
+        backoff: str | None = None,
+        timeout: Duration | None = "30s",
+    ) -> Any:
+        """Have a worker match this topic's records and call `function(notification)` for everybody who is to be told.
+
+        As a decorator, or with the function given; a `def` or an `async def`. What it returns or raises is the outcome,
+        as with any handler.
+        """
+
+        def register(chosen: Any) -> Any:
+            telling = Telling(self._runner, chosen)
+            terms = {"attempts": attempts, "backoff": backoff, "timeout": timeout}
+            worker.on(records.list_of(self.name, "*"), telling.handler, within=telling.note_delivered, **terms)
+            return chosen
+
+        return register if function is None else register(function)
 
     def _joined(self, using: Any) -> Runner:
         return self._runner if using is None else self._runner.join(using)

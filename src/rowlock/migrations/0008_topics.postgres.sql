@@ -13,12 +13,13 @@ create table rowlock_topics (
     version bigint not null default 1
 );
 
--- The combinations of fields that keys are made of: a record computes these keys and no others. They only grow.
+-- The combinations of fields that keys are made of: a record computes these keys and no others. Rows are only added; one
+-- that two transactions need first at the same moment is there twice, for neither shall wait for the other.
 create table rowlock_shapes (
     topic bigint not null,
-    shape text collate "C" not null,
-    primary key (topic, shape)
+    shape text collate "C" not null
 );
+create index rowlock_shapes_topic on rowlock_shapes (topic);
 
 -- When subscriptions come and go and records are published. An id is drawn while its transaction runs; seq is drawn when
 -- it commits, so that of a record and a subscription it tells which was first, however long either took.

@@ -13,12 +13,13 @@ create table rowlock_topics (
     version integer not null default 1
 );
 
--- The combinations of fields that keys are made of: a record computes these keys and no others. They only grow.
+-- The combinations of fields that keys are made of: a record computes these keys and no others. Rows are only added; one
+-- that two transactions need first at the same moment is there twice, for neither shall wait for the other.
 create table rowlock_shapes (
     topic integer not null,
-    shape text not null,
-    primary key (topic, shape)
-) without rowid;
+    shape text not null
+);
+create index rowlock_shapes_topic on rowlock_shapes (topic);
 
 -- When subscriptions come and go and records are published: numbers in the order of commits, for there is one writer.
 create table rowlock_moments (

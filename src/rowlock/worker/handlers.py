@@ -48,6 +48,8 @@ class Handler(msgspec.Struct, frozen=True):
     arguments: int
     accepts: Callable[[Settings], bool] | None = None
     """Whether it is for a list with such settings; None if for any."""
+    within: Callable[..., None] | None = None
+    """What writes, in the settling transaction, that items are done."""
 
     def fits(self, name: str) -> bool:
         """Whether a list's items are for this handler; `*` stands for anything."""
@@ -73,6 +75,7 @@ def define(
     timeout: Duration | None,
     batch: int | None,
     processes: bool,
+    within: Callable[..., None] | None = None,
 ) -> Handler:
     """A handler from what a user wrote; what cannot work is refused here, not at the first item."""
     if not isinstance(pattern, str) or not pattern:
@@ -83,6 +86,8 @@ def define(
         raise Invalid(f"a batch of {batch} items cannot be had", f"ask for 1 to {LARGEST_BATCH}")
     if attempts is not None and attempts < 1:
         raise Invalid(f"attempts={attempts} would never run it", "give 1 or more")
+    if within is not None and batch is not None:
+        raise Invalid("a batch handler has the settling transaction already", "leave within out")
     policy(attempts, backoff)
     return Handler(
         pattern,
@@ -93,6 +98,7 @@ def define(
         None if timeout is None else milliseconds(timeout) / 1_000,
         batch or 1,
         _arguments(function),
+        within=within,
     )
 
 

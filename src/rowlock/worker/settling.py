@@ -8,10 +8,12 @@ from typing import Any
 from rowlock import settlements
 from rowlock.attempts import resolve
 from rowlock.db import Transaction
+from rowlock.db.connections import RunAgain
 from rowlock.engine import Engine, Session
-from rowlock.errors import Invalid, NotFound, OutcomeUnknown, Refused, RowlockError, Stale
+from rowlock.engine import Transaction as OpenTransaction
+from rowlock.errors import Invalid, InvalidOutcome, NotFound, OutcomeUnknown, Refused, RowlockError, Stale
 from rowlock.model import Item
-from rowlock.outcomes import Fail, Outcome, Verdict, of_exception
+from rowlock.outcomes import Fail, Outcome, Verdict, of_exception, said
 from rowlock.worker.hands import Hand
 
 log = logging.getLogger("rowlock.worker")
@@ -49,15 +51,13 @@ class Settling:
         pending = list(hand.unsettled)
         settling = self._resolved(hand, pending)
         try:
-            verdicts = self._asked(
-                hand, lambda: self._run(settlements.settle, hand, settling, holder=self._session.holder, close=close)
-            )
+            verdicts = self._asked(hand, lambda: self._settle(hand, settling, close=close))
         except UNWRITABLE:
             verdicts = [
                 self._write_one(hand, item, said) for (item, _), (_, said) in zip(pending, settling, strict=True)
             ]
             if close:
-                self._run(settlements.settle, hand, [], holder=self._session.holder)
+                self._settle(hand, [], close=True)
         hand.settled += len(pending)
         hand.over = hand.over or close
         self.note(pending, verdicts)
@@ -70,9 +70,16 @@ class Settling:
             return self._one(hand, item, Fail(str(error), kind=error.code))
 
     def _one(self, hand: Hand, item: Item, said: Outcome) -> Verdict:
-        one = [(item.position, said)]
-        verdicts: list[Verdict] = self._run(settlements.settle, hand, one, holder=self._session.holder, close=False)
-        return verdicts[0]
+        [verdict] = self._settle(hand, [(item.position, said)], close=False)
+        return verdict
+
+    def _settle(self, hand: Hand, settling: settlements.Settling, *, close: bool) -> list[Verdict]:
+        options: dict[str, Any] = {"holder": self._session.holder, "close": close}
+        if hand.handler.within is None:
+            verdicts: list[Verdict] = self._run(settlements.settle, hand, settling, **options)
+        else:
+            verdicts = self._run(settle_within, hand, settling, of=hand, **options)
+        return verdicts
 
     def _run(self, verb: Any, hand: Hand, settling: Any, **options: Any) -> Any:
         ask: Callable[[], Any] = partial(
@@ -101,6 +108,23 @@ class Settling:
             return
         for (item, outcome), verdict in zip(pending, verdicts or (), strict=False):
             self._told(item, outcome, verdict)
+
+
+def settle_within(
+    tx: Transaction, session: str, token: str, settling: settlements.Settling, *, of: Hand, **options: Any
+) -> list[Verdict]:
+    """Settle, and have written what goes with items that are done: both commit, or neither."""
+    verdicts = settlements.settle(tx, session, token, settling, **options)
+    items = {item.position: item for item in of.taken.items}
+    done = [items[position] for (position, _), verdict in zip(settling, verdicts, strict=True) if verdict == "done"]
+    if done and of.handler.within is not None:
+        try:
+            of.handler.within(done, OpenTransaction(lambda: tx))
+        except (RowlockError, RunAgain):
+            raise
+        except Exception as error:
+            raise InvalidOutcome(f"what goes with it cannot be written: {said(error)}") from None
+    return verdicts
 
 
 def _resolve(outcome: Outcome, item: Item, hand: Hand, random: Callable[[], float]) -> Outcome:

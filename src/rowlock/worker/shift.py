@@ -145,7 +145,8 @@ class Shift:
         settings = self._supply.settings(name)
         if settings.exclusive and self._at_work_on(name):
             return None
-        return Order(name, handler, handler.rules(settings), room, plain=not settings.keep_results)
+        plain = not settings.keep_results and handler.within is None
+        return Order(name, handler, handler.rules(settings), room, plain=plain)
 
     def _at_work_on(self, name: str) -> bool:
         # Of an exclusive list one claim at a time is had: the next when this one is settled.

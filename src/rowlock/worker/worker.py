@@ -80,16 +80,18 @@ class Worker:
         timeout: Duration | None = None,
         batch: int | None = None,
         processes: bool = False,
+        within: Callable[..., None] | None = None,
     ) -> Any:
         """Handle the items of lists whose name fits the pattern; as a decorator, or with the function given.
 
         A `def` runs in a thread, an `async def` on the worker's event loop, with `processes` in a process of its own;
-        with `batch` it gets a list of items and, if it takes two arguments, the transaction that settles them.
+        with `batch` it gets a list of items and, if it takes two arguments, the transaction that settles them. Without
+        it, `within(items, tx)` is called in that transaction, with those that are done.
         """
 
         def register(chosen: Function) -> Function:
             options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": timeout, "batch": batch}
-            self._handlers.append(define(pattern, chosen, processes=processes, **options))
+            self._handlers.append(define(pattern, chosen, processes=processes, within=within, **options))
             return chosen
 
         return register if function is None else register(function)

@@ -1,0 +1,97 @@
+"""Telling: how a worker goes through the lists of a topic's records: first it matches, then it tells subscribers."""
+
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
+
+from rowlock import notifications, records
+from rowlock.engine.runner import Runner
+from rowlock.errors import Unavailable
+from rowlock.model import Item, Notification, RecordInfo
+from rowlock.outcomes import Done, Fail, Move, Outcome, Retry
+
+PAGES_A_TURN = 5
+"""Pages that are matched before others have their turn."""
+RECORDS_KEPT = 256
+
+Function = Callable[[Notification], Any]
+
+
+class Telling:
+    """The handler of a topic's lists: `function` is called with each notification."""
+
+    def __init__(self, runner: Runner, function: Function, *, page: int = records.PAGE) -> None:
+        self._runner = runner
+        self._page = page
+        self._function = function
+        self._kept: OrderedDict[int, RecordInfo] = OrderedDict()
+
+    @property
+    def handler(self) -> Callable[[Item], Any]:
+        """What a worker calls with each item: a coroutine function if the given one is."""
+        return self.tell_and_await if inspect.iscoroutinefunction(self._function) else self.tell
+
+    def tell(self, item: Item) -> Outcome | Any:
+        """Match a record a little further, or tell one subscriber of it."""
+        if item.gate == records.MATCH:
+            return self._match(item)
+        told = self._notification(item)
+        return self._function(told) if isinstance(told, Notification) else told
+
+    async def tell_and_await(self, item: Item) -> Outcome | Any:
+        """The same on an event loop."""
+        from asyncio import to_thread  # heavy, and only async functions need it
+
+        if item.gate == records.MATCH:
+            return await to_thread(self._match, item)
+        told = self._notification(item) if self._knows(item) else await to_thread(self._notification, item)
+        return await self._function(told) if isinstance(told, Notification) else told
+
+    def note_delivered(self, items: Sequence[Item], tx: Runner) -> None:
+        """Write down who has been told, in the transaction that takes them off the list."""
+        told = [item for item in items if item.gate == records.NOTIFY]
+        for name, group in groupby(sorted(told, key=lambda item: item.list), key=lambda item: item.list):
+            record = self._kept.get(records.of_list(name)) or tx.read(records.show, records.of_list(name))
+            if record is not None:
+                tx.run(notifications.mark_delivered, record.subject, [item.key for item in group])
+
+    def _match(self, item: Item) -> Outcome:
+        try:
+            for _ in range(PAGES_A_TURN):
+                if self._runner.run(records.match_page, records.of_list(item.list), limit=self._page):
+                    return Done()
+        except Unavailable as error:
+            return Retry(error.what, counted=False, kind=error.code)
+        return Move()
+
+    def _notification(self, item: Item) -> Notification | Outcome:
+        try:
+            record = self._record(records.of_list(item.list))
+        except Unavailable as error:
+            return Retry(error.what, counted=False, kind=error.code)
+        if record is None:
+            return Fail("the record is kept no more", kind="no-record")
+        return Notification(
+            topic=record.topic,
+            subscriber=item.key,
+            record=record.record,
+            record_id=record.id,
+            predicates=item.data["predicates"],
+            key=notifications.key_of(record.topic, record.id, subscriber=item.key),
+            attempts=item.attempts,
+        )
+
+    def _knows(self, item: Item) -> bool:
+        return records.of_list(item.list) in self._kept
+
+    def _record(self, number: int) -> RecordInfo | None:
+        found = self._kept.get(number)
+        if found is None:
+            found = self._runner.read(records.show, number)
+            if found is not None:
+                self._kept[number] = found
+            while len(self._kept) > RECORDS_KEPT:
+                self._kept.popitem(last=False)
+        return found

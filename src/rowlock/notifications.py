@@ -1,0 +1,87 @@
+"""Notifications: who is told of which record, once, and why. Verbs are functions of a transaction."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from rowlock import moments, topics
+from rowlock.db import Transaction
+from rowlock.entries import encoded
+from rowlock.model import Notification, moment
+from rowlock.names import check_key, check_limit
+
+
+def note(
+    tx: Transaction, subscriptions: Sequence[int], *, topic: int, record: int, subject: int
+) -> list[tuple[str, dict[str, Any]]]:
+    """Write down who shall be told, once for a subject; those who are new, with the predicates that matched."""
+    found = tx.rows("subscriptions/among", ids=encoded(subscriptions))
+    rows = [{"subscriber": who, "subscription": number, "predicates": asked} for number, who, asked, _ in found]
+    new = tx.rows("notifications/add", topic=topic, record=record, subject=subject, rows=encoded(rows))
+    return [(subscriber, msgspec.json.decode(asked)) for subscriber, asked in new]
+
+
+def mark_delivered(tx: Transaction, subject: int, subscribers: Sequence[str]) -> int:
+    """Write down who has been told now; how many had not been."""
+    return tx.run("notifications/delivered", subject=subject, keys=encoded(list(subscribers)))
+
+
+def key_of(topic: str, record: int, *, subscriber: str) -> str:
+    """What a notification is known by outside: the same however often it is sent."""
+    text = f"{topic}\0{record}\0{subscriber}"
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def page(
+    tx: Transaction,
+    topic: str,
+    *,
+    subscriber: str | None = None,
+    delivered: bool | None = None,
+    before: int | None = None,
+    limit: int = 50,
+) -> list[Notification]:
+    """Notifications, the newest first, strictly before one; all, one subscriber's, those delivered or not."""
+    check_limit(limit, "notifications")
+    row = topics.find(tx, topic)
+    asked: dict[str, Any] = {
+        "topic": row.id,
+        "before": before or moments.NOW,
+        "limit": limit,
+        "delivered": None if delivered is None else int(delivered),
+    }
+    if subscriber is None:
+        found = tx.rows("notifications/page", **asked)
+    else:
+        check_key(subscriber)
+        found = tx.rows("notifications/page_of_subscriber", subscriber=subscriber, **asked)
+    return [_notification(topic, columns) for columns in found]
+
+
+def _notification(topic: str, columns: tuple[Any, ...]) -> Notification:
+    number, subscriber, asked, matched_at, delivered_at, record, data = columns
+    return Notification(
+        topic=topic,
+        subscriber=subscriber,
+        record=msgspec.json.decode(data),
+        record_id=record,
+        predicates=msgspec.json.decode(asked),
+        key=key_of(topic, record, subscriber=subscriber),
+        number=number,
+        matched_at=moment(matched_at),
+        delivered_at=None if delivered_at is None else moment(delivered_at),
+    )
+
+
+def forget(tx: Transaction, topic: str, subscriber: str, *, record: int | str) -> bool:
+    """Let somebody be told again of a record, which is known by its number or its key; whether they had been."""
+    row = topics.find(tx, topic)
+    check_key(subscriber)
+    if isinstance(record, str):
+        found = tx.row("records/subjects", topic=row.id, keys=encoded([record]))
+        subject = found[1] if found else None
+    else:
+        subject = tx.value("records/subject_of", topic=row.id, record=record)
+    return bool(tx.run("notifications/forget", topic=row.id, subscriber=subscriber, subject=subject))

@@ -1,0 +1,201 @@
+"""Records: what is published to a topic, and how far it has been matched. Verbs are functions of a transaction."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby, islice
+from typing import Any
+
+import msgspec
+
+from rowlock import entries, gates, items, matching, moments, notifications, predicates, topics
+from rowlock.db import Transaction
+from rowlock.entries import Shared
+from rowlock.errors import Invalid, InvalidRecord
+from rowlock.matching import Cursor
+from rowlock.model import Published, RecordInfo, moment
+from rowlock.names import check_key, check_limit
+
+MATCH, NOTIFY = 0, 1
+"""The gates of a record's list."""
+MATCH_KEY = "match"
+MOST_AT_ONCE = 1_000
+PAGE = 2_000
+"""Subscriptions that are matched in one transaction."""
+
+Given = tuple[Mapping[str, Any], str | None]
+"""A record, and the key that makes it the same as another, if it has one."""
+
+
+def list_of(topic: str, record: int | str) -> str:
+    """The list on which a record's work stands; of `*`, the pattern of them all."""
+    return f"topics/{topic}/{record}"
+
+
+def of_list(name: str) -> int:
+    """The record whose work stands on a list."""
+    return int(name.rpartition("/")[2])
+
+
+def publish(tx: Transaction, topic: str, given: Sequence[Given], *, partial: bool = False) -> list[Published]:
+    """Store records, each with a list on which it is matched, then told of; what became of each, in order.
+
+    If one is malformed nothing is published, and the error names it; with `partial` the others are.
+    """
+    if len(given) > MOST_AT_ONCE:
+        raise Invalid(f"{len(given)} records are too many at once", f"give up to {MOST_AT_ONCE}")
+    row = topics.find(tx, topic)
+    read = [_read(row.fields, place, *each, partial=partial) for place, each in enumerate(given, 1)]
+    good = [each for each in read if not isinstance(each, Published)]
+    numbers = _store(tx, row, good) if good else []
+    for number in numbers:
+        items.add(tx, list_of(topic, number), entries.batches(MATCH_KEY, Shared(gate=MATCH)))
+    stored = iter(numbers)
+    return [each if isinstance(each, Published) else Published(next(stored)) for each in read]
+
+
+def _read(
+    fields: predicates.Fields, place: int, record: Mapping[str, Any], key: str | None, *, partial: bool
+) -> dict[str, Any] | Published:
+    try:
+        if key is not None:
+            check_key(key)
+        data = msgspec.json.encode(predicates.checked(fields, record)).decode()
+    except Invalid as error:
+        if partial:
+            return Published(None, str(error))
+        raise InvalidRecord(f"record {place}: {error.what}", error.hint, **{**error.fields, "record": place}) from None
+    return {"key": key, "data": data, "subject": None}
+
+
+def _store(tx: Transaction, row: topics.Row, rows: Sequence[dict[str, Any]]) -> list[int]:
+    at = moments.enter(tx, moments.PUBLISHES)
+    numbers: dict[int, int] = {}
+    # More than once, if some have a key in common: the first is the subject of the others.
+    while missing := [place for place in range(len(rows)) if place not in numbers]:
+        subjects = _subjects(tx, row.id, [rows[place]["key"] for place in missing])
+        batch = _firsts(rows, missing, subjects)
+        asked = [rows[place] | {"subject": subjects.get(rows[place]["key"])} for place in batch]
+        landed = tx.rows("records/add", topic=row.id, rows=entries.encoded(asked), moment=at)
+        numbers |= _numbered(batch, asked, landed)
+    return [numbers[place] for place in range(len(rows))]
+
+
+def _subjects(tx: Transaction, topic: int, keys: Sequence[str | None]) -> dict[str | None, int]:
+    known = [key for key in keys if key is not None]
+    return dict(tx.rows("records/subjects", topic=topic, keys=entries.encoded(known))) if known else {}
+
+
+def _firsts(rows: Sequence[dict[str, Any]], places: Sequence[int], subjects: Mapping[str | None, int]) -> list[int]:
+    seen: set[str] = set()
+    found = []
+    for place in places:
+        key = rows[place]["key"]
+        if key is None or key in subjects or key not in seen:
+            found.append(place)
+            seen.add(key)
+    return found
+
+
+def _numbered(batch: Sequence[int], asked: Sequence[dict[str, Any]], landed: Sequence[Any]) -> dict[int, int]:
+    # Numbers are given in the order of the rows; a first of its key that somebody else was faster with has none.
+    found = sorted(landed)
+    ours = {key for _, key, subject in found if key is not None and subject is None}
+    there = [
+        place
+        for place, row in zip(batch, asked, strict=True)
+        if row["key"] is None or row["subject"] is not None or row["key"] in ours
+    ]
+    return dict(zip(there, (number for number, _, _ in found), strict=True))
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A record that is being matched."""
+
+    topic_name: str
+    topic: int
+    subject: int
+    data: str
+    moment: int
+    cursor: str | None
+    matched: bool
+
+
+def match_page(tx: Transaction, record: int, *, limit: int = PAGE) -> bool:
+    """Match a record a little further: who is found is noted and stands on its list to be told; whether all is done.
+
+    Whoever comes late finds it done, and does nothing.
+    """
+    columns = tx.row("records/hold", record=record)
+    if columns is None:
+        return True
+    held = Held(*columns)
+    if held.matched:
+        return True
+    row = topics.find(tx, held.topic_name)
+    value = msgspec.json.decode(held.data)
+    before = None if held.cursor is None else msgspec.json.decode(held.cursor, type=Cursor)
+    numbers, cursor = matching.page(tx, row, value, at=held.moment, cursor=before, limit=limit)
+    _tell(tx, held, record, numbers)
+    text = None if cursor is None else msgspec.json.encode(cursor).decode()
+    tx.run("records/advance", record=record, cursor=text, found=len(numbers))
+    if cursor is None:
+        gates.seal(tx, list_of(held.topic_name, record))
+    return cursor is None
+
+
+def _tell(tx: Transaction, held: Held, record: int, numbers: Sequence[int]) -> None:
+    if not numbers:
+        return
+    whose = {"topic": held.topic, "record": record, "subject": held.subject}
+    new = notifications.note(tx, numbers, **whose)
+    rows = [{"key": subscriber, "data": {"predicates": asked}} for subscriber, asked in new]
+    source = iter(rows)
+    while chunk := list(islice(source, PAGE)):
+        items.add(tx, list_of(held.topic_name, record), entries.batches(chunk, Shared(gate=NOTIFY)))
+
+
+Place = tuple[str, str]
+"""A list and a key."""
+
+
+def failed(tx: Transaction, topic: str, *, after: Place = ("", ""), limit: int = PAGE) -> list[Place]:
+    """Items of a topic's records that have failed, in the order of lists and keys, strictly after one."""
+    topics.find(tx, topic)
+    prefix = list_of(topic, "")
+    name, key = after
+    # No name has that character, and none sorts after it.
+    return list(tx.rows("records/failed", prefix=prefix, beyond=f"{prefix}\U0010ffff", name=name, key=key, limit=limit))
+
+
+def retry(tx: Transaction, places: Sequence[Place]) -> int:
+    """Make these failed items ready again; how many were."""
+    by_list = groupby(places, key=lambda place: place[0])
+    return sum(items.retry(tx, name, [key for _, key in group]) for name, group in by_list)
+
+
+def show(tx: Transaction, record: int) -> RecordInfo | None:
+    """A record by its number, if it is kept."""
+    columns = tx.row("records/show", record=record)
+    return None if columns is None else _info(columns)
+
+
+def page(tx: Transaction, topic: str, *, before: int | None = None, limit: int = 50) -> list[RecordInfo]:
+    """Records of a topic, the newest first, strictly before one."""
+    check_limit(limit, "records")
+    row = topics.find(tx, topic)
+    found = tx.rows("records/page", topic=row.id, before=before or moments.NOW, limit=limit)
+    return [_info(columns) for columns in found]
+
+
+def _info(columns: tuple[Any, ...]) -> RecordInfo:
+    topic, number, key, subject, data, published_at, matched, matched_at, finished_at = columns
+    return RecordInfo(
+        topic,
+        number,
+        key,
+        subject,
+        msgspec.json.decode(data),
+        moment(published_at),
+        matched,
+        None if matched_at is None else moment(matched_at),
+        None if finished_at is None else moment(finished_at),
+    )

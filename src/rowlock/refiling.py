@@ -1,0 +1,110 @@
+"""Refiling: learning which terms are frequent, and filing subscriptions anew by it. Part of upkeep, bit by bit."""
+
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import msgspec
+
+from rowlock import filing, moments, subscriptions, topics
+from rowlock.db import Transaction
+from rowlock.entries import encoded
+from rowlock.filing import FULL, Layout
+from rowlock.subscriptions import Statistics
+
+GROWTH = 0.5
+"""By how much a topic must have grown since the last look to be looked at again."""
+SMALL = 2_000
+"""Subscriptions for which it does not matter where they lie."""
+PLACES, A_PLACE = 100, 40
+"""How many places of a topic are looked at for a sample, and how many subscriptions at each."""
+SEEN = 3
+"""How often a term must have been seen in a sample to be called frequent."""
+MOST_TERMS = 2_000
+AT_ONCE = 500
+
+
+class Grown(msgspec.Struct, frozen=True):
+    """A topic, what is known of it, and how far it has come since."""
+
+    row: topics.Row
+    known: Statistics
+    refiled_upto: int
+    last: int
+
+
+def refile_some(tx: Transaction, *, chance: Random, after: str = "") -> int:
+    """Look at topics that have grown, and file a bounded number of subscriptions anew; how many."""
+    moved = 0
+    for columns in tx.rows("topics/growth", after=after, limit=100):
+        topic, name, fields, keep_for, version, statistics, refiled_upto, last = columns
+        row = topics.Row(topic, name, msgspec.json.decode(fields), keep_for, version)
+        grown = Grown(row, msgspec.json.decode(statistics, type=Statistics), refiled_upto, last)
+        if last - grown.known.upto > SMALL + GROWTH * grown.known.total:
+            learn(tx, row, chance=chance)
+        elif refiled_upto < grown.known.upto:
+            moved += _refile(tx, grown)
+    return moved
+
+
+def learn(tx: Transaction, row: topics.Row, *, chance: Random) -> Statistics:
+    """Take a sample of a topic's subscriptions, and write down which terms are frequent."""
+    total, last = tx.value("subscriptions/count", topic=row.id), _last(tx, row.id)
+    starts = range(1, last + 1) if last <= PLACES else chance.sample(range(1, last + 1), PLACES)
+    seen = {
+        number: asked
+        for start in starts
+        for number, asked in tx.rows("subscriptions/sample", topic=row.id, start=start, limit=A_PLACE)
+    }
+    counts = _counted(row.layout, seen.values())
+    scale = total / max(len(seen), 1)
+    frequent = {str(term): round(count * scale) for term, count in counts.most_common(MOST_TERMS) if count >= SEEN}
+    found = Statistics(total, frequent, last)
+    tx.run("topics/learn", topic=row.id, statistics=msgspec.json.encode(found).decode())
+    return found
+
+
+def _last(tx: Transaction, topic: int) -> int:
+    return int(tx.value("subscriptions/last", topic=topic) or 0)
+
+
+def _counted(layout: Layout, asked: Any) -> Counter[int]:
+    return Counter(
+        term for each in asked for row in filing.rows(layout, msgspec.json.decode(each)) for term in row.terms.values()
+    )
+
+
+def _refile(tx: Transaction, grown: Grown) -> int:
+    topic, upto = grown.row.id, grown.known.upto
+    where: dict[str, Any] = {"topic": topic, "after": grown.refiled_upto, "upto": upto, "limit": AT_ONCE}
+    found = tx.rows("subscriptions/to_refile", **where)
+    tx.run("topics/refiled", topic=topic, upto=found[-1][0] if len(found) == AT_ONCE else upto)
+    crowded = _crowded(tx, found)
+    return _move(tx, grown.row.layout, crowded) if crowded else 0
+
+
+def _crowded(tx: Transaction, found: Sequence[Any]) -> list[Any]:
+    places = {number: msgspec.json.decode(filed) for number, _, filed, _ in found}
+    keys = sorted({key for each in places.values() for key, _, _ in each})
+    crowds: dict[int, int] = dict(tx.rows("filings/crowds", keys=encoded(keys), enough=FULL + 1))
+    return [each for each in found if any(crowds[key] > FULL for key, _, _ in places[each[0]])]
+
+
+def _move(tx: Transaction, layout: Layout, found: Sequence[Any]) -> int:
+    filed = subscriptions.file_all(tx, layout, [msgspec.json.decode(asked) for _, asked, _, _ in found])
+    moves = []
+    for (number, _, old, version), filings in zip(found, filed, strict=True):
+        before = [tuple(place) for place in msgspec.json.decode(old)]
+        if {place[:2] for place in before} != {(each.key, each.sort) for each in filings}:
+            moves.append((number, before, filings, (version + 1) * subscriptions.PARTS))
+    if not moves:
+        return 0
+    at = moments.enter(tx, moments.SUBSCRIBES)
+    ended = [place for number, before, _, _ in moves for place in subscriptions.places(number, before)]
+    tx.run("filings/end", rows=encoded(ended), moment=at)
+    added = [row for number, _, filings, first in moves for row in subscriptions.columns(number, filings, first=first)]
+    tx.run("filings/add", rows=encoded(added), moment=at)
+    rows = [{"id": number, "filed": subscriptions.written(new, first=first)} for number, _, new, first in moves]
+    tx.run("subscriptions/refile", rows=encoded(rows))
+    return len(moves)

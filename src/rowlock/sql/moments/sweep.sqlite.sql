@@ -1,0 +1,4 @@
+-- The order of moments is that of their numbers here.
+delete from rowlock_moments where id in (
+    select g.id from rowlock_moments g where g.id < coalesce((select min(r.moment) from rowlock_records r where r.matched_at is null), 9223372036854775807) limit :limit
+)

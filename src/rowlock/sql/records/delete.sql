@@ -1,0 +1,1 @@
+delete from rowlock_records where id in ({ids})

@@ -1,0 +1,1 @@
+select max(id) from rowlock_subscriptions where topic = :topic and gone is null

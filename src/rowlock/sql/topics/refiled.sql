@@ -1,0 +1,1 @@
+update rowlock_topics set refiled_upto = :upto where id = :topic

@@ -1,0 +1,40 @@
+"""Tidying: what is over of topics leaves the database. Part of upkeep, a bounded amount at a time."""
+
+from rowlock import lists, topics
+from rowlock.db import Transaction
+from rowlock.durations import milliseconds
+from rowlock.entries import encoded
+
+LATER = 60_000
+"""How long a complete list stays, so that a settlement can be asked for again."""
+
+
+def finish_records(tx: Transaction, *, limit: int = 100, age: int = LATER) -> int:
+    """Forget the lists of records of which everybody has been told; how many."""
+    over = tx.rows("records/over", limit=limit, age=age)
+    for _, _, name in over:
+        if name is not None:
+            lists.drop(tx, name)
+    if over:
+        tx.run("records/finish", ids=encoded([number for number, _, _ in over]))
+    return len(over)
+
+
+def sweep_gone(tx: Transaction, *, limit: int = 1000) -> int:
+    """Remove subscriptions that were taken back and that no record can need any more; how many rows."""
+    swept = tx.run("filings/sweep", limit=limit) + tx.run("subscriptions/sweep", limit=limit)
+    return swept + tx.run("moments/sweep", limit=limit)
+
+
+def prune(tx: Transaction, *, limit: int = 1000) -> int:
+    """Forget records that are past their time, and who was told of them; how many rows."""
+    pruned = 0
+    for info in topics.page(tx):
+        row = topics.find(tx, info.name)
+        old = [number for (number,) in tx.rows("records/old", topic=row.id, keep=milliseconds(info.keep_for), limit=10)]
+        if old:
+            gone = tx.run("notifications/delete_of", topic=row.id, ids=encoded(old), limit=limit)
+            if gone < limit:
+                gone += tx.run("records/delete", ids=encoded(old))
+            pruned += gone
+    return pruned

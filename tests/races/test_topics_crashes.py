@@ -1,0 +1,88 @@
+"""The work of a record, cut off after each persisted step in turn: the end is the same, everybody is recorded once."""
+
+import threading
+from collections import Counter
+from functools import partial
+from itertools import count
+from typing import Any
+
+import pytest
+from tests.conftest import Clock
+from tests.races.faults import Faulty
+
+from rowlock import Engine, Notification, Worker
+from rowlock.check import check
+from rowlock.db.connections import Lost
+from rowlock.engine.telling import Telling
+from rowlock.errors import DatabaseUnreachable
+
+PATIENCE = 30.0
+SUBSCRIBERS = [f"{number}" for number in range(5)]
+STEPS = ("begin", "change", "commit", "execute", "executemany", "hint", "query", "script", "trip")
+
+
+class Life:
+    """A process that is gone after a number of persisted steps: nothing of it reaches the database from then on."""
+
+    def __init__(self, steps: int) -> None:
+        self._left = steps
+        self.over = threading.Event()
+
+    def wrap(self, connection: Any) -> Faulty:
+        """A connection of that process."""
+        before = {f"before_{step}": self._check for step in STEPS}
+        return Faulty(connection, **before, after_commit=self._count, after_trip=self._count)
+
+    def _check(self, _: Any) -> None:
+        if self.over.is_set():
+            raise Lost(DatabaseUnreachable("this process is no more", ""))
+
+    def _count(self, _: Any) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self.over.set()
+
+
+def live(url: str, clock: Clock, steps: int, told: list[str]) -> bool:
+    """Work until all is done, or for so many steps; whether all was done."""
+    life = Life(steps)
+    with Engine(url, clock=clock, wrap=life.wrap, patience=0.01) as engine:
+        worker = Worker(engine, concurrency=2, grace="0s")
+        telling = Telling(engine, partial(note, told), page=2)
+        worker.on("topics/comics/*", telling.handler, within=telling.note_delivered, backoff="0s")
+        thread = threading.Thread(target=partial(worker.run, until="done", signals=False))
+        thread.start()
+        while thread.is_alive() and not life.over.wait(0.01):
+            pass
+        worker.stop(now=True)
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+    return not life.over.is_set()
+
+
+def note(told: list[str], notification: Notification) -> None:
+    told.append(notification.subscriber)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+def test_the_end_is_the_same_after_whichever_step_the_worker_dies(url: str, clock: Clock) -> None:
+    for steps in count(1):
+        told: list[str] = []
+        with Engine(url, clock=clock) as engine:
+            comics = engine.topic("comics")
+            comics.define(issue="integer")
+            comics.subscribe_many([(name, {}) for name in SUBSCRIBERS])
+            number = comics.publish({"issue": steps})
+        whole = live(url, clock, steps, told)
+        clock.advance(60)  # the dead worker's session has ended
+        assert live(url, clock, 1_000_000, told)
+        with Engine(url, clock=clock) as engine:
+            recorded = [each for each in engine.topic("comics").notifications() if each.record_id == number]
+            assert Counter(each.subscriber for each in recorded) == Counter(SUBSCRIBERS)
+            assert all(each.delivered_at for each in recorded)
+            assert set(told) == set(SUBSCRIBERS)
+            assert engine[f"topics/comics/{number}"].info().state == "complete"
+            assert engine.read(check) == []
+        if whole:
+            assert steps > 10
+            return
