@@ -156,21 +156,29 @@ def page(tx: Transaction, *, after: int = 0, limit: int = 1000, ended: bool = Fa
 
 def revoke(tx: Transaction, token: int) -> bool:
     """End a token; whether it was not revoked already. Whoever checks requests knows within a second."""
-    known = 0 < token < 2**63  # what no column holds is nobody's
-    if known and tx.run("tokens/revoke", token=token):
+    possible = 0 < token < 2**63  # what no column holds is nobody's
+    if possible and tx.run("tokens/revoke", token=token):
         return True
-    if not known or tx.row("tokens/find", token=token) is None:
+    if not possible or tx.row("tokens/find", token=token) is None:
         raise NoSuchToken(f"there is no token {token}", "see: rowlock token ls", token=token)
     return False
 
 
-def look(tx: Transaction) -> tuple[dict[str, Known], bool]:
-    """All tokens that may be used now, by their digests, and whether there is or ever was one.
+def look(tx: Transaction) -> tuple[dict[str, Any], bool]:
+    """All tokens that may be used now, as rows by their digests, and whether there is or ever was one.
 
-    Where there was one, nothing is open without: also not when the last is over.
+    Where there was one, nothing is open without: also not when the last is over. Of thousands few are asked for: see
+    `known`.
     """
-    known = {row[0]: _known(*row[1:]) for row in tx.rows("tokens/live", limit=MOST)}
-    return known, bool(known) or tx.row("tokens/exist") is not None
+    rows = {row[0]: row for row in tx.rows("tokens/live", limit=MOST)}
+    return rows, bool(rows) or tx.row("tokens/exist") is not None
+
+
+def known(row: Sequence[Any]) -> Known:
+    """A row of a look as what it means."""
+    _, now, *columns = row
+    ends: int | None = columns[6]
+    return Known(_info(*columns), None if ends is None else (ends - now) / 1_000)
 
 
 def touch(tx: Transaction, used: Iterable[int]) -> int:
@@ -181,12 +189,6 @@ def touch(tx: Transaction, used: Iterable[int]) -> int:
 def prune(tx: Transaction, *, limit: int = 1000) -> int:
     """Forget tokens that have been over for long, but never the newest; how many."""
     return tx.run("tokens/prune", limit=limit, age=KEPT)
-
-
-def _known(now: int, token: int, *columns: Any) -> Known:
-    info = _info(token, *columns)
-    ends: int | None = columns[5]
-    return Known(info, None if ends is None else (ends - now) / 1_000)
 
 
 def _info(token: int, shown: str, label: str, role: str, lists: str, *rest: Any) -> TokenInfo:

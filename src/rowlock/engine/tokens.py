@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -22,7 +23,10 @@ class Look(msgspec.Struct, frozen=True):
 
     begun: float
     """When reading began, by this machine's monotonic clock: nothing that was revoked before is in it."""
+    rows: dict[str, Any]
+    """By their digests."""
     known: dict[str, Known]
+    """Those that were asked for, as what they mean."""
     exist: bool
 
 
@@ -113,7 +117,10 @@ class Tokens:
         return self._world.monotonic()
 
     def _among(self, look: Look, text: str) -> TokenInfo | None:
-        known = look.known.get(tokens.digest(text))
+        digest = tokens.digest(text)
+        known = look.known.get(digest)
+        if known is None and digest in look.rows:
+            known = look.known[digest] = tokens.known(look.rows[digest])
         if known is None or (known.left is not None and self._now() - look.begun >= known.left):
             return None
         self._used.add(known.info.id)
@@ -136,9 +143,9 @@ class Tokens:
     def _read(self) -> Look:
         begun = self._now()
         try:
-            known, exist = self._runner.read(tokens.look)
+            rows, exist = self._runner.read(tokens.look)
         except Unavailable as why:
             self._failed = self._now(), why
             raise
-        self._look = Look(begun, known, exist)
+        self._look = Look(begun, rows, {}, exist)
         return self._look
