@@ -1,5 +1,6 @@
 """Who is let in: a token for everybody once there is one, a second for a revocation, no page of another site."""
 
+import http.client
 import io
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,7 @@ from tests.http.serving import Client, Reply, Serving, serving
 
 from rowlock import Engine, tokens
 from rowlock.errors import DatabaseUnreachable
+from rowlock.http.limits import Limits
 from rowlock.http.logs import AccessLog
 from rowlock.world import REAL
 
@@ -283,3 +285,50 @@ def test_no_token_stands_in_the_log(sqlite_url: str) -> None:
             found.client("GET", f"/v1/lists?token={text}", authorization=bearer(text))
             found.client("GET", f"/v1/lists/{text}", authorization=bearer(text))
     assert (written.getvalue().count("\n"), text in written.getvalue()) == (2, False)
+
+
+def test_what_would_only_be_done_is_not_recorded(served: Serving) -> None:
+    engine, ask = served.service.engine, served.client
+    engine["work"].add("a")
+    for verb in ("retry", "abandon"):
+        ask("POST", f"/v1/lists/work/items/{verb}?dry_run=1", b"a\n")
+        ask("POST", f"/v1/lists/work/items/{verb}?state=failed&dry_run=1")
+    assert engine.audit() == []
+
+
+def test_giving_up_all_failed_items_is_recorded_whichever_way_it_is_asked(served: Serving) -> None:
+    engine, ask = served.service.engine, served.client
+    for key, verb in (("a", "delete"), ("b", "abandon")):
+        engine["work"].add(key)
+        with engine.session() as session:
+            claim = session.take("work")
+            assert claim is not None
+            claim.fail(claim.items[0])
+            claim.settle()
+        ask("POST", f"/v1/lists/work/items/{verb}?state=failed")
+    done = [(each.verb, each.list, each.count) for each in engine.audit() if each.count]
+    assert done == [("changes.abandon", "work", 1), ("changes.delete", "work", 1)]
+
+
+def test_a_stream_ends_with_its_token(engine: Engine) -> None:
+    made = engine.tokens.create("worker")
+    with serving(engine, Limits(batch_items=2)) as found:
+        connection = http.client.HTTPConnection(found.client.host, found.client.port, timeout=30)
+        connection.putrequest("POST", "/v1/lists/work/items")
+        for name, value in {"content-type": "application/x-ndjson", "transfer-encoding": "chunked"}.items():
+            connection.putheader(name, value)
+        connection.putheader("authorization", bearer(made.text))
+        connection.endheaders()
+        connection.send(chunk(b'"a"\n"b"\n"c"\n'))
+        response = connection.getresponse()
+        first = response.readline()
+        engine.tokens.revoke(made.info.id)
+        connection.send(chunk(b'"d"\n"e"\n') + chunk(b""))
+        last = response.read()
+        connection.close()
+    assert (msgspec.json.decode(first)["added"], b"token-refused" in last) == (2, True)
+    assert engine["work"].counts().ready == 2
+
+
+def chunk(body: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(body), body)

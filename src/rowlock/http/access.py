@@ -97,9 +97,10 @@ def check(call: Call, who: Who) -> None:
         raise NotAllowed(what, "ask for a token without prefixes")
 
 
-def acting(call: Call) -> AbstractContextManager[None]:
-    """A block whose writes are recorded, if it is an operator's or an admin's request that writes."""
-    if call.route.role not in (Role.OPERATOR, Role.ADMIN) or call.method in SAFE or call.who is NOBODY:
+def acting(call: Call, need: Role | None = None) -> AbstractContextManager[None]:
+    """A block whose writes are recorded, if it needs an operator or an admin and is meant to write."""
+    rare = (need or call.route.role) in (Role.OPERATOR, Role.ADMIN)
+    if not rare or call.method in SAFE or call.who is NOBODY or getattr(call.query, "dry_run", False):
         return nullcontext()
     who, request = call.who, call.id.decode()
     return audit.acting(

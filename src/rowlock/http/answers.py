@@ -139,5 +139,7 @@ async def _pieces(call: Call, stream: AsyncIterator[Any]) -> AsyncIterator[bytes
     try:
         async for value in stream:
             yield written(value, call.kind)
+            # A stream may outlive the token it was asked with.
+            await call.service.recheck(call)
     except RowlockError as error:
         yield written(problems.answer(error, call).value, call.kind)

@@ -10,6 +10,7 @@ from msgspec import Meta
 from rowlock import failures, items
 from rowlock.db import Transaction
 from rowlock.errors import Invalid
+from rowlock.http.access import acting
 from rowlock.http.bodies import decoded
 from rowlock.http.call import Answer, Call
 from rowlock.http.kinds import Kind
@@ -123,7 +124,8 @@ async def _changed(call: Call, verb: Verb) -> int:
     call.require(Role.OPERATOR)
     if call.body.unread:
         raise Invalid("keys were sent, and all failed items asked for", "give one of them")
-    return await _change_failed(call, _count if query.dry_run else verb)
+    with acting(call, Role.OPERATOR):
+        return await _change_failed(call, _count if query.dry_run else verb)
 
 
 async def _change_failed(call: Call, verb: Verb) -> int:

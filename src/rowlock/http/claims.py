@@ -5,15 +5,16 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rowlock import elsewhere
+from rowlock import claims, elsewhere
 from rowlock.claims import Taken
 from rowlock.durations import milliseconds
 from rowlock.elsewhere import Settlement
-from rowlock.errors import Invalid, InvalidOutcome
+from rowlock.errors import Invalid, InvalidOutcome, RowlockError
 from rowlock.http.call import Call
 from rowlock.http.claimer import Wish
 from rowlock.http.forms import ItemShown, shown
 from rowlock.http.once import key_of
+from rowlock.http.scopes import check_session
 from rowlock.http.texts import form, row
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict
 
@@ -105,10 +106,23 @@ async def claim(call: Call) -> Claimed:
     wait = milliseconds(asked.wait) / 1_000
     if wait > limits.wait_seconds:
         raise Invalid(f"nobody waits for {asked.wait!r}", f"wait for up to {limits.wait_seconds:g}s, and ask again")
+    await check_session(call, asked.session)
     under = key_of(call) if call.header(b"idempotency-key") else None
     wish = Wish(name, asked.session, asked.limit, wait, under)
     taken = await call.service.claimer.claim(wish, left=call.body.left)
-    return Claimed(None, [], asked.session, name) if taken is None else _claimed(asked.session, taken)
+    if taken is None:
+        return Claimed(None, [], asked.session, name)
+    await _still_theirs(call, asked.session, taken)
+    return _claimed(asked.session, taken)
+
+
+async def _still_theirs(call: Call, session: str, taken: Taken) -> None:
+    """Hand back what came after so long a wait that whoever waited may not have it any more."""
+    try:
+        await call.service.recheck(call)
+    except RowlockError:
+        await call.service.bridge.write(claims.close, session, taken.token)
+        raise
 
 
 def _claimed(session: str, taken: Taken) -> Claimed:

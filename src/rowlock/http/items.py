@@ -108,6 +108,7 @@ def _entries(lines: Iterable[bytes]) -> Iterator[Any]:
 async def _add_stream(call: Call, shared: Shared) -> AsyncIterator[Report]:
     so_far = Report(0, 0, 0)
     async for lines in _batches(call):
+        await call.service.recheck(call)  # the next lines may have come long after the first
         so_far = await _commit(call, lines, shared, so_far)
         yield so_far
 

@@ -115,7 +115,7 @@ SESSIONS = (
         idempotent=False,
         scoped=True,
     ),
-    Route("GET", "/v1/sessions", sessions.page, VIEWER, {200: sessions.SessionPage}),
+    Route("GET", "/v1/sessions", sessions.page, VIEWER, {200: sessions.SessionPage}, scoped=True),
     Route("PUT", "/v1/sessions/{session}", sessions.beat, WORKER, {200: sessions.Living}, sessions.Beat, scoped=True),
     Route("DELETE", "/v1/sessions/{session}", sessions.close, WORKER, {200: sessions.Closed}, scoped=True),
 )

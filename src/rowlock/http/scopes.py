@@ -1,14 +1,27 @@
-"""Scopes: what somebody with prefixes sees and sets of a list that names others: what its completion adds to them."""
+"""Scopes: what somebody with prefixes sees and touches besides lists: sessions, and settings that name other lists."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from rowlock import claims, sessions
 from rowlock.errors import InvalidSetting
+from rowlock.http.call import Call
 from rowlock.http.who import Who
 from rowlock.model import ListInfo, Settings, Then
 from rowlock.roles import covers
+
+
+async def is_theirs(call: Call, session: str) -> bool:
+    """Whether a session is there for them: one that works lists which are not theirs is not."""
+    return not call.who.lists or await call.service.bridge.read(sessions.is_within, session, call.who.lists)
+
+
+async def check_session(call: Call, session: str) -> None:
+    """Refuse a session that is not there for them, as if it were not there at all."""
+    if not await is_theirs(call, session):
+        raise claims.lost(session)
 
 
 def seen(info: ListInfo, who: Who) -> ListInfo:

@@ -150,6 +150,10 @@ class Service:
             hint = "this is a bug in rowlock; please report it, with what the log says"
             return problems.answer(RowlockError("something unexpected went wrong", hint), call)
 
+    async def recheck(self, call: Call) -> None:
+        """Refuse whoever may not ask any more: for what takes longer than a token may live."""
+        await self._authorize(call)
+
     def close(self) -> None:
         """Finish what has begun; the engine stays open, it is the caller's."""
         self.bridge.close()

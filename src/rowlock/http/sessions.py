@@ -10,6 +10,7 @@ from rowlock.durations import milliseconds
 from rowlock.errors import Invalid
 from rowlock.http.call import Answer, Call
 from rowlock.http.pages import Page
+from rowlock.http.scopes import check_session, is_theirs
 from rowlock.http.texts import form, row
 from rowlock.model import moment
 from rowlock.sessions import SessionInfo
@@ -71,6 +72,7 @@ async def open_session(call: Call) -> Answer:
         holder=holder,
         expiry=_length(call, opening.expiry),
         details=opening.details,
+        scope=call.who.lists,
     )
     return Answer(Living(session, moment(until)), 201, [(b"location", f"/v1/sessions/{session}".encode())])
 
@@ -80,17 +82,19 @@ async def beat(call: Call) -> Living:
     given: Beat = await call.document()
     session = call.path["session"]
     expiry = None if given.expiry is None else _length(call, given.expiry)
+    await check_session(call, session)
     return Living(session, moment(await call.service.bridge.write(elsewhere.beat, session, expiry=expiry)))
 
 
 async def close(call: Call) -> Closed:
     """End a session: what it has claimed and not settled is free at once."""
-    return Closed(await call.service.bridge.write(sessions.close, call.path["session"]))
+    session = call.path["session"]
+    return Closed(await is_theirs(call, session) and await call.service.bridge.write(sessions.close, session))
 
 
 async def page(call: Call) -> SessionPage:
     """Who is at work, the oldest first, and how much each has in hand."""
-    return SessionPage(await call.service.bridge.read(sessions.page))
+    return SessionPage(await call.service.bridge.read(sessions.page_within, call.who.lists))
 
 
 def _length(call: Call, expiry: str | float) -> int:
