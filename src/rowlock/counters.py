@@ -11,6 +11,7 @@ from rowlock.entries import encoded
 from rowlock.errors import CounterSpent, Invalid
 from rowlock.grouping import Call, Place, placed
 from rowlock.names import check_limit, check_name, check_start
+from rowlock.roles import spans
 
 LAST = 2**63 - 1
 """The highest number there is."""
@@ -97,11 +98,19 @@ def show(tx: Transaction, name: str) -> int:
     return row[0] if row else 0
 
 
-def page(tx: Transaction, *, after: str = "", limit: int = 1000) -> list[CounterInfo]:
-    """Counters in the order of their names, strictly after one."""
+def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[CounterInfo]:
+    """Counters in the order of their names, strictly after one; or only those with a prefix."""
     check_limit(limit, "counters")
     check_start(after)
-    return [CounterInfo(*row) for row in tx.rows("counters/page", after=after, limit=limit)]
+    rows = _with_prefix(tx, prefixes, after, limit) if prefixes else tx.rows("counters/page", after=after, limit=limit)
+    return [CounterInfo(*row) for row in rows]
+
+
+def _with_prefix(tx: Transaction, prefixes: Sequence[str], after: str, limit: int) -> list[Any]:
+    found: list[Any] = []
+    for span in spans(prefixes):
+        found += tx.rows("counters/page_prefix", after=after, limit=limit - len(found), **span)
+    return found
 
 
 def raise_to(tx: Transaction, name: str, number: int) -> int:

@@ -14,7 +14,7 @@ from rowlock.errors import ListComplete, NameTaken, NoSuchList, StaleVersion
 from rowlock.grouping import Place, placed
 from rowlock.model import ListInfo, Processor, Settings, Then
 from rowlock.names import check_limit, check_name, check_start, closest
-from rowlock.roles import apart
+from rowlock.roles import spans
 
 WAITING = timedelta(days=2_000_000)
 """How far off an item is due that waits for another list: longer than any duration that can be asked for."""
@@ -209,9 +209,7 @@ def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Seque
 
 def _with_prefix(tx: Transaction, prefixes: Sequence[str], after: str, limit: int) -> list[Any]:
     found: list[Any] = []
-    for prefix in apart(prefixes):
-        # No name has that character, and none sorts after it.
-        span = {"prefix": prefix, "beyond": f"{prefix}\U0010ffff"}
+    for span in spans(prefixes):
         found += tx.rows("lists/page_prefix", after=after, limit=limit - len(found), **span)
     return found
 

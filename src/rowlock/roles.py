@@ -63,3 +63,9 @@ def apart(prefixes: Iterable[str]) -> list[str]:
         if not found or not prefix.startswith(found[-1]):
             found.append(prefix)
     return found
+
+
+def spans(prefixes: Iterable[str]) -> list[dict[str, str]]:
+    """Where names with these prefixes stand in the order of names: from the prefix on, before what is beyond."""
+    # No name has that character, and none sorts after it.
+    return [{"prefix": prefix, "beyond": f"{prefix}\U0010ffff"} for prefix in apart(prefixes)]

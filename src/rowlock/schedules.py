@@ -1,5 +1,6 @@
 """Schedules: recurring work. Each tick puts one item on a list, whoever is alive. Verbs of a transaction."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice
@@ -15,6 +16,7 @@ from rowlock.model import Added, moment
 from rowlock.names import check_limit, check_start, closest
 from rowlock.plans import CatchUp, Plan
 from rowlock.rhythms import MINUTE, SECOND, ticks, zone
+from rowlock.roles import spans
 
 PAGE = 100
 
@@ -118,11 +120,19 @@ def show(tx: Transaction, schedule: str) -> ScheduleInfo:
     return _info(_found(tx, schedule, tx.row("schedules/find", name=schedule)))
 
 
-def page(tx: Transaction, *, after: str = "", limit: int = 1000) -> list[ScheduleInfo]:
-    """Schedules in the order of their names, strictly after one."""
+def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[ScheduleInfo]:
+    """Schedules in the order of their names, strictly after one; or only those with a prefix."""
     check_limit(limit, "schedules")
     check_start(after)
-    return [_info(_row(columns)) for columns in tx.rows("schedules/page", after=after, limit=limit)]
+    rows = _with_prefix(tx, prefixes, after, limit) if prefixes else tx.rows("schedules/page", after=after, limit=limit)
+    return [_info(_row(columns)) for columns in rows]
+
+
+def _with_prefix(tx: Transaction, prefixes: Sequence[str], after: str, limit: int) -> list[Any]:
+    found: list[Any] = []
+    for span in spans(prefixes):
+        found += tx.rows("schedules/page_prefix", after=after, limit=limit - len(found), **span)
+    return found
 
 
 def _found(tx: Transaction, schedule: str, columns: tuple[Any, ...] | None) -> Row:

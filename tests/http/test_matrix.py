@@ -7,6 +7,7 @@ import pytest
 from tests.http.serving import Client, Serving, serving
 
 from rowlock import Engine
+from rowlock.http.access import HELD
 from rowlock.http.route import Route
 from rowlock.http.routes import ROUTES
 from rowlock.roles import Role
@@ -15,6 +16,12 @@ OWN, FOREIGN = "own/list", "foreign/canary"
 ORDER = [None, *Role]
 # What stands in a path, where it is not a list: nothing that is there, for none of it may be looked at.
 SAMPLES = {"key": "a", "id": "999999"}
+
+
+def named_by(route: Route) -> bool:
+    """Whether its path names something that prefixes are held against."""
+    return any(noun in route.parameters for noun in HELD)
+
 
 named = pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 
@@ -36,9 +43,13 @@ def shown(served: Serving) -> dict[str, str]:
 
 @pytest.fixture(autouse=True)
 def filled(served: Serving) -> None:
-    """Both lists are there for each request."""
+    """Both lists are there and open for each request, and what else has a name."""
     for name in (OWN, FOREIGN):
+        served.service.engine[name].seal()
+        served.service.engine[name].reopen()
         served.service.engine[name].add(["a", "canary"])
+        served.service.engine.counter(name).raise_to(1)
+        served.service.engine.schedule(name).set(name, every="1w")
 
 
 def status(ask: Client, route: Route, name: str, authorization: str) -> int:
@@ -55,7 +66,7 @@ def status(ask: Client, route: Route, name: str, authorization: str) -> int:
 def path(route: Route, name: str) -> str:
     filled = route.path
     for parameter in route.parameters:
-        value = name if parameter == "list" else SAMPLES.get(parameter, "none")
+        value = name if parameter in HELD else SAMPLES.get(parameter, "none")
         filled = filled.replace(f"{{{parameter}}}", value.replace("/", "%2F"))
     return filled
 
@@ -81,7 +92,7 @@ def test_a_prefix_does_not_take_from_a_role_what_is_its_own(
     served: Serving, shown: dict[str, str], route: Route, role: Role
 ) -> None:
     allowed = ORDER.index(route.role) <= ORDER.index(role)
-    theirs = "list" in route.parameters or route.scoped or route.role is None
+    theirs = named_by(route) or route.scoped or route.role is None
     assert (status(served.client, route, OWN, shown[f"{role} of own"]) != 403) is (allowed and theirs)
 
 
@@ -90,13 +101,13 @@ def test_a_prefix_does_not_take_from_a_role_what_is_its_own(
 def test_a_foreign_list_is_out_of_reach(served: Serving, shown: dict[str, str], route: Route, role: Role) -> None:
     answered = status(served.client, route, FOREIGN, shown[f"{role} of own"])
     allowed = ORDER.index(route.role) <= ORDER.index(role) and (route.scoped or route.role is None)
-    assert (answered != 403) is (allowed and "list" not in route.parameters)
+    assert (answered != 403) is (allowed and not named_by(route))
     assert served.service.engine[FOREIGN].counts().ready == 2
 
 
 @pytest.mark.parametrize(
     "route",
-    [r for r in ROUTES if r.method == "GET" and "list" not in r.parameters and not r.endless],
+    [r for r in ROUTES if r.method == "GET" and not named_by(r) and not r.endless],
     ids=lambda route: f"{route.method} {route.path}",
 )
 def test_nothing_of_a_foreign_list_is_told(served: Serving, shown: dict[str, str], route: Route) -> None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from rowlock import audit
 from rowlock.engine import Tokens
-from rowlock.errors import CrossSite, NoSuchList, NotAllowed, RowlockError, TokenRefused
+from rowlock.errors import CrossSite, NoSuchList, NoSuchSchedule, NotAllowed, RowlockError, TokenRefused
 from rowlock.http.bridge import Bridge
 from rowlock.http.call import Call
 from rowlock.http.who import ANYBODY, NOBODY, Who, holder
@@ -16,6 +16,8 @@ from rowlock.roles import Role, allows
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 SCHEME = "bearer"
+HELD = ("list", "counter", "schedule")
+"""What stands in paths by a name that prefixes are held against."""
 NOTE_SECONDS = 60.0
 """How often the last use of tokens is written down."""
 
@@ -89,8 +91,8 @@ def check(call: Call, who: Who) -> None:
         raise NotAllowed(what, "ask for a token of that role", role=route.role)
     if not who.lists:
         return
-    if "list" in call.path:
-        who.check(call.path["list"])
+    if named := [call.path[noun] for noun in HELD if noun in call.path]:
+        who.check(named[0])
     elif not route.scoped:
         # Whoever adds a route without a thought of prefixes has closed it to those who have some.
         what = f"{route.method} {route.path} is of no list, and this token is for some lists only"
@@ -114,9 +116,9 @@ def acting(call: Call, need: Role | None = None) -> AbstractContextManager[None]
 
 
 def veiled(error: RowlockError, call: Call) -> RowlockError:
-    """The error as they may read it: a list that is not theirs is not suggested either."""
-    if call.who.lists and isinstance(error, NoSuchList):
-        return NoSuchList(error.what, "", **error.fields)
+    """The error as they may read it: a list or a schedule that is not theirs is not suggested either."""
+    if call.who.lists and isinstance(error, NoSuchList | NoSuchSchedule):
+        return type(error)(error.what, "", **error.fields)
     return error
 
 

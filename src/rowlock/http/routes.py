@@ -2,7 +2,23 @@
 
 from typing import Any
 
-from rowlock.http import changes, claims, events, front, health, iidy, items, lists, metrics, sessions, tokens
+from rowlock.counters import CounterInfo
+from rowlock.http import (
+    changes,
+    claims,
+    counters,
+    events,
+    front,
+    gates,
+    health,
+    iidy,
+    items,
+    lists,
+    metrics,
+    schedules,
+    sessions,
+    tokens,
+)
 from rowlock.http.forms import ItemDetails, ItemPage, NewItem, NewItems
 from rowlock.http.limits import Limits
 from rowlock.http.route import Route
@@ -183,6 +199,52 @@ IIDY = (
     Route("HEAD", "/iidy/v1/lists/{list}", iidy.exists, VIEWER, {200: None}, iidy=True),
 )
 
+GATES = (
+    Route("GET", f"{LIST}/gates", gates.show, VIEWER, {200: gates.GatePage}),
+    Route("PUT", f"{LIST}/gate", gates.open_gate, OPERATOR, {200: lists.Changed}, gates.GateWanted),
+    Route("POST", f"{LIST}/seal", gates.seal, OPERATOR, {200: lists.Changed}, gates.Sealing),
+    Route("POST", f"{LIST}/complete", gates.complete, OPERATOR, {200: lists.Changed}),
+    Route("POST", f"{LIST}/reopen", gates.reopen, OPERATOR, {200: lists.Changed}),
+)
+
+COUNTER = "/v1/counters/{counter}"
+COUNTERS = (
+    Route(
+        "GET",
+        "/v1/counters",
+        counters.page,
+        VIEWER,
+        {200: counters.CounterPage},
+        query=counters.CounterQuery,
+        scoped=True,
+    ),
+    Route("GET", COUNTER, counters.show, VIEWER, {200: CounterInfo}),
+    Route("POST", COUNTER, counters.take, WORKER, {200: counters.Numbers}, counters.Take, idempotent=False, keyed=True),
+    Route("POST", f"{COUNTER}/raise", counters.raise_to, OPERATOR, {200: CounterInfo}, counters.Raise),
+)
+
+SCHEDULE = "/v1/schedules/{schedule}"
+SET = {200: schedules.ScheduleShown, 201: schedules.ScheduleShown}
+SCHEDULES = (
+    Route(
+        "GET",
+        "/v1/schedules",
+        schedules.page,
+        VIEWER,
+        {200: schedules.SchedulePage},
+        query=schedules.ScheduleQuery,
+        scoped=True,
+    ),
+    Route("POST", "/v1/schedules", schedules.create, OPERATOR, SET, schedules.NewSchedule, scoped=True),
+    Route("GET", SCHEDULE, schedules.show, VIEWER, {200: schedules.ScheduleShown, 304: None}, versioned=True),
+    Route("PUT", SCHEDULE, schedules.put, OPERATOR, SET, schedules.SchedulePlan, versioned=True),
+    Route("DELETE", SCHEDULE, schedules.remove, OPERATOR, {200: schedules.Removed}, versioned=True),
+    Route("POST", f"{SCHEDULE}/pause", schedules.pause, OPERATOR, {200: lists.Changed}),
+    Route("POST", f"{SCHEDULE}/resume", schedules.resume, OPERATOR, {200: lists.Changed}),
+    Route("POST", f"{SCHEDULE}/trigger", schedules.trigger, OPERATOR, {200: Added}, idempotent=False, keyed=True),
+    Route("GET", f"{SCHEDULE}/ticks", schedules.ticks, VIEWER, {200: schedules.TickPage}, query=schedules.TickQuery),
+)
+
 TOKENS = (
     Route("GET", "/v1/tokens", tokens.page, ADMIN, {200: tokens.TokenPage}, query=tokens.TokenQuery),
     Route("POST", "/v1/tokens", tokens.create, ADMIN, {201: tokens.TokenMade}, tokens.TokenWanted, idempotent=False),
@@ -190,4 +252,4 @@ TOKENS = (
     Route("GET", "/v1/audit", tokens.audit, ADMIN, {200: tokens.AuditPage}, query=tokens.AuditQuery),
 )
 
-ROUTES = (*HEALTH, *LISTS, *ITEMS, *SESSIONS, *CLAIMS, *IIDY, *TOKENS)
+ROUTES = (*HEALTH, *LISTS, *ITEMS, *SESSIONS, *CLAIMS, *GATES, *COUNTERS, *SCHEDULES, *IIDY, *TOKENS)
