@@ -15,6 +15,7 @@ from rowlock.errors import ExtraMissing
 
 if TYPE_CHECKING:
     from rowlock.http.service import Service
+    from rowlock.worker import Worker
 
 HOST, PORT = "127.0.0.1", 8642
 PATIENCE = 5.0
@@ -40,9 +41,15 @@ def up(invocation: Invocation, /, *, host: str, port: int) -> int:
 @host_option
 @port_option
 @click.option("--access-log/--no-access-log", default=True, help="A line of JSON on stderr for each request.")
+@click.option("--work", is_flag=True, help="Also send items to the processors of their lists.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(1), default=16, show_default=True, help="So many at once, with --work."
+)
 @log_option
 @click.pass_obj
-def serve(invocation: Invocation, /, *, host: str, port: int, access_log: bool, log_format: str) -> int:
+def serve(
+    invocation: Invocation, /, *, host: str, port: int, access_log: bool, work: bool, jobs: int, log_format: str
+) -> int:
     """Serve the database over HTTP.
 
     Text, JSON and NDJSON on port 8642. On addresses that only this machine can reach it is open until there is a token;
@@ -50,7 +57,7 @@ def serve(invocation: Invocation, /, *, host: str, port: int, access_log: bool, 
     ready, takes no more connections, and answers what it has begun.
     """
     show_logs(invocation, form=log_format, write=lambda line: click.echo(line, err=True))
-    return _run(invocation, host=host, port=port, access_log=access_log)
+    return _run(invocation, host=host, port=port, access_log=access_log, jobs=jobs if work else 0)
 
 
 @command("openapi")
@@ -72,7 +79,7 @@ def _require() -> None:
         raise ExtraMissing("the service needs starlette and uvicorn", "run: pip install 'rowlock[server]'") from None
 
 
-def _run(invocation: Invocation, *, host: str, port: int, access_log: bool) -> int:
+def _run(invocation: Invocation, *, host: str, port: int, access_log: bool, jobs: int = 0) -> int:
     _require()
     # Heavy, and only who serves needs them.
     from rowlock.http.logs import AccessLog
@@ -88,11 +95,20 @@ def _run(invocation: Invocation, *, host: str, port: int, access_log: bool) -> i
             loopback=is_loopback(host),
             access_log=AccessLog(sys.stderr) if access_log else None,
             audit_keep=invocation.audit_keep(),
+            worker=_worker(engine, jobs) if jobs else None,
         )
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{sock.getsockname()[1]}"
         Server(service, started=lambda: _introduce(invocation, service, address)).run(sockets=[sock])
     return 0
+
+
+def _worker(engine: Engine, jobs: int) -> "Worker":
+    from rowlock.worker import Worker  # only who works needs it
+
+    worker = Worker(engine, concurrency=jobs)
+    worker.process("*")
+    return worker
 
 
 def _introduce(invocation: Invocation, service: "Service", address: str) -> None:

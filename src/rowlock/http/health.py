@@ -59,6 +59,17 @@ async def readyz(call: Call) -> Answer:
     return Answer(Ready("ok" if well else "not ready", shown), 200 if well else 503)
 
 
+async def health(call: Call) -> Answer:
+    """Whether the database answers, and the processors that this service sends items to; each that is ill is named."""
+    checks = [await _database(call)]
+    worker = call.service.worker
+    if worker is not None and checks[0].well:
+        ill = await call.service.bridge.thread(worker.health)
+        checks += [Finding(name, well=False, what=wrong) for name, wrong in ill.items() if name != "store"]
+    well = all(check.well for check in checks)
+    return Answer(Ready("ok" if well else "ill", checks), 200 if well else 503)
+
+
 async def _database(call: Call) -> Finding:
     service = call.service
     try:

@@ -33,6 +33,7 @@ HEALTH = (
     Route("GET", "/", front.page, VIEWER, {200: str}, type="text/html; charset=utf-8", scoped=True),
     Route("GET", "/livez", health.livez, None, {200: health.Alive}),
     Route("GET", "/readyz", health.readyz, None, {200: health.Ready, 503: health.Ready}, query=health.ReadyQuery),
+    Route("GET", "/v1/health", health.health, VIEWER, {200: health.Ready, 503: health.Ready}),
     Route("GET", "/v1/limits", health.limits, None, {200: Limits}),
     Route("GET", "/metrics", metrics.metrics, VIEWER, {200: str}, type=METRICS, scoped=True),
     Route(

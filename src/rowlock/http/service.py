@@ -1,10 +1,11 @@
 """The service as an ASGI application: finds the route, asks who it is, runs the function, sends the answer."""
 
 import logging
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from rowlock.http.router import Router
 from rowlock.http.routes import ROUTES
 from rowlock.http.upkeep import Upkeep
 from rowlock.http.who import Who
+from rowlock.worker import Worker
 
 Scope = MutableMapping[str, Any]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -41,7 +43,8 @@ _ROUTER = Router(ROUTES)
 class Service:
     """Answers requests with an engine's verbs.
 
-    With `loopback`, which is for addresses that only this machine can reach, it is open until there is a token.
+    With `loopback`, which is for addresses that only this machine can reach, it is open until there is a token. A
+    `worker` works as long as it serves.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Service:
         authorize: Authorize | None = None,
         audit_keep: Duration = KEEP,
         access_log: AccessLog | None = None,
+        worker: Worker | None = None,
         mounts: Mapping[str, App] | None = None,
     ) -> None:
         self.engine = engine
@@ -68,6 +72,7 @@ class Service:
         self.requests = metrics.Requests()
         self.watchers = 0
         """Who follows the events."""
+        self.worker = worker
         self._mounts = dict(mounts or {})
         self._prefix = engine.world.token()[:8]
         self._count = 0
@@ -100,12 +105,24 @@ class Service:
         await self.bridge.thread(self.engine.make_ready)
         upkeep = Upkeep(self.engine)
         upkeep.start()
+        working = self._start_work()
         await send({"type": "lifespan.startup.complete"})
         await receive()
+        if self.worker is not None and working is not None:
+            self.worker.stop()
+            await self.bridge.thread(working.join)
         upkeep.stop()
         await self._door.note()
         self.close()
         await send({"type": "lifespan.shutdown.complete"})
+
+    def _start_work(self) -> threading.Thread | None:
+        if self.worker is None:
+            return None
+        work = partial(self.worker.run, signals=False)
+        working = threading.Thread(target=work, name="rowlock http worker", daemon=True)
+        working.start()
+        return working
 
     def _mounted(self, scope: Scope) -> App | None:
         for prefix, app in self._mounts.items():
