@@ -43,12 +43,12 @@ def up(invocation: Invocation, /, *, host: str, port: int) -> int:
 @click.option("--access-log/--no-access-log", default=True, help="A line of JSON on stderr for each request.")
 @click.option("--work", is_flag=True, help="Also send items to the processors of their lists.")
 @click.option(
-    "-j", "--jobs", type=click.IntRange(1), default=16, show_default=True, help="So many at once, with --work."
+    "-j", "--concurrency", type=click.IntRange(1), default=16, show_default=True, help="So many at once, with --work."
 )
 @log_option
 @click.pass_obj
 def serve(
-    invocation: Invocation, /, *, host: str, port: int, access_log: bool, work: bool, jobs: int, log_format: str
+    invocation: Invocation, /, *, host: str, port: int, access_log: bool, work: bool, concurrency: int, log_format: str
 ) -> int:
     """Serve the database over HTTP.
 
@@ -57,7 +57,7 @@ def serve(
     ready, takes no more connections, and answers what it has begun.
     """
     show_logs(invocation, form=log_format, write=lambda line: click.echo(line, err=True))
-    return _run(invocation, host=host, port=port, access_log=access_log, jobs=jobs if work else 0)
+    return _run(invocation, host=host, port=port, access_log=access_log, concurrency=concurrency if work else 0)
 
 
 @command("openapi")
@@ -79,7 +79,7 @@ def _require() -> None:
         raise ExtraMissing("the service needs starlette and uvicorn", "run: pip install 'rowlock[server]'") from None
 
 
-def _run(invocation: Invocation, *, host: str, port: int, access_log: bool, jobs: int = 0) -> int:
+def _run(invocation: Invocation, *, host: str, port: int, access_log: bool, concurrency: int = 0) -> int:
     _require()
     # Heavy, and only who serves needs them.
     from rowlock.http.logs import AccessLog
@@ -95,7 +95,7 @@ def _run(invocation: Invocation, *, host: str, port: int, access_log: bool, jobs
             loopback=is_loopback(host),
             access_log=AccessLog(sys.stderr) if access_log else None,
             audit_keep=invocation.audit_keep(),
-            worker=_worker(engine, jobs) if jobs else None,
+            worker=_worker(engine, concurrency) if concurrency else None,
         )
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{sock.getsockname()[1]}"
@@ -103,10 +103,10 @@ def _run(invocation: Invocation, *, host: str, port: int, access_log: bool, jobs
     return 0
 
 
-def _worker(engine: Engine, jobs: int) -> "Worker":
+def _worker(engine: Engine, concurrency: int) -> "Worker":
     from rowlock.worker import Worker  # only who works needs it
 
-    worker = Worker(engine, concurrency=jobs)
+    worker = Worker(engine, concurrency=concurrency)
     worker.process("*")
     return worker
 
