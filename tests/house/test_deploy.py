@@ -136,9 +136,16 @@ def test_what_is_composed_names_only_what_it_has() -> None:
     assert (secrets, waited_for <= set(services)) == (set(composed["secrets"]), True)
 
 
+def test_what_is_composed_mounts_files_that_are_there() -> None:
+    services = document("docker/compose.yaml")["services"].values()
+    mounts = [mount.partition(":")[0] for each in services for mount in each.get("volumes", ())]
+    own = [path for path in mounts if path.startswith(".")]
+    assert (len(own), [path for path in own if not (DEPLOY / "docker" / path).exists()]) == (3, [])
+
+
 def test_nothing_that_is_composed_is_reached_from_elsewhere() -> None:
     ports = [port for each in document("docker/compose.yaml")["services"].values() for port in each.get("ports", ())]
-    assert (len(ports), [port for port in ports if not port.startswith("127.0.0.1:")]) == (1, [])
+    assert (len(ports), [port for port in ports if not port.startswith("127.0.0.1:")]) == (2, [])
 
 
 def test_a_command_that_is_not_there_is_seen() -> None:

@@ -125,3 +125,21 @@ def test_a_stopping_service_lets_its_listeners_go(served: Serving) -> None:
     with listening(served.client) as response:
         served.service.stop()
         assert b"data" not in response.read()
+
+
+def test_a_listener_whose_token_is_over_hears_no_more(engine: Engine, served: Serving) -> None:
+    made = engine.tokens.create(Role.VIEWER)
+    with listening(served.client, authorization=f"Bearer {made.text}") as response:
+        engine.tokens.revoke(made.info.id)
+        engine["work"].add("canary")
+        rest = response.read()
+    assert (b"token-refused" in rest, b"event: tally" in rest) == (True, False)
+
+
+def test_a_token_with_prefixes_counts_the_sessions_that_it_may_see(engine: Engine, served: Serving) -> None:
+    token = engine.tokens.create(Role.WORKER, lists=["mine/"]).text
+    held = {"authorization": f"Bearer {token}"}
+    with engine.session():
+        served.client("POST", "/v1/sessions", {}, **held)
+        found = samples(served.client("GET", "/metrics", **held).text)
+    assert found["rowlock_sessions",] == 1

@@ -84,6 +84,7 @@ async def _tell(call: Call, follower: Follower) -> AsyncIterator[bytes]:
         yield b"retry: 2000\n\n"
         while not service.stopping and not left.done():
             told = [row for row in await follower.next(call) if _wanted(call, row)]
+            await service.recheck(call)  # before they are told, for they may have waited for hours
             quiet = 0.0 if told else quiet + POLL
             if told:
                 yield b"".join(map(_event, told))

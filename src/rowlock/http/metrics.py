@@ -9,6 +9,7 @@ from rowlock import lists, marks, sessions, tallies
 from rowlock.db import Transaction
 from rowlock.http.call import Answer, Call
 from rowlock.model import ListInfo
+from rowlock.names import PAGE_LIMIT
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -69,7 +70,7 @@ def look(tx: Transaction, *, prefixes: tuple[str, ...] = ()) -> Seen:
         found,
         {info.name: marks.waiting(tx, info.name) for info in found if info.counts.ready},
         tallies.seconds(tx, names),
-        len(sessions.page(tx)),
+        len(sessions.page_within(tx, prefixes, limit=PAGE_LIMIT)),
     )
 
 
