@@ -59,7 +59,11 @@ def test_an_error_survives_a_journey(kind: type[RowlockError]) -> None:
 
 @pytest.mark.parametrize("kind", ALL[1:], ids=lambda kind: kind.__name__)
 def test_an_error_has_the_statuses_of_its_family(kind: type[RowlockError]) -> None:
-    statuses = {"Invalid": (2, {400, 405, 406, 413, 415, 422}), "NotFound": (3, {404}), "Refused": (4, {401, 403, 409, 422})}
+    statuses = {
+        "Invalid": (2, {400, 405, 406, 413, 415, 422}),
+        "NotFound": (3, {404}),
+        "Refused": (4, {401, 403, 409, 422}),
+    }
     statuses |= {"Stale": (4, {409, 412}), "Unavailable": (5, {503})}
     parent = kind.__mro__[kind.__mro__.index(RowlockError) - 1].__name__
     exit_status, http_statuses = statuses[parent]
