@@ -142,9 +142,12 @@ def _stand(row: lists.Row) -> Stand:
 
 
 def _end(tx: Transaction, list_id: int, stand: Stand) -> bool:
-    if tx.run("gates/complete", list=list_id) == 0:
+    settings = msgspec.json.decode(stand.settings, type=Settings)
+    kept = tuple(then for then in settings.then if then.parent is None)
+    after = msgspec.json.encode(msgspec.structs.replace(settings, then=kept)).decode()
+    if tx.run("gates/complete", list=list_id, settings=after) == 0:
         return False
-    for then in msgspec.json.decode(stand.settings, type=Settings).then:
+    for then in settings.then:
         if then.parent is None:
             _deliver(tx, then, key=then.key or stand.name)
         else:

@@ -240,6 +240,10 @@ def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, vers
     """Set what is given, leave the rest; with `version`, only if it is there at that one still."""
     row = hold_or_make(tx, name) if version is None else hold(tx, name, version)
     settings = row.settings.changed(**changes)
+    promised = tuple(then for then in row.settings.then if then.parent is not None and then not in settings.then)
+    if promised:
+        # Items of other lists wait for this one: whoever writes its settings anew does not mean them.
+        settings = msgspec.structs.replace(settings, then=settings.then + promised)
     tx.run(
         "lists/set_settings",
         list=row.id,

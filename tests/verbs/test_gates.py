@@ -318,6 +318,18 @@ def test_an_item_that_waits_for_a_list_that_is_dropped_comes_back(timed: Engine)
     assert keys(ann.got()) == ["parent"]
 
 
+def test_what_waits_for_a_list_is_not_forgotten_when_its_settings_are_written_anew(timed: Engine) -> None:
+    timed["work"].add("parent")
+    timed["parts"].add("x")
+    ann = Desk(timed)
+    ann.settle(ann.got(), Move(until="parts"))
+    timed["parts"].settings(then=[Then("after")])
+    timed["parts"].seal()
+    ann.settle(ann.got(name="parts"), Done())
+    assert (keys(ann.got()), keys(ann.got(name="after"))) == (["parent"], ["parts"])
+    assert timed["parts"].settings().then == (Then("after"),)
+
+
 def test_an_item_cannot_wait_for_its_own_list_or_none(timed: Engine) -> None:
     timed["work"].add("parent")
     ann = Desk(timed)
