@@ -112,8 +112,10 @@ def _taken(asking: Asking, rows: list[tuple[Any, ...]], *, exclusive: bool = Fal
         return None
     name = asking.list
     items = [
-        Item(name, key, position, gate, priority, attempts, None, None, version, data, State.CLAIMED, asking.token)
-        for _, gate, priority, _, _, position, key, attempts, version, data in rows
+        Item(
+            name, key, position, gate, priority, attempts, None, None, version, data, State.CLAIMED, asking.token, trace
+        )
+        for _, gate, priority, _, _, position, key, attempts, version, data, trace in rows
     ]
     _, gate, priority, low, alone, *_ = rows[0]
     return Taken(asking.token, name, gate, priority, low, items, bool(alone), bool(exclusive))
@@ -159,8 +161,8 @@ def left(tx: Transaction, session: str, token: str) -> Taken | None:
     name, list_id, gate, priority, low, high = row
     rows = tx.rows("items/in_interval", list=list_id, gate=gate, priority=priority, low=low, high=high)
     items = [
-        Item(name, key, position, gate, priority, attempts, None, None, version, data, State.CLAIMED, token)
-        for position, key, attempts, version, data in rows
+        Item(name, key, position, gate, priority, attempts, None, None, version, data, State.CLAIMED, token, trace)
+        for position, key, attempts, version, data, trace in rows
     ]
     return Taken(token, name, gate, priority, low, items)
 

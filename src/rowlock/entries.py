@@ -28,6 +28,8 @@ class Shared(msgspec.Struct, frozen=True):
     priority: int = DEFAULT_PRIORITY
     gate_number: Callable[[str], int] | None = None
     """Tells the number of a gate that is given by its name."""
+    trace: str | None = None
+    """The W3C traceparent under which they are added."""
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -36,7 +38,7 @@ class Batch(msgspec.Struct, frozen=True):
     count: int
     json: str
     same: dict[str, Any] | None = None
-    """Gate, priority, delay and data of all, if only the keys differ."""
+    """Gate, priority, delay, data and trace of all, if only the keys differ."""
     lowest_gate: int | None = None
     lanes: int = 0
     """A bit for each priority among them."""
@@ -129,7 +131,7 @@ def _checked(keys: list[str], chunk: Sequence[str], first_line: int) -> list[str
 
 
 def _batch_of_keys(keys: list[str], same: dict[str, Any]) -> Batch:
-    common = {name: same[name] for name in ("gate", "priority", "delay", "data")}
+    common = {name: same[name] for name in ("gate", "priority", "delay", "data", "trace")}
     return Batch(len(keys), encoded(keys), common, same["gate"], 1 << same["priority"])
 
 
@@ -203,6 +205,7 @@ def _row(new: NewItem, line: int | None, shared: Shared) -> dict[str, Any]:
         "due": due,
         "delay": delay,
         "data": _encoded(new, line),
+        "trace": shared.trace,
     }
 
 

@@ -158,8 +158,8 @@ def _known(state: str) -> State:
 
 
 def _item(columns: tuple[Any, ...]) -> Item:
-    *plain, state = columns
-    return Item(*plain, _STATES[state])  # type: ignore[call-arg]
+    *plain, trace, state = columns
+    return Item(*plain, _STATES[state], None, trace)  # type: ignore[call-arg]
 
 
 def show(tx: Transaction, name: str, key: str) -> Item:

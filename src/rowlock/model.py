@@ -84,6 +84,8 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     state: State
     token: str | None = None
     """The claim under which it was handed out."""
+    trace: str | None = None
+    """The W3C traceparent under which it was added."""
 
     @property
     def data(self) -> Any:

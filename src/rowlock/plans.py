@@ -84,7 +84,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     def batch(self, keys: Sequence[str]) -> Batch:
         """Items of these keys, ready to be added."""
-        same = {"gate": self.gate, "priority": self.priority, "delay": 0, "data": self.data}
+        same = {"gate": self.gate, "priority": self.priority, "delay": 0, "data": self.data, "trace": None}
         return Batch(len(keys), encoded(keys), same, self.gate, 1 << self.priority)
 
 

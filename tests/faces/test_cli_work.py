@@ -243,3 +243,18 @@ def test_logs_may_be_json(shell: Shell, names: Shell) -> None:
 
 def test_quiet_says_nothing(shell: Shell, names: Shell) -> None:
     assert shell("work", "names", "-q", "--", "true") == Ran(0, "", "")
+
+
+def test_a_trace_goes_from_who_adds_to_the_command(shell: Shell) -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    shell("add", "traced", "a", TRACEPARENT=trace)
+    assert shell("work", "traced", *sh('echo "$TRACEPARENT"')).out == f"{trace}\n"
+
+
+def test_a_command_for_many_items_has_the_trace_that_they_share(shell: Shell) -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    shell("add", "traced", "a", "b", TRACEPARENT=trace)
+    assert shell("work", "traced", "--batch", "2", *sh('echo "$TRACEPARENT"')).out == f"{trace}\n"
+    shell("add", "traced", "a", TRACEPARENT=trace)
+    shell("add", "traced", "b")
+    assert shell("work", "traced", "--batch", "2", *sh('echo "$TRACEPARENT"')).out == "\n"

@@ -313,11 +313,13 @@ class AsyncList:
         gate: int | str | None = None,
         priority: int = DEFAULT_PRIORITY,
         strict: bool = False,
+        trace: str | None = None,
         using: Any = None,
     ) -> Added:
         """Add a key, any iterable of keys and mappings, or an open file of lines; if one is wrong, nothing is added.
 
         What is there already stays as it is; `strict` refuses it. `using` is an open transaction of yours to do it in.
+        `trace` is a W3C traceparent; left out, it is that of the OpenTelemetry span that goes on, if one does.
         """
 
     async def page(self, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:

@@ -1,12 +1,13 @@
 """`rowlock add`: put items on a list, from arguments, files, a pipe."""
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import click
 import msgspec
 
-from rowlock import entries, items, lists
+from rowlock import entries, items, lists, traces
 from rowlock.cli import output, streaming
 from rowlock.cli.invocation import Invocation, command, list_argument
 from rowlock.cli.progress import Progress
@@ -50,6 +51,7 @@ def add(context: click.Context, /, *, name: str, keys: tuple[str, ...], **option
             gate_given(options["gate"]),
             options["priority"],
             lambda gate: engine.read(lists.gate_number, name, gate),
+            traces.read(os.environ.get("TRACEPARENT")),
         )
         files = _files(keys, options, progress)
         if options["stream"] and files:

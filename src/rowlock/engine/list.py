@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UnsetType
 
-from rowlock import entries, failures, gates, items, lists, ranges, results
+from rowlock import entries, failures, gates, items, lists, ranges, results, tracing
 from rowlock.engine.runner import Runner
 from rowlock.entries import Entries, Shared
 from rowlock.errors import NotFound
@@ -26,6 +26,7 @@ from rowlock.model import (
 from rowlock.outcomes import UNCHANGED
 from rowlock.ranges import Range
 from rowlock.results import Result
+from rowlock.traces import check_trace
 
 if TYPE_CHECKING:
     from rowlock.trees import RankedSet
@@ -52,14 +53,17 @@ class List:
         gate: int | str | None = None,
         priority: int = DEFAULT_PRIORITY,
         strict: bool = False,
+        trace: str | None = None,
         using: Any = None,
     ) -> Added:
         """Add a key, any iterable of keys and mappings, or an open file of lines; if one is wrong, nothing is added.
 
         What is there already stays as it is; `strict` refuses it. `using` is an open transaction of yours to do it in.
+        `trace` is a W3C traceparent; left out, it is that of the OpenTelemetry span that goes on, if one does.
         """
         runner = self._runner if using is None else self._runner.join(using)
-        shared = Shared(data, due, gate, priority, lambda name: runner.read(lists.gate_number, self.name, name))
+        traced = tracing.current() if trace is None else check_trace(trace)
+        shared = Shared(data, due, gate, priority, lambda name: runner.read(lists.gate_number, self.name, name), traced)
         ready = entries.read_through(entries.batches(what, shared))
         return runner.run(items.add, self.name, ready, strict=strict)
 

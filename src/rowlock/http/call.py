@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from rowlock import traces, tracing
 from rowlock.errors import InvalidQuery, NotAllowed, UnknownKind
 from rowlock.http import kinds
 from rowlock.http.bodies import Body
@@ -58,6 +59,11 @@ class Call:
     def header(self, name: bytes) -> str:
         """A header of the request by its name in small letters; empty if it is not there."""
         return self._headers.get(name, b"").decode("latin-1")
+
+    @property
+    def trace(self) -> str | None:
+        """The trace that the request belongs to; a header that is wrong is as good as none."""
+        return traces.read(self.header(b"traceparent")) or tracing.current()
 
     @property
     def method(self) -> str:

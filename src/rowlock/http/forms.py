@@ -48,6 +48,8 @@ class ItemShown(msgspec.Struct, frozen=True):
     failed_at: datetime | None
     version: int
     data: Any
+    trace: str | None
+    """The W3C traceparent under which it was added."""
 
 
 class ItemDetails(ItemShown, frozen=True):
@@ -108,6 +110,7 @@ def shown(item: Item) -> ItemShown:
         item.failed_at,
         item.version,
         raw(item),
+        item.trace,
     )
 
 

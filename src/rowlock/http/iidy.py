@@ -76,7 +76,7 @@ async def post_one(call: Call) -> Answer | Incremented:
     """Add a name, or with `action=increment` count one more attempt of it; the body is not read."""
     if _action(call) == "increment":
         return await increment_one(call)
-    batches = list(entries.batches(call.path["key"], Shared()))
+    batches = list(entries.batches(call.path["key"], Shared(trace=call.trace)))
     added = (await call.service.bridge.write(items.add, call.path["list"], batches)).added
     return Answer(Added(added), 201 if added else 200)
 
@@ -104,7 +104,7 @@ async def post_many(call: Call) -> Answer | Incremented:
     names = await _names(call)
     if not names:
         return Answer(Added(0), 201)
-    batches = list(entries.batches(names, Shared()))
+    batches = list(entries.batches(names, Shared(trace=call.trace)))
     return Answer(Added((await call.service.bridge.write(items.add, call.path["list"], batches)).added), 201)
 
 

@@ -80,7 +80,7 @@ async def add(call: Call) -> Added | Answer:
     committed batch by batch: each line of the answer tells what was added so far.
     """
     query: AddQuery = call.query
-    shared = Shared(None, moment_of(query.due), query.gate, query.priority)
+    shared = Shared(None, moment_of(query.due), query.gate, query.priority, trace=call.trace)
     if call.kind is Kind.NDJSON:
         return Answer(stream=_add_stream(call, shared))
     bridge, name = call.service.bridge, call.path["list"]
@@ -171,7 +171,7 @@ async def put(call: Call) -> Answer:
     """
     given: ItemData = await call.document()
     name, key = call.path["list"], call.path["key"]
-    [batch] = entries.batches([_entry(key, given)], Shared())
+    [batch] = entries.batches([_entry(key, given)], Shared(trace=call.trace))
     made, item, failed = await call.service.bridge.write(_put, name, batch, _changes(key, given), condition(call))
     return Answer(details(item, failed), 201 if made else 200, version=item.version)
 

@@ -8,6 +8,7 @@ from rowlock import settlements
 from rowlock.attempts import resolve
 from rowlock.engine import Engine, Session, Transaction
 from rowlock.errors import DatabaseBusy, InvalidOutcome, Stale, Unavailable
+from rowlock.model import Item
 from rowlock.outcomes import Done, Outcome, Retry, Verdict, of_exception, read
 from rowlock.worker.hands import Hand
 
@@ -63,6 +64,13 @@ def _called(hand: Hand, tx: Transaction) -> Any:
     items = list(hand.taken.items)
     for item in items:
         hand.begin(item)
+    if hand.spans is None:
+        return _answer(hand, items, tx)
+    with hand.spans.of_batch(items):
+        return _answer(hand, items, tx)
+
+
+def _answer(hand: Hand, items: list[Item], tx: Transaction) -> Any:
     return hand.handler.function(items, tx) if hand.handler.arguments == 2 else hand.handler.function(items)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO
 
+from rowlock import tracing
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid
 from rowlock.model import Item
@@ -172,6 +173,8 @@ class Commands:
             [item] = items
             values = (item.key, str(item.attempts + 1), item.raw_data or "null")
             known.update(zip(_OF_ONE_ITEM, values, strict=True))
+        if (trace := tracing.onward(items)) is not None:
+            known["TRACEPARENT"] = trace
         return {**self._environment, **known}
 
 

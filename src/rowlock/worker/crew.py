@@ -121,6 +121,14 @@ class Crew:
 
     def _run(self, hand: Hand, item: Item, berth: Berth) -> Outcome:
         hand.begin(item)
+        if hand.spans is None:
+            return self._called(hand, item, berth)
+        with hand.spans.of_item(item) as ended:
+            outcome = self._called(hand, item, berth)
+            ended(outcome)
+        return outcome
+
+    def _called(self, hand: Hand, item: Item, berth: Berth) -> Outcome:
         if hand.handler.kind is Kind.PROCESS:
             return self._in_process(hand, item)
         if hand.handler.arguments == 1:

@@ -4,6 +4,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from rowlock import tracing
 from rowlock.attempts import Policy
 from rowlock.claims import Taken
 from rowlock.model import Item
@@ -38,6 +39,8 @@ class Hand:
         self.plain = plain
         """Whether done items leave nothing behind: then a whole hand is settled by one statement."""
         self._before = before
+        self.spans = tracing.spans()
+        """What makes a span of each turn, if anybody traces."""
         self.cancelled = threading.Event()
         """Set when nothing of it can be settled any more."""
         self.finished: list[tuple[Item, Outcome]] = []

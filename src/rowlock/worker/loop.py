@@ -44,12 +44,20 @@ class Loop:
 
     async def _run(self, hand: Hand, item: Item) -> None:
         try:
-            outcome = await self._outcome(hand, item)
+            outcome = await self._traced(hand, item)
         except asyncio.CancelledError as error:
             if hand.cancelled.is_set():
                 return  # the session is lost or the worker stops: nothing to settle
             outcome = of_exception(error)
         self._finish(hand, item, outcome)
+
+    async def _traced(self, hand: Hand, item: Item) -> Outcome:
+        if hand.spans is None:
+            return await self._outcome(hand, item)
+        with hand.spans.of_item(item) as ended:
+            outcome = await self._outcome(hand, item)
+            ended(outcome)
+        return outcome
 
     async def _outcome(self, hand: Hand, item: Item) -> Outcome:
         hand.begin(item)

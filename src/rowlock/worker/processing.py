@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from rowlock import lists, schema
+from rowlock import lists, schema, tracing
 from rowlock.engine import Engine
 from rowlock.errors import HostNotAllowed, Invalid, NoAnswer, Unavailable
 from rowlock.model import Item, Processor, Settings
@@ -140,6 +140,8 @@ class Processing:
             "rowlock-attempt": str(item.attempts + 1),
             "rowlock-token": turn.token,
         }
+        if (trace := tracing.onward([item])) is not None:
+            named["traceparent"] = trace
         return Message(self._id(item), (item.raw_data or "null").encode(), {**way.headers, **named}, way.keys)
 
     def _id(self, item: Item) -> str:

@@ -53,9 +53,9 @@ bound as (
     from start s
 ),
 next as materialized (
-    select b.list, b.gate, b.priority, b.low, b.alone, line.position, line.key, line.attempts, line.version, line.data
+    select b.list, b.gate, b.priority, b.low, b.alone, line.position, line.key, line.attempts, line.version, line.data, line.trace
     from bound b cross join lateral (
-        select i.position, i.key, i.attempts, i.version, i.data from rowlock_items i
+        select i.position, i.key, i.attempts, i.version, i.data, i.trace from rowlock_items i
         where i.list = b.list and i.gate = b.gate and i.priority = b.priority and i.due is null and i.failed_at is null
             and i.position > b.low and i.position <= b.high
         order by i.position limit :limit
@@ -68,4 +68,4 @@ took as (
         cast(:attempts as integer), n.alone, {now}
     from next n group by n.list, n.gate, n.priority, n.low, n.alone
 )
-select list, gate, priority, low, alone, position, key, attempts, version, data from next order by position
+select list, gate, priority, low, alone, position, key, attempts, version, data, trace from next order by position

@@ -1,10 +1,10 @@
 -- Like add_keys, for items that differ in more than their key.
-insert into rowlock_items (list, key, gate, priority, due, data)
+insert into rowlock_items (list, key, gate, priority, due, data, trace)
 select :list, json_extract(value, '$.key'),
     coalesce(json_extract(value, '$.gate'), :gate), json_extract(value, '$.priority'),
     case when json_extract(value, '$.due') > {now} then json_extract(value, '$.due')
         when json_extract(value, '$.delay') > 0 then {now} + json_extract(value, '$.delay') end,
-    json_extract(value, '$.data')
+    json_extract(value, '$.data'), json_extract(value, '$.trace')
 from json_each(:rows) where true
 on conflict (list, key) do nothing
 returning key, gate, due

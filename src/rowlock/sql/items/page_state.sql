@@ -1,11 +1,11 @@
 -- Walks the list until the page is full: states but failed are no columns. Ranged as in page; the second case keeps
 -- the planner from taking a state for rare, which would have it sort the whole list.
-select l.name, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data, i.state
+select l.name, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data, i.trace, i.state
 from rowlock_lists l cross join lateral (
     select page.key, page.position, page.gate, page.priority, page.attempts, page.due, page.failed_at, page.version,
-        page.data, page.state
+        page.data, page.trace, page.state
     from (
-        select i.list, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data,
+        select i.list, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data, i.trace,
             case
                 when i.failed_at is not null then 'failed'
                 when i.gate > l.gate then 'gated'

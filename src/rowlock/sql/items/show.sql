@@ -1,5 +1,5 @@
 -- One item as it stands; its state is worked out as in page.
-select l.name, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data,
+select l.name, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data, i.trace,
     case
         when i.failed_at is not null then 'failed'
         when i.gate > l.gate then 'gated'

@@ -1,0 +1,100 @@
+"""Tracing: spans of OpenTelemetry around handlers, and the trace that an item is added in.
+
+The only place that knows OpenTelemetry. Nothing is ever imported: whoever traces has imported it before, and whoever
+does not pays for one look into a dictionary.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rowlock.model import Item
+from rowlock.outcomes import Fail, Outcome, Retry
+
+API = "opentelemetry.trace"
+MOST_LINKS = 128
+
+Ended = Callable[[Outcome], None]
+
+
+def _api() -> Any:
+    api = sys.modules.get(API)
+    # It may be half imported by another thread just now.
+    return api if api is not None and hasattr(api, "use_span") else None
+
+
+def current() -> str | None:
+    """The traceparent of the span that goes on here, if one does."""
+    api = _api()
+    if api is None:
+        return None
+    context = api.get_current_span().get_span_context()
+    if not context.is_valid:
+        return None
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
+
+
+def onward(items: Sequence[Item]) -> str | None:
+    """What to tell others whom items are given to: the span that goes on here, or the trace that all items share."""
+    traces = {item.trace for item in items}
+    return current() or (traces.pop() if len(traces) == 1 else None)
+
+
+def spans() -> "Spans | None":
+    """Spans around handlers, if anybody traces."""
+    api = _api()
+    return None if api is None else Spans(api)
+
+
+class Spans:
+    """Makes a span for each turn of a handler."""
+
+    def __init__(self, api: Any) -> None:
+        self._api = api
+        self._tracer = api.get_tracer("rowlock")
+
+    @contextmanager
+    def of_item(self, item: Item) -> Iterator[Ended]:
+        """A span that follows from what added the item; to be told the outcome."""
+        told = {"rowlock.key": item.key, "rowlock.gate": item.gate, "rowlock.attempt": item.attempts + 1}
+        with self._span(item.list, told, parent=self._remote(item.trace)) as span:
+            yield lambda outcome: self._note(span, outcome)
+
+    @contextmanager
+    def of_batch(self, items: Sequence[Item]) -> Iterator[None]:
+        """A span for many items, linked to what added them."""
+        found = dict.fromkeys(item.trace for item in items if item.trace is not None)
+        contexts = [self._remote(trace) for trace in list(found)[:MOST_LINKS]]
+        links = [self._api.Link(context) for context in contexts if context is not None]
+        told = {"messaging.batch.message_count": len(items)}
+        with self._span(items[0].list, told, links=links):
+            yield
+
+    @contextmanager
+    def _span(self, name: str, told: dict[str, Any], *, parent: Any = None, links: Sequence[Any] = ()) -> Iterator[Any]:
+        # Without a parent it begins a trace: what goes on where the worker was started has nothing to do with it.
+        before = self._api.INVALID_SPAN if parent is None else self._api.NonRecordingSpan(parent)
+        known = {"messaging.system": "rowlock", "messaging.operation.type": "process", "rowlock.list": name}
+        span = self._tracer.start_span(
+            f"process {name}",
+            self._api.set_span_in_context(before),
+            self._api.SpanKind.CONSUMER,
+            {**known, **told},
+            links,
+        )
+        with self._api.use_span(span, end_on_exit=True):
+            yield span
+
+    def _note(self, span: Any, outcome: Outcome) -> None:
+        span.set_attribute("rowlock.outcome", type(outcome).__name__.lower())
+        if isinstance(outcome, Fail) or (isinstance(outcome, Retry) and outcome.counted):
+            span.set_attribute("error.type", outcome.kind)
+            span.set_status(self._api.StatusCode.ERROR, outcome.error)
+
+    def _remote(self, trace: str | None) -> Any:
+        if trace is None:
+            return None
+        _, trace_id, span_id, flags = trace.split("-")
+        sampled = self._api.TraceFlags(int(flags, 16))
+        return self._api.SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=sampled)
