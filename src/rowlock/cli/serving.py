@@ -82,16 +82,20 @@ def _require() -> None:
 def _run(invocation: Invocation, *, host: str, port: int, access_log: bool, concurrency: int = 0) -> int:
     _require()
     # Heavy, and only who serves needs them.
+    from rowlock.http.limits import Limits
     from rowlock.http.logs import AccessLog
-    from rowlock.http.server import Server, bind, is_loopback, require_tokens
+    from rowlock.http.server import Server, bind, is_loopback, require_tokens, within_files
     from rowlock.http.service import Service
 
-    with Engine(invocation.configured().value, patience=PATIENCE) as engine:
+    limits = within_files(Limits())
+    url = invocation.configured().value
+    with Engine(url, patience=PATIENCE, statement_seconds=limits.request_seconds) as engine:
         engine.make_ready()
         require_tokens(engine, host)
         sock = bind(host, port)
         service = Service(
             engine,
+            limits=limits,
             loopback=is_loopback(host),
             access_log=AccessLog(sys.stderr) if access_log else None,
             audit_keep=invocation.audit_keep(),

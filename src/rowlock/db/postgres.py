@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from rowlock.db.connections import Cursor, Held, Later, Lost, Parameters, Row, RunAgain
 from rowlock.db.database import Database
 from rowlock.db.statements import Dialect
@@ -92,6 +94,8 @@ _RACES = ("23503", "23505")
 def open_database(address: Address, *, dialect: Dialect = DIALECT, **options: Any) -> Database:
     """The database behind the address; nothing is sent before the first transaction."""
     wrap: Callable[[PostgresConnection], Any] = options.pop("wrap", lambda connection: connection)
+    longest = round(1000 * options.pop("statement_seconds", 0))
+    address = msgspec.structs.replace(address, statement_milliseconds=longest)
     return Database(
         address, dialect, lambda place: wrap(PostgresConnection(place)), partial(borrow, address=address), **options
     )
@@ -189,6 +193,8 @@ class PostgresConnection(PostgresSpeech):
         super().__init__(driver, address.shown)
         # A trip's transactions have no begin that could say so.
         self.change(f"set session characteristics as transaction isolation level {address.isolation}")
+        if address.statement_milliseconds:
+            self.change(f"set statement_timeout = {address.statement_milliseconds}")
         if address.lock_milliseconds:
             self.change(f"set lock_timeout = {address.lock_milliseconds}")
             self._hurried = True

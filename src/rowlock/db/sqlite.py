@@ -68,6 +68,7 @@ def open_database(
     """The database in a file; the file is made when the first transaction runs."""
     if sqlite3.sqlite_version_info < OLDEST:
         raise Unavailable(f"this Python has SQLite {sqlite3.sqlite_version}", "rowlock needs SQLite 3.37 or newer")
+    options.pop("statement_seconds", None)  # nobody else is in the way of a statement here, and all are short
     turn = Turn()
     wrap: Callable[[SqliteConnection], Any] = options.pop("wrap", lambda connection: connection)
     return Database(

@@ -32,6 +32,8 @@ class Address(msgspec.Struct, frozen=True):
     isolation: str = "read committed"
     lock_milliseconds: int = 0
     """How long to wait for a row that somebody has locked, where there is such a thing; 0: as long as it takes."""
+    statement_milliseconds: int = 0
+    """How long one statement may take, where the server sees to that; 0: as long as it takes."""
 
 
 def parse(url: str) -> Address:

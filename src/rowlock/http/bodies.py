@@ -8,12 +8,13 @@ from typing import IO, Any
 
 import msgspec
 
-from rowlock.errors import InvalidBody, InvalidShape, TooLarge
-from rowlock.http.limits import MB, Limits
+from rowlock.errors import InvalidBody, InvalidShape, Overloaded, TooLarge
+from rowlock.http.limits import KB, Limits
 from rowlock.http.packing import unpacker_of
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
+SPOOL = 64 * KB
 HINT = "split it, or send NDJSON, which is read as a stream"
 
 
@@ -21,16 +22,37 @@ class Gone(Exception):
     """The client has left; nobody is there to be answered."""
 
 
+class Budget:
+    """How much all requests together may hold in memory."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def take(self, count: int) -> None:
+        """Hold more; refused if there is no room."""
+        if count > self._left:
+            raise Overloaded("the bodies of many requests are being read already", "try again in a moment")
+        self._left -= count
+
+    def give_back(self, count: int) -> None:
+        """Hold less."""
+        self._left += count
+
+
 class Body:
     """The body of one request."""
 
-    def __init__(self, receive: Receive, headers: Mapping[bytes, bytes], limits: Limits) -> None:
+    def __init__(
+        self, receive: Receive, headers: Mapping[bytes, bytes], limits: Limits, *, budget: "Budget | None" = None
+    ) -> None:
         self._receive = receive
         self._limits = limits
         self.headers = headers
         self._length = headers.get(b"content-length")
         self._coding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         self.read = False
+        self._budget = budget
+        self._held = 0
 
     @property
     def unread(self) -> bool:
@@ -74,8 +96,19 @@ class Body:
 
     async def whole(self, most: int) -> bytes:
         """All of it, if it is not too large."""
-        pieces = [piece async for piece in self.chunks(most)]
+        pieces: list[bytes] = []
+        async for piece in self.chunks(most):
+            pieces.append(piece)
+            if len(pieces) > 1 and self._budget is not None:
+                self._budget.take(len(piece))
+                self._held += len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def release(self) -> None:
+        """The request is over: others may hold as much."""
+        if self._held and self._budget is not None:
+            self._budget.give_back(self._held)
+            self._held = 0
 
     async def document(self, form: Any) -> Any:
         """The JSON document in it, checked to be of that form; an empty body is an empty object."""
@@ -85,7 +118,7 @@ class Body:
         """All of it as a file, on disk if it is large."""
         if self.small:
             return BytesIO(await self.whole(self._limits.body_bytes))
-        file: SpooledTemporaryFile[bytes] = SpooledTemporaryFile(max_size=MB)  # noqa: SIM115
+        file: SpooledTemporaryFile[bytes] = SpooledTemporaryFile(max_size=SPOOL)  # noqa: SIM115
         try:
             async for piece in self.chunks(self._limits.body_bytes):
                 file.write(piece)

@@ -2,18 +2,24 @@
 
 import asyncio
 import ipaddress
+import resource
 import socket
 from collections.abc import Callable
 
+import msgspec
 import uvicorn
 
 from rowlock.engine import Engine
 from rowlock.errors import Refused, Unavailable
+from rowlock.http.guard import guarded
+from rowlock.http.limits import Limits
 from rowlock.http.service import Service
 
 DRAIN = 0.5
 """Seconds between being not ready and taking no more connections: for who asks before each request."""
 GRACE = 30
+FILES_OF_OUR_OWN = 200
+"""Open files besides those of clients: connections to the database, spooled bodies, logs."""
 
 
 def is_loopback(host: str) -> bool:
@@ -24,6 +30,18 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def within_files(limits: Limits) -> Limits:
+    """The bounds that this process can keep: as many open files as it may have, and connections no more than those."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = limits.connections + FILES_OF_OUR_OWN
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        connections = max(1, min(limits.connections, soft - FILES_OF_OUR_OWN))
+        return msgspec.structs.replace(limits, connections=connections)
+    return limits
 
 
 def require_tokens(engine: Engine, host: str) -> None:
@@ -56,7 +74,7 @@ class Server(uvicorn.Server):
         self._tell_started = started
         config = uvicorn.Config(
             service,
-            http="httptools",
+            http=guarded(service.limits),
             ws="none",
             lifespan="on",
             interface="asgi3",

@@ -16,7 +16,7 @@ from rowlock.engine import Engine
 from rowlock.errors import RowlockError
 from rowlock.http import access, metrics, openapi, problems
 from rowlock.http.answers import Send, begun, send_answer
-from rowlock.http.bodies import Body, Gone, Receive
+from rowlock.http.bodies import Body, Budget, Gone, Receive
 from rowlock.http.bridge import Bridge
 from rowlock.http.call import Answer, Call
 from rowlock.http.claimer import Claimer
@@ -66,6 +66,7 @@ class Service:
         self.stopping = False
         """Whether it is about to go: not ready any more, nobody waits for long."""
         self.audit_keep = audit_keep
+        self._budget = Budget(self.limits.buffered_bytes)
         self._door = access.Door(engine.tokens, self.bridge, loopback=loopback)
         self._authorize = authorize or self._door.authorize
         self._log = access_log
@@ -133,13 +134,12 @@ class Service:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
-        call = Call(self, scope, Body(receive, dict(scope["headers"]), self.limits))
+        body = Body(receive, dict(scope["headers"]), self.limits, budget=self._budget)
+        call = Call(self, scope, body)
         answer = await self._answered(call)
+        body.release()
         if answer is None:
             return
-        if answer.status >= 400 and call.body.unread:
-            # Better a new connection than to be sent all of what was refused.
-            answer.headers = [*answer.headers, (b"connection", b"close")]
         sent = 0
         with suppress(Gone), access.acting(call):
             sent = await send_answer(call, answer, send=send)

@@ -1,0 +1,221 @@
+"""The guard before the first route: clients that are too slow, too many or too talkative are cut off.
+
+uvicorn waits for ever for the end of a header, of a body, and for whoever does not read; it bounds neither headers nor
+connections. Here each connection tells what it is waiting for, and one look a second ends what waits too long.
+"""
+
+import asyncio
+import socket
+import struct
+from collections import defaultdict
+from enum import Enum
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from rowlock.http.limits import MB, Limits
+
+LOOK = 1.0
+DISCARDED = 8 * MB
+"""How much of a body that was refused is still read, so that its sender reads the answer."""
+
+
+AT_ONCE = struct.pack("ii", 1, 0)
+
+
+class Phase(Enum):
+    """What a connection waits for."""
+
+    HEAD = "the first line and the headers of a request"
+    BODY = "the body of a request"
+    ANSWER = "us"
+    IDLE = "another request"
+
+
+class Guard:
+    """Knows all connections of a server; decides who comes in and who has had time enough."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._connections: dict[str, set[GuardedProtocol]] = defaultdict(set)
+        self._count = 0
+        self._looking: asyncio.TimerHandle | None = None
+
+    def admit(self, connection: "GuardedProtocol") -> bool:
+        """Let a connection in, if need be in the place of one that waits for its client; False if there is none."""
+        limits = self.limits
+        neighbours = self._connections[connection.address]
+        if len(neighbours) >= limits.connections_per_address and not self._make_room(neighbours):
+            return False
+        if self._count >= limits.connections and not self._make_room(set().union(*self._connections.values())):
+            return False
+        neighbours.add(connection)
+        self._count += 1
+        if self._looking is None:
+            self._looking = connection.loop.call_later(LOOK, self._look, connection.loop)
+        return True
+
+    def _make_room(self, among: "set[GuardedProtocol]") -> bool:
+        for phase in (Phase.HEAD, Phase.IDLE):
+            waiting = [each for each in among if each.phase is phase]
+            if waiting:
+                min(waiting, key=lambda each: each.since).cut()
+                return True
+        return False
+
+    def dismiss(self, connection: "GuardedProtocol") -> None:
+        """Forget a connection."""
+        neighbours = self._connections.get(connection.address, set())
+        if connection in neighbours:
+            neighbours.remove(connection)
+            self._count -= 1
+            if not neighbours:
+                del self._connections[connection.address]
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        for connection in [each for some in self._connections.values() for each in some]:
+            connection.look(now)
+        self._looking = loop.call_later(LOOK, self._look, loop) if self._count else None
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """One connection, watched."""
+
+    guard: Guard
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.phase = Phase.HEAD
+        self.since = 0.0
+        self.address = ""
+        self._head = 0
+        self._got = 0
+        self._discarded = 0
+        self._unread_since: float | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Come in, or be told that there is no room."""
+        super().connection_made(transport)
+        self.address = self.client[0] if self.client else ""
+        self.since = self.loop.time()
+        if not self.guard.admit(self):
+            self.refuse(503, "error overloaded: too many connections (hint: try again in a moment)")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Be forgotten."""
+        self.guard.dismiss(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes have come: of a head no more than is read."""
+        if self.transport.is_closing():
+            return
+        if self.phase is Phase.IDLE:
+            self._wait(Phase.HEAD)
+            self._head = 0
+        super().data_received(data)
+        if self.phase is Phase.HEAD:
+            self._head += len(data)
+            if self._head > self.guard.limits.header_bytes:
+                self.refuse(431, "error too-large: the headers are too large (hint: send fewer)")
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._wait(Phase.HEAD)
+        self._discarded = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Its head is there."""
+        told = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        self._head = 0
+        self._wait(Phase.BODY)
+        if told > self.guard.limits.header_bytes:
+            self.refuse(431, "error too-large: the headers are too large (hint: send fewer)")
+            return
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Some of its body is there; of one that was answered before its end, only so much is still read."""
+        self._got += len(body)
+        if self.transport.is_closing():
+            return
+        if self.cycle.response_complete:
+            self._discarded += len(body)
+            if self._discarded > DISCARDED:
+                self.cut()
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """All of it is there: now the client waits for us."""
+        if self.transport.is_closing():
+            return
+        self._wait(Phase.IDLE if self.cycle.response_complete else Phase.ANSWER)
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """It is answered."""
+        if self.phase is Phase.ANSWER:
+            self._wait(Phase.IDLE)
+        super().on_response_complete()
+
+    def _wait(self, phase: Phase) -> None:
+        self.phase, self.since, self._got = phase, self.loop.time(), 0
+
+    def look(self, now: float) -> None:
+        """End what waits too long for its client."""
+        limits = self.guard.limits
+        if self._is_unread(now):
+            self.cut()
+        elif self.phase is Phase.HEAD and now - self.since > limits.header_seconds:
+            if not self._head:
+                self.cut()  # it has said nothing, and is told nothing
+                return
+            self.refuse(408, "error too-slow: the headers took too long (hint: send them at once)")
+        elif self.phase is Phase.BODY and now - self.since > limits.body_seconds:
+            if self.flow.read_paused or self._got >= limits.body_rate * (now - self.since):
+                self.since, self._got = now, 0
+            else:
+                self.refuse(408, "error too-slow: the body took too long (hint: send it faster, or in parts)")
+
+    def _is_unread(self, now: float) -> bool:
+        """Whether the client has not read its answer for too long."""
+        if not self.flow.write_paused:
+            self._unread_since = None
+            return False
+        if self._unread_since is None:
+            self._unread_since = now
+        return now - self._unread_since > self.guard.limits.reading_seconds
+
+    def refuse(self, status: int, words: str) -> None:
+        """Say why and hang up; who has been sent something already is only hung up on."""
+        if self.cycle is not None and not self.cycle.response_complete and self.cycle.response_started:
+            self.cut()
+            return
+        body = f"{words}\n".encode()
+        head = (
+            f"HTTP/1.1 {status} Refused\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {len(body)}\r\n"
+        )
+        more = "retry-after: 1\r\n" if status == 503 else ""
+        self.transport.write(f"{head}{more}connection: close\r\n\r\n".encode() + body)
+        self._leave()
+        self.transport.close()
+
+    def cut(self) -> None:
+        """Hang up at once, and take nothing more off our hands: else the kernel would keep what nobody reads."""
+        self._leave()
+        if (sock := self.transport.get_extra_info("socket")) is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+        self.transport.abort()
+
+    def _leave(self) -> None:
+        self.guard.dismiss(self)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+
+
+def guarded(limits: Limits) -> type[GuardedProtocol]:
+    """The protocol of a server with these bounds."""
+    return type("GuardedProtocol", (GuardedProtocol,), {"guard": Guard(limits)})

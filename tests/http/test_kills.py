@@ -1,0 +1,118 @@
+"""A server that is killed, full or told to go: every answered write is there, and no unanswered one is half there."""
+
+import http.client
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+
+import pytest
+from tests.http.serving import Client, serving, until
+from tests.http.victim import victim
+from tests.http.working import Remote
+
+from rowlock import Engine
+from rowlock.db.sqlite import SqliteConnection
+
+THREADS = 8
+PAIR = "/v1/lists/pairs/items"
+
+
+class Writer(threading.Thread):
+    """Adds pairs as fast as it can until the server is gone, and remembers which were answered."""
+
+    def __init__(self, ask: Client, name: int) -> None:
+        super().__init__(daemon=True)
+        self._ask = ask
+        self._name = name
+        self.asked: list[str] = []
+        self.answered: list[str] = []
+
+    def run(self) -> None:
+        connection = http.client.HTTPConnection(self._ask.host, self._ask.port, timeout=30)
+        with closing(connection), suppress(OSError, http.client.HTTPException):
+            for number in range(1_000_000):
+                pair = f"{self._name}-{number}"
+                self.asked.append(pair)
+                connection.request("POST", PAIR, f"{pair} left\n{pair} right\n".encode())
+                if connection.getresponse().read() != b"added\t2\nexisting\t0\n":
+                    return
+                self.answered.append(pair)
+
+
+def test_what_was_answered_is_there_and_nothing_is_half_there(url: str) -> None:
+    with victim(url) as prey:
+        writers = [Writer(prey.client, number) for number in range(THREADS)]
+        for writer in writers:
+            writer.start()
+        until(lambda: sum(len(writer.answered) for writer in writers) > 500)
+        prey.kill()
+        for writer in writers:
+            writer.join(30)
+    with Engine(url) as engine:
+        there = {item.key for item in engine["pairs"]}
+    answered = {f"{pair} {side}" for writer in writers for pair in writer.answered for side in ("left", "right")}
+    assert answered <= there
+    lefts = {key.split(" ")[0] for key in there if key.endswith("left")}
+    assert lefts == {key.split(" ")[0] for key in there if key.endswith("right")}
+    assert lefts <= {pair for writer in writers for pair in writer.asked}
+
+
+def test_work_goes_on_with_the_next_server(url: str) -> None:
+    with victim(url) as first:
+        first.client("POST", "/v1/lists/work/items", b"a\nb\n")
+        remote = Remote(first.client)
+        claim = remote.claim(limit=2)["claim"]
+        first.kill()
+    with victim(url) as second:
+        remote.ask = second.client
+        assert remote.settle(claim, done=["a"]).json == {"verdicts": {"a": "done"}}
+        assert remote.settle(claim, done=["a"]).json == {"verdicts": {"a": "done"}}
+        assert remote.settle(claim, done=["b"]).json == {"verdicts": {"b": "done"}}
+
+
+def test_sigterm_answers_what_has_begun_and_then_ends(url: str) -> None:
+    with victim(url) as prey, ThreadPoolExecutor(1) as threads:
+        remote = Remote(prey.client)
+        kept = http.client.HTTPConnection(prey.client.host, prey.client.port, timeout=30)
+        kept.request("GET", "/readyz")
+        assert kept.getresponse().read() == b"ok\n"
+        waiting = threads.submit(remote.claim, "work", wait="60s")
+        until(lambda: prey.connections() == 2)
+        prey.process.send_signal(signal.SIGTERM)
+        assert waiting.result(30)["items"] == []
+        kept.request("GET", "/readyz")
+        assert kept.getresponse().status == 503
+        kept.close()
+        assert prey.process.wait(30) in (0, -signal.SIGTERM)
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection((prey.client.host, prey.client.port))
+
+
+@pytest.fixture
+def full(sqlite_url: str) -> Iterator[Client]:
+    def small(connection: SqliteConnection) -> SqliteConnection:
+        connection.query("pragma max_page_count = 120")
+        return connection
+
+    with Engine(sqlite_url, wrap=small) as engine, serving(engine) as found:
+        yield found.client
+
+
+def test_a_full_disk_is_told_and_nothing_of_it_is_written(full: Client) -> None:
+    body = "\n".join(f"{number:06}" + "x" * 500 for number in range(2000))
+    reply = full("POST", "/v1/lists/work/items", body, accept="application/json")
+    assert (reply.status, reply.json["code"], reply.headers["retry-after"]) == (503, "database-full", "1")
+    assert full("GET", "/v1/lists/work/items").text == ""
+
+
+def test_a_statement_that_takes_too_long_is_given_up(postgres_url: str) -> None:
+    with Engine(postgres_url, statement_seconds=0.2) as engine, serving(engine) as found, Engine(postgres_url) as other:
+        engine["work"].add("a")
+        with other.transaction() as tx:
+            tx.execute("lock table rowlock_lists in access exclusive mode")
+            reply = found.client("GET", "/v1/lists/work", accept="application/json")
+        assert (reply.status, reply.json["code"]) == (503, "database-busy")
+        assert found.client("GET", "/v1/lists/work").status == 200

@@ -1,0 +1,84 @@
+"""A server in a process of its own, with short patience: to be attacked, measured and killed.
+
+python -m tests.http.victim URL [NAME=VALUE]...    prints its port when it is there; each NAME is one of its bounds
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+from tests.http.serving import Client
+
+ROOT = Path(__file__).parents[2]
+
+
+class Victim(msgspec.Struct):
+    """A server in a process of its own."""
+
+    process: "subprocess.Popen[str]"
+    client: Client
+
+    def memory(self) -> int:
+        """How many bytes it holds."""
+        return int(psutil.Process(self.process.pid).memory_info().rss)
+
+    def connections(self) -> int:
+        """How many clients it has."""
+        found = psutil.Process(self.process.pid).net_connections("tcp")
+        return len([each for each in found if each.status == psutil.CONN_ESTABLISHED])
+
+    def kill(self) -> None:
+        """End it without a farewell."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+@contextmanager
+def victim(url: str, **bounds: Any) -> Iterator[Victim]:
+    """A server on that database; gone at the end of the block, gently if it is still there."""
+    told = [f"{name}={value}" for name, value in bounds.items()]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.http.victim", url, *told],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        yield Victim(process, Client(int(process.stdout.readline())))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+        process.stdout.close()
+
+
+def tell(port: int) -> None:
+    """Say that it is there."""
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+
+
+def main(url: str, *bounds: str) -> None:
+    """Serve until told to stop."""
+    from rowlock import Engine
+    from rowlock.http.limits import Limits
+    from rowlock.http.server import Server, bind
+    from rowlock.http.service import Service
+
+    limits = msgspec.convert(dict(bound.split("=") for bound in bounds), Limits, strict=False)
+    sock = bind("127.0.0.1", 0)
+    with Engine(url, patience=5.0) as engine:
+        service = Service(engine, limits=limits, loopback=True)
+        Server(service, started=lambda: tell(sock.getsockname()[1])).run(sockets=[sock])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
