@@ -10,7 +10,7 @@ import msgspec
 from rowlock import tallies
 from rowlock.db import Transaction
 from rowlock.entries import encoded
-from rowlock.errors import ListComplete, NameTaken, NoSuchList, StaleVersion
+from rowlock.errors import InvalidSetting, ListComplete, NameTaken, NoSuchList, StaleVersion
 from rowlock.grouping import Place, placed
 from rowlock.model import ListInfo, Processor, Settings, Then
 from rowlock.names import check_limit, check_name, check_start, closest
@@ -240,6 +240,8 @@ def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, vers
     """Set what is given, leave the rest; with `version`, only if it is there at that one still."""
     row = hold_or_make(tx, name) if version is None else hold(tx, name, version)
     settings = row.settings.changed(**changes)
+    if any(then.list == name and then.parent is None for then in settings.then):
+        raise InvalidSetting(f"the list {name!r} cannot follow itself: it would never end", "name another list")
     promised = tuple(then for then in row.settings.then if then.parent is not None and then not in settings.then)
     if promised:
         # Items of other lists wait for this one: whoever writes its settings anew does not mean them.

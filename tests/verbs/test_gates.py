@@ -330,6 +330,13 @@ def test_what_waits_for_a_list_is_not_forgotten_when_its_settings_are_written_an
     assert timed["parts"].settings().then == (Then("after"),)
 
 
+def test_a_list_cannot_follow_itself(timed: Engine) -> None:
+    with pytest.raises(InvalidSetting, match="would never end"):
+        timed["work"].seal(then="work")
+    with pytest.raises(InvalidSetting):
+        timed["work"].settings(then=[{"list": "work"}])
+
+
 def test_an_item_cannot_wait_for_its_own_list_or_none(timed: Engine) -> None:
     timed["work"].add("parent")
     ann = Desk(timed)
