@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rowlock.aio import AsyncEngine
+    from rowlock.client import Client
     from rowlock.counters import CounterInfo
     from rowlock.engine import (
         Claim,
@@ -59,6 +60,7 @@ __all__ = [
     "Added",
     "AsyncEngine",
     "Claim",
+    "Client",
     "Counter",
     "CounterInfo",
     "Counts",
@@ -108,6 +110,7 @@ __all__ = [
 
 _HOMES = {
     "aio": ("AsyncEngine",),
+    "client": ("Client",),
     "counters": ("CounterInfo",),
     "engine": (
         "Claim",

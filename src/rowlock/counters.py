@@ -115,11 +115,16 @@ def _with_prefix(tx: Transaction, prefixes: Sequence[str], after: str, limit: in
 
 def raise_to(tx: Transaction, name: str, number: int) -> int:
     """See to it that the next number is above this one; it is never lowered. The last one given away."""
+    check_number(name, number)
+    raised = tx.value("counters/raise", name=name, value=number)
+    return show(tx, name) if raised is None else raised
+
+
+def check_number(name: str, number: int) -> None:
+    """Refuse a number that a counter cannot be raised to."""
     check_name(name, "counter")
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= LAST:
         raise Invalid(f"a counter cannot be raised to {number!r}", f"give a whole number from 0 to {LAST}")
-    raised = tx.value("counters/raise", name=name, value=number)
-    return show(tx, name) if raised is None else raised
 
 
 def epoch(tx: Transaction, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Elsewhere: claims and settlements for workers that hold no engine, by key instead of position.
+"""Elsewhere: claims and settlements for workers that hold no engine, by key or as they were handed out.
 
 Whoever speaks for them may be another process each time: nothing is remembered but in the
 database. Verbs are functions of a transaction.
@@ -23,10 +23,25 @@ LENGTH = "expiry"
 
 
 def open_session(
-    tx: Transaction, session: str, *, holder: str, expiry: int, details: Mapping[str, Any], scope: Sequence[str] = ()
+    tx: Transaction,
+    session: str,
+    *,
+    holder: str,
+    expiry: int,
+    details: Mapping[str, Any],
+    scope: Sequence[str] = (),
+    seeks: Sequence[str] = (),
 ) -> int:
-    """Enter a worker, held to lists with these prefixes if there are any; the moment until which it lives."""
-    sessions.open_session(tx, session, holder=holder, expiry=expiry, details={**details, LENGTH: expiry})
+    """Enter a worker, held to lists with these prefixes if there are any; the moment until which it lives.
+
+    One who is there already stays alive: so it may be asked again.
+    """
+    if sessions.beat(tx, session, expiry=expiry):
+        if not sessions.is_within(tx, session, scope):
+            raise claims.lost(session)
+        return _until(tx, session)
+    noted = {**details, LENGTH: expiry}
+    sessions.open_session(tx, session, holder=holder, expiry=expiry, details=noted, seeks=seeks)
     if scope:
         sessions.hold_to(tx, session, scope)
     return _until(tx, session)
@@ -50,10 +65,14 @@ def _until(tx: Transaction, session: str) -> int:
 
 @placed(claims.place_of)
 def take(tx: Transaction, asking: Asking, *, thorough: bool) -> Taken | None:
-    """The next items of a list by the list's own rules, or None if nothing is ready; StaleSession if nobody asks."""
-    row = lists.find(tx, asking.list)
-    allowed = row.settings.attempts if row else None
-    asking = msgspec.structs.replace(asking, attempts=allowed or attempts.DEFAULT_ATTEMPTS)
+    """The next items of a list by the asker's rules or the list's own, or None if nothing is ready.
+
+    StaleSession if nobody asks.
+    """
+    if asking.attempts is None:
+        row = lists.find(tx, asking.list)
+        allowed = row.settings.attempts if row else None
+        asking = msgspec.structs.replace(asking, attempts=allowed or attempts.DEFAULT_ATTEMPTS)
     taken = None if thorough else claims.take(tx, asking)
     if taken is None:
         taken = claims.take_thoroughly(tx, asking)
@@ -75,6 +94,23 @@ def take_once(tx: Transaction, asking: Asking, *, thorough: bool, key: str) -> T
     taken = take(tx, asking, thorough=thorough)
     if taken is not None:
         requests.remember(tx, key, fingerprint, answer=taken.token)
+    return taken
+
+
+@placed(claims.place_of)
+def take_named(tx: Transaction, asking: Asking, *, thorough: bool, noted: bool = False) -> Taken | None:
+    """The same under a token that the asker has chosen: asked again, the claim of that name with what is left of it.
+
+    With `noted` it is kept with the session what was handed out, for whoever settles it from another process.
+    """
+    known = claims.left(tx, asking.session, asking.token)
+    if known is not None and known.items:
+        return known
+    if known is not None:
+        claims.close(tx, asking.session, asking.token)
+    taken = take(tx, asking, thorough=thorough)
+    if taken is not None and noted:
+        sessions.note_handed(tx, asking.session, taken)
     return taken
 
 
@@ -149,6 +185,24 @@ def _written(
     holder = tx.value("sessions/holder", session=session) or ""
     verdicts = settlements.settle(tx, session, token, settling, holder=holder, close=close)
     return dict(zip(keys, verdicts, strict=True))
+
+
+def settle_at(
+    tx: Transaction, under: Settlement, settling: settlements.Settling, *, plain: bool = False
+) -> list[Verdict]:
+    """The same by position, as who has the items in hand knows them; the verdict on each, in order.
+
+    `plain` says that all that is left of the claim is done, and nothing is kept of it.
+    """
+    session, token = under.session, under.token
+    if under.prefixes:
+        held = settlements.hold(tx, session, token)
+        if held is not None and not covers(under.prefixes, held.name):
+            raise _gone(under)
+    if plain:
+        return settlements.settle_done(tx, session, token, [position for position, _ in settling])
+    holder = tx.value("sessions/holder", session=session) or ""
+    return settlements.settle(tx, session, token, settling, holder=holder, close=under.close)
 
 
 def _gone(settlement: Settlement) -> StaleClaim:

@@ -19,6 +19,7 @@ RowlockError
 │   ├── InvalidSignature
 │   ├── InvalidTransaction
 │   ├── InvalidUrl
+│   ├── NeedsDatabase
 │   ├── NotOffered
 │   ├── TooLarge
 │   ├── UnknownKind
@@ -65,7 +66,8 @@ RowlockError
     ├── NoAnswer
     ├── OutcomeUnknown      the connection broke at COMMIT: it may have landed or not
     ├── Overloaded
-    └── RedisUnavailable
+    ├── RedisUnavailable
+    └── ServerUnreachable
 """
 
 from typing import Any, ClassVar
@@ -201,6 +203,12 @@ class InvalidUrl(Invalid):
     """An address, of a database or of a request, that cannot be read."""
 
     code = "invalid-url"
+
+
+class NeedsDatabase(Invalid):
+    """A client of a server was asked for what only an engine on the database itself can do."""
+
+    code = "needs-database"
 
 
 class NotOffered(Invalid):
@@ -505,3 +513,9 @@ class RedisUnavailable(Unavailable):
     """Redis cannot hand out numbers now; the database still can."""
 
     code = "redis-unavailable"
+
+
+class ServerUnreachable(Unavailable):
+    """No server of ours answers at that address, or not in time; the field `reason` tells why in a word."""
+
+    code = "server-unreachable"

@@ -94,6 +94,11 @@ def _wrong_with_name(name: object) -> str:
     return f"is {size} bytes long" if size > NAME_BYTES else ""
 
 
+def is_token(text: str) -> bool:
+    """Whether it is of the form of the names that sessions and claims have."""
+    return len(text) == 32 and all(letter in "0123456789abcdef" for letter in text)
+
+
 def closest(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant, if one is near."""
     near = get_close_matches(name, list(names), n=1, cutoff=0.6)

@@ -1,11 +1,11 @@
 """How an item's turn ends: done, retry, move or fail. A handler's answer is read into one of these in one place."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from rowlock.durations import Duration
+from rowlock.durations import Duration, milliseconds
 from rowlock.errors import InvalidOutcome
 from rowlock.model import GATES
 
@@ -47,6 +47,54 @@ class Fail(msgspec.Struct, frozen=True, tag="fail"):
 
 
 Outcome = Done | Retry | Move | Fail
+
+
+class Ending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The outcome of the item at a position, as it travels: its kind in small letters, and what its fields say."""
+
+    position: int
+    outcome: Literal["done", "retry", "move", "fail"] = "done"
+    result: Any = None
+    """What a done item leaves behind, where the list keeps results."""
+    error: str = ""
+    kind: str | None = None
+    after: float | None = None
+    """Seconds to wait."""
+    counted: bool = True
+    """Whether a retry was a failed attempt, and not only too early."""
+    gate: int | str | None = None
+    data: Any = UNCHANGED
+    until: str | None = None
+    """The list that a move waits for."""
+
+    @classmethod
+    def of(cls, position: int, outcome: Outcome) -> "Ending":
+        """The outcome, ready to travel."""
+        match outcome:
+            case Done(result):
+                return cls(position, "done", result)
+            case Retry(error, after, counted, kind):
+                return cls(position, "retry", error=error, kind=kind, after=_seconds(after), counted=counted)
+            case Move(gate, data, after, until):
+                return cls(position, "move", gate=gate, data=data, after=_seconds(after), until=until)
+            case Fail(error, kind):
+                return cls(position, "fail", error=error, kind=kind)
+
+    def read(self) -> Outcome:
+        """The outcome that has arrived, if it can be one."""
+        match self.outcome:
+            case "done":
+                return Done(self.result)
+            case "retry":
+                return checked(Retry(self.error, self.after, self.counted, self.kind or "retry"))
+            case "move":
+                return checked(Move(self.gate, self.data, self.after, self.until))
+            case "fail":
+                return checked(Fail(self.error, self.kind or "fail"))
+
+
+def _seconds(after: Duration | None) -> float | None:
+    return None if after is None else milliseconds(after) / 1_000
 
 
 class Verdict(StrEnum):

@@ -28,8 +28,7 @@ def split(tx: Transaction, name: str, parts: int) -> list[Range]:
 
     One walk over the index, in the database: no matter how long the list is. Fewer parts if there are fewer keys.
     """
-    if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= MOST:
-        raise Invalid(f"a list cannot be cut into {parts!r} parts", f"ask for 1 to {MOST}")
+    check_parts(parts)
     row = _found(tx, name)
     ends = tx.rows("items/range_ends", list=row.id, parts=parts, ids=encoded(list(range(1, parts + 1))))
     cut, after, place = [], "", 0
@@ -37,6 +36,12 @@ def split(tx: Transaction, name: str, parts: int) -> list[Range]:
         cut.append(Range(after, key, until - place))
         after, place = key, until
     return cut
+
+
+def check_parts(parts: int) -> None:
+    """Refuse a number of parts that cannot be had."""
+    if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= MOST:
+        raise Invalid(f"a list cannot be cut into {parts!r} parts", f"ask for 1 to {MOST}")
 
 
 def snapshot(tx: Transaction, name: str) -> "RankedSet[str]":

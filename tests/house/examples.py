@@ -16,6 +16,7 @@ import msgspec
 BIN = Path(sys.executable).parent
 # Where an example needs a server: tests put the address of theirs in its place.
 SERVER = "postgresql://ann@db.example.org/work"
+SERVICE = "http://work.example.org:8642"
 # Whoever runs the tests has done this already.
 DONE_BEFORE = ("make setup",)
 

@@ -1,11 +1,13 @@
 """Every example of README and docs does what its page says."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.house.examples import BIN, SERVER, Example, commands, examples, like, run
+from tests.house.examples import BIN, SERVER, SERVICE, Example, commands, examples, like, run
 from tests.house.places import PAGES, shown
+from tests.http.serving import serving
 
 from rowlock import Engine
 
@@ -19,24 +21,35 @@ def test_the_examples_of_a_page_work(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ROWLOCK_DATABASE_URL", raising=False)
     (tmp_path / ".venv").symlink_to(BIN.parent)
-    server = request.getfixturevalue("unmigrated_url") if SERVER in page.read_text() else ""
+    text = page.read_text()
+    server = request.getfixturevalue("unmigrated_url") if SERVER in text else ""
+    service = request.getfixturevalue("service") if SERVICE in text else ""
     names: dict[str, Any] = {"__name__": "__main__"}
     try:
         for example in examples(page):
-            follow(page, example, names, server)
+            follow(page, example, names, {SERVER: server, SERVICE: service})
     finally:
         close(names)
 
 
-def follow(page: Path, example: Example, names: dict[str, Any], server: str) -> None:
-    text = example.text.replace(SERVER, server)
+@pytest.fixture
+def service(sqlite_url: str) -> Iterator[str]:
+    """The address of a service with nothing in it."""
+    with Engine(sqlite_url) as engine, serving(engine) as served:
+        yield f"http://127.0.0.1:{served.client.port}"
+
+
+def follow(page: Path, example: Example, names: dict[str, Any], addresses: dict[str, str]) -> None:
+    text = example.text
+    for written, meant in addresses.items():
+        text = text.replace(written, meant)
     if example.language == "python":
         # Blank lines in front, so that a traceback tells the line of the page.
         exec(compile("\n" * example.line + text, shown(page), "exec"), names)
         return
     for command, expected in commands(text) if example.language == "console" else [(text, "…")]:
         printed = run(command, Path.cwd())
-        assert like(expected).fullmatch(printed.replace(server or SERVER, SERVER)), f"$ {command}\n{printed}"
+        assert like(expected).fullmatch(printed), f"$ {command}\n{printed}"
 
 
 def close(names: dict[str, Any]) -> None:

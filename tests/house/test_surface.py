@@ -9,6 +9,7 @@ PUBLIC = [
     "Added",
     "AsyncEngine",
     "Claim",
+    "Client",
     "Counter",
     "CounterInfo",
     "Counts",

@@ -12,6 +12,7 @@ from rowlock.claims import Asking, Taken
 from rowlock.http.bodies import Gone
 from rowlock.http.bridge import Bridge
 from rowlock.http.waiting import Watch
+from rowlock.leases import KEEP
 
 LOOK_FOR_HOLES = 1.0
 KNOWN = 10_000
@@ -28,6 +29,12 @@ class Wish(msgspec.Struct, frozen=True):
     """Seconds."""
     key: str | None = None
     """Under which the same wish is known again."""
+    token: str | None = None
+    """What the claim shall be called, if the worker says so: then the same wish is known by it."""
+    attempts: int | None = None
+    """How often an item may fail; the list's own number if left out."""
+    noted: bool = False
+    """Whether others will settle it, who must be told what was handed out."""
 
 
 class Claimer:
@@ -73,11 +80,14 @@ class Claimer:
 
     async def _take(self, wish: Wish) -> Taken | None:
         name, now = wish.list, self._world.monotonic()
-        asking = Asking(wish.session, name, wish.limit, self._world.token(), None, self._floors.get(name, (0, {}))[1])
+        token, floors = wish.token or self._world.token(), self._floors.get(name, (0, {}))[1]
+        asking = Asking(wish.session, name, wish.limit, token, wish.attempts, floors, 0 if wish.noted else KEEP)
         thorough = now - self._looked.get(name, -LOOK_FOR_HOLES) >= LOOK_FOR_HOLES
         if thorough:
             self._looked[name] = now
-        if wish.key is None:
+        if wish.token is not None:
+            taken = await self._bridge.write(elsewhere.take_named, asking, thorough=thorough, noted=wish.noted)
+        elif wish.key is None:
             taken = await self._bridge.write(elsewhere.take, asking, thorough=thorough)
         else:
             taken = await self._bridge.write(elsewhere.take_once, asking, thorough=thorough, key=wish.key)

@@ -39,6 +39,12 @@ class Claimed(msgspec.Struct, frozen=True):
     list: str
     alone: bool = False
     """Whether workers died with this item in hand: run it with nothing beside it."""
+    exclusive: bool = False
+    """Whether the session has the whole list, and runs its items one after the other."""
+    gate: int | None = None
+    priority: int | None = None
+    low: int | None = None
+    """The claim is of the list's gate and priority, of what stands after this position up to its last item."""
 
 
 class DoneItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,7 +119,7 @@ async def claim(call: Call) -> Claimed:
     if taken is None:
         return Claimed(None, [], asked.session, name)
     await _still_theirs(call, asked.session, taken)
-    return _claimed(asked.session, taken)
+    return claimed(asked.session, taken)
 
 
 async def _still_theirs(call: Call, session: str, taken: Taken) -> None:
@@ -125,8 +131,11 @@ async def _still_theirs(call: Call, session: str, taken: Taken) -> None:
         raise
 
 
-def _claimed(session: str, taken: Taken) -> Claimed:
-    return Claimed(taken.token, list(map(shown, taken.items)), session, taken.list, taken.alone)
+def claimed(session: str, taken: Taken) -> Claimed:
+    """A claim as it is told."""
+    where = taken.gate, taken.priority, taken.low
+    items = list(map(shown, taken.items))
+    return Claimed(taken.token, items, session, taken.list, taken.alone, taken.exclusive, *where)
 
 
 async def settle(call: Call) -> Settled:

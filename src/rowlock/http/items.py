@@ -1,13 +1,14 @@
 """Routes of items: adding, paging, looking."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator
+from functools import partial
 from io import BytesIO
 from typing import IO, Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from rowlock import entries, failures, items, lists
+from rowlock import entries, failures, items, lists, requests
 from rowlock import results as stored
 from rowlock.db import Transaction
 from rowlock.entries import Batch, Changes, Shared
@@ -17,6 +18,7 @@ from rowlock.http.call import Answer, Call
 from rowlock.http.changes import Deleted
 from rowlock.http.forms import ItemPage, NewItem, NewItems, Report, details, entry_of, moment_of, shown
 from rowlock.http.kinds import Kind
+from rowlock.http.once import once
 from rowlock.http.pages import Page, link
 from rowlock.http.versions import Condition, condition
 from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item
@@ -64,6 +66,18 @@ class ResultPage(Page, frozen=True):
     results: list[Result]
 
 
+class FailurePage(Page, frozen=True):
+    """How an item has failed, the newest first."""
+
+    failures: list[Failure]
+
+
+class HistoryQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much of an item's past."""
+
+    count: Annotated[int, Meta(description="At most so many, the newest first.")] = 20
+
+
 class PageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which items."""
 
@@ -83,16 +97,33 @@ async def add(call: Call) -> Added | Answer:
     shared = Shared(None, moment_of(query.due), query.gate, query.priority, trace=call.trace)
     if call.kind is Kind.NDJSON:
         return Answer(stream=_add_stream(call, shared))
-    bridge, name = call.service.bridge, call.path["list"]
     if call.sent is Kind.JSON:
         given: NewItems = await call.document()
-        batches = list(entries.batches([entry_of(each) for each in given.items], shared))
-        return await bridge.write(items.add, name, batches, strict=query.strict)
+        return await _added(call, list(entries.batches([entry_of(each) for each in given.items], shared)))
     with await call.body.file() as file:
         if call.body.small:
-            return await bridge.write(items.add, name, list(_read(call, file, shared)), strict=query.strict)
-        ready = await bridge.thread(lambda: entries.read_through(_read(call, file, shared)))
-    return await bridge.write(items.add, name, ready, strict=query.strict)
+            return await _added(call, list(_read(call, file, shared)))
+        ready = await call.service.bridge.thread(lambda: entries.read_through(_read(call, file, shared)))
+    return await _added(call, ready)
+
+
+async def _added(call: Call, batches: Iterable[Batch]) -> Added | Answer:
+    bridge, name, strict = call.service.bridge, call.path["list"], call.query.strict
+    if not call.header(b"idempotency-key"):
+        return await bridge.write(items.add, name, batches, strict=strict)
+    asked = await bridge.thread(lambda: [name, strict, *_digests(batches)])
+    work, many = partial(_add, name=name, batches=batches, strict=strict), not isinstance(batches, list)
+    added, headers = await once(call, work, asked=asked, apart=many)
+    return Answer(Added(*added), headers=headers)
+
+
+def _add(tx: Transaction, *, name: str, batches: Iterable[Batch], strict: bool) -> tuple[int, int]:
+    added = items.add(tx, name, batches, strict=strict)
+    return added.added, added.existing
+
+
+def _digests(batches: Iterable[Batch]) -> Iterator[str]:
+    return (requests.digest(batch.json, entries.encoded(batch.same)) for batch in batches)
 
 
 def _read(call: Call, file: IO[bytes], shared: Shared) -> Iterator[Batch]:
@@ -243,7 +274,14 @@ def _remove(tx: Transaction, name: str, key: str, holds: Condition) -> int:
 
 async def results(call: Call) -> ResultPage:
     """What an item left behind when it was done, the newest first; only where the list keeps results."""
-    return ResultPage(await call.service.bridge.read(stored.of_item, call.path["list"], call.path["key"]))
+    name, key = call.path["list"], call.path["key"]
+    return ResultPage(await call.service.bridge.read(stored.of_item, name, key, limit=call.query.count))
+
+
+async def failed(call: Call) -> FailurePage:
+    """How an item has failed, the newest first; also after it is gone, while errors are kept."""
+    name, key = call.path["list"], call.path["key"]
+    return FailurePage(await call.service.bridge.read(failures.of_item, name, key, limit=call.query.count))
 
 
 async def show(call: Call) -> Answer:

@@ -1,6 +1,7 @@
 """Routes of lists as wholes."""
 
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -9,8 +10,9 @@ from msgspec import Meta
 from rowlock import failures, lists, ranges
 from rowlock.db import Transaction
 from rowlock.failures import Group
-from rowlock.http.call import Answer, Call
+from rowlock.http.call import Answer, Call, Header
 from rowlock.http.kinds import Kind
+from rowlock.http.once import once
 from rowlock.http.pages import Page, link
 from rowlock.http.scopes import check_settings, kept, seen
 from rowlock.http.texts import form, row, text
@@ -66,6 +68,26 @@ class RangesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Into how many parts."""
 
     parts: Annotated[int, Meta(description="How many ranges; fewer if there are fewer keys.")]
+
+
+class GroupQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many groups."""
+
+    count: Annotated[int, Meta(description="At most so many, the most frequent first.")] = 50
+
+
+class SayingQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which failed items."""
+
+    error: Annotated[str, Meta(description="What their last error says, or a part of it.")]
+    after: Annotated[str, Meta(description="Strictly after this key, in byte order.")] = ""
+    count: Annotated[int, Meta(description="At most so many.")] = PAGE
+
+
+class KeyPage(Page, frozen=True):
+    """Keys of items, in byte order."""
+
+    keys: list[str]
 
 
 class Ranges(Page, frozen=True):
@@ -145,25 +167,60 @@ def _drop(tx: Transaction, name: str, holds: Condition) -> int:
 
 async def pause(call: Call) -> Changed:
     """Stop handing out a list's items; what is claimed may still be settled."""
-    return Changed(await call.service.bridge.write(lists.pause, call.path["list"]))
+    return Changed(await call.service.bridge.write(_pause, call.path["list"], condition(call)))
+
+
+def _pause(tx: Transaction, name: str, holds: Condition) -> bool:
+    return lists.pause(tx, name, version=_version(tx, name, holds))
 
 
 async def resume(call: Call) -> Changed:
     """Hand out a list's items again."""
-    return Changed(await call.service.bridge.write(lists.resume, call.path["list"]))
+    return Changed(await call.service.bridge.write(_resume, call.path["list"], condition(call)))
+
+
+def _resume(tx: Transaction, name: str, holds: Condition) -> bool:
+    return lists.resume(tx, name, version=_version(tx, name, holds))
+
+
+def _version(tx: Transaction, name: str, holds: Condition) -> int | None:
+    """The version that the list is at, if it must be one of some."""
+    if holds == Condition():
+        return None
+    version = lists.hold(tx, name).version
+    holds.check(version, f"the list {name!r}")
+    return version
 
 
 async def rename(call: Call) -> Answer:
     """Give a list another name; its items, counts and history stay with it."""
     given: NewName = await call.document()
     call.who.check(given.name)
-    await call.service.bridge.write(lists.rename, call.path["list"], given.name)
-    return Answer(seen(await call.service.bridge.read(lists.show, given.name), call.who))
+    name, holds = call.path["list"], condition(call)
+    work = partial(_rename, name=name, to=given.name, holds=holds)
+    headers: list[Header] = []
+    if call.header(b"idempotency-key"):
+        _, headers = await once(call, work, asked=[name, given.name])
+    else:
+        await call.service.bridge.write(_rename, name=name, to=given.name, holds=holds)
+    return Answer(seen(await call.service.bridge.read(lists.show, given.name), call.who), headers=headers)
+
+
+def _rename(tx: Transaction, *, name: str, to: str, holds: Condition) -> bool:
+    lists.rename(tx, name, to, version=_version(tx, name, holds))
+    return True
 
 
 async def groups(call: Call) -> FailurePage:
     """The failed items of a list by the shape of their last error, the most frequent first."""
-    return FailurePage(await call.service.bridge.read(failures.groups, call.path["list"]))
+    return FailurePage(await call.service.bridge.read(failures.groups, call.path["list"], limit=call.query.count))
+
+
+async def saying(call: Call) -> KeyPage:
+    """The keys of failed items whose last error says something."""
+    asked: SayingQuery = call.query
+    read, name = call.service.bridge.read, call.path["list"]
+    return KeyPage(await read(failures.keys_saying, name, asked.error, after=asked.after, limit=asked.count))
 
 
 async def split(call: Call) -> Ranges:
@@ -194,6 +251,11 @@ def _columns(info: ListInfo) -> tuple[Any, ...]:
 @form(Ranges)
 def _parts(found: Ranges) -> str:
     return "".join(row((part.after, part.upto, part.count)) for part in found.ranges)
+
+
+@form(KeyPage)
+def _keys(found: KeyPage) -> str:
+    return "".join(f"{key}\n" for key in found.keys)
 
 
 @form(FailurePage)

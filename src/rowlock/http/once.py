@@ -12,10 +12,18 @@ from rowlock.http.call import Call, Header
 LONGEST = 200
 
 
-async def once(call: Call, work: Callable[[Transaction], Any], *, asked: Any) -> tuple[Any, list[Header]]:
-    """Do the work, or give the answer of the first time; with what to say of that in headers."""
-    fingerprint = requests.digest(encoded(asked))
-    answer, again = await call.service.bridge.write(requests.once, key_of(call), fingerprint, do=work)
+async def once(
+    call: Call, work: Callable[[Transaction], Any], *, asked: Any, apart: bool = False
+) -> tuple[Any, list[Header]]:
+    """Do the work, or give the answer of the first time; with what to say of that in headers.
+
+    What takes so long that nobody else should wait for it is done `apart`.
+    """
+    key, fingerprint, bridge = key_of(call), requests.digest(encoded(asked)), call.service.bridge
+    if apart:
+        answer, again = await bridge.thread(lambda: bridge.engine.run(requests.once, key, fingerprint, do=work))
+    else:
+        answer, again = await bridge.write(requests.once, key, fingerprint, do=work)
     return answer, [(b"idempotency-replayed", b"true")] if again else []
 
 

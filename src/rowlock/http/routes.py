@@ -18,6 +18,7 @@ from rowlock.http import (
     schedules,
     sessions,
     tokens,
+    trips,
 )
 from rowlock.http.forms import ItemDetails, ItemPage, NewItem, NewItems
 from rowlock.http.limits import Limits
@@ -66,11 +67,22 @@ LISTS = (
     Route("PUT", LIST, lists.put, OPERATOR, {200: ListInfo, 201: ListInfo}, Settings, versioned=True),
     Route("PATCH", LIST, lists.patch, OPERATOR, {200: ListInfo}, dict[str, Any], versioned=True),
     Route("DELETE", LIST, lists.drop, ADMIN, {200: lists.Dropped}, versioned=True),
-    Route("POST", f"{LIST}/rename", lists.rename, OPERATOR, {200: ListInfo}, lists.NewName, idempotent=False),
-    Route("POST", f"{LIST}/pause", lists.pause, OPERATOR, {200: lists.Changed}),
-    Route("POST", f"{LIST}/resume", lists.resume, OPERATOR, {200: lists.Changed}),
+    Route(
+        "POST",
+        f"{LIST}/rename",
+        lists.rename,
+        OPERATOR,
+        {200: ListInfo},
+        lists.NewName,
+        idempotent=False,
+        keyed=True,
+        versioned=True,
+    ),
+    Route("POST", f"{LIST}/pause", lists.pause, OPERATOR, {200: lists.Changed}, versioned=True),
+    Route("POST", f"{LIST}/resume", lists.resume, OPERATOR, {200: lists.Changed}, versioned=True),
     Route("GET", f"{LIST}/ranges", lists.split, VIEWER, {200: lists.Ranges}, query=lists.RangesQuery),
-    Route("GET", f"{LIST}/failures", lists.groups, VIEWER, {200: lists.FailurePage}),
+    Route("GET", f"{LIST}/failures", lists.groups, VIEWER, {200: lists.FailurePage}, query=lists.GroupQuery),
+    Route("GET", f"{LIST}/failures/keys", lists.saying, VIEWER, {200: lists.KeyPage}, query=lists.SayingQuery),
 )
 
 ITEMS_OF, ITEM = f"{LIST}/items", f"{LIST}/items/{{key}}"
@@ -85,6 +97,7 @@ ITEMS = (
         NewItems,
         str | NewItem,
         query=items.AddQuery,
+        keyed=True,
         streamed=True,
     ),
     Route("GET", ITEMS_OF, items.page, VIEWER, {200: ItemPage}, query=items.PageQuery, streamed=True),
@@ -92,7 +105,8 @@ ITEMS = (
     Route("PUT", ITEM, items.put, WORKER, {200: ItemDetails, 201: ItemDetails}, items.ItemData, versioned=True),
     Route("PATCH", ITEM, items.patch, WORKER, {200: ItemDetails}, items.ItemChanges, versioned=True),
     Route("DELETE", ITEM, items.remove, WORKER, {200: changes.Deleted}, versioned=True),
-    Route("GET", f"{ITEM}/results", items.results, VIEWER, {200: items.ResultPage}),
+    Route("GET", f"{ITEM}/results", items.results, VIEWER, {200: items.ResultPage}, query=items.HistoryQuery),
+    Route("GET", f"{ITEM}/failures", items.failed, VIEWER, {200: items.FailurePage}, query=items.HistoryQuery),
     Route(
         "POST",
         f"{ITEMS_OF}/increment",
@@ -150,6 +164,11 @@ CLAIMS = (
         streamed=True,
     ),
     Route("PUT", "/v1/claims/{claim}", claims.settle, WORKER, {200: claims.Settled}, claims.Settling, scoped=True),
+    Route("GET", "/v1/claims/{claim}", trips.left, WORKER, {200: claims.Claimed}, query=trips.OfSession, scoped=True),
+    Route(
+        "DELETE", "/v1/claims/{claim}", trips.close, WORKER, {200: sessions.Closed}, query=trips.OfSession, scoped=True
+    ),
+    Route("POST", "/v1/claims", trips.travel, WORKER, {200: trips.Home}, trips.Trip, scoped=True),
 )
 
 ONE, MANY = "lists/{list}/{key}", "batch/lists/{list}"
@@ -225,7 +244,7 @@ COUNTERS = (
 )
 
 SCHEDULE = "/v1/schedules/{schedule}"
-SET = {200: schedules.ScheduleShown, 201: schedules.ScheduleShown}
+SET = {200: schedules.ScheduleSet, 201: schedules.ScheduleSet}
 SCHEDULES = (
     Route(
         "GET",
@@ -240,8 +259,8 @@ SCHEDULES = (
     Route("GET", SCHEDULE, schedules.show, VIEWER, {200: schedules.ScheduleShown, 304: None}, versioned=True),
     Route("PUT", SCHEDULE, schedules.put, OPERATOR, SET, schedules.SchedulePlan, versioned=True),
     Route("DELETE", SCHEDULE, schedules.remove, OPERATOR, {200: schedules.Removed}, versioned=True),
-    Route("POST", f"{SCHEDULE}/pause", schedules.pause, OPERATOR, {200: lists.Changed}),
-    Route("POST", f"{SCHEDULE}/resume", schedules.resume, OPERATOR, {200: lists.Changed}),
+    Route("POST", f"{SCHEDULE}/pause", schedules.pause, OPERATOR, {200: lists.Changed}, versioned=True),
+    Route("POST", f"{SCHEDULE}/resume", schedules.resume, OPERATOR, {200: lists.Changed}, versioned=True),
     Route("POST", f"{SCHEDULE}/trigger", schedules.trigger, OPERATOR, {200: Added}, idempotent=False, keyed=True),
     Route("GET", f"{SCHEDULE}/ticks", schedules.ticks, VIEWER, {200: schedules.TickPage}, query=schedules.TickQuery),
 )

@@ -76,6 +76,13 @@ class ScheduleShown(msgspec.Struct, frozen=True):
     version: int
 
 
+class ScheduleSet(ScheduleShown, frozen=True):
+    """A schedule that was set."""
+
+    change: Change
+    """Whether that was new, or a change."""
+
+
 class SchedulePage(Page, frozen=True):
     """A page of schedules."""
 
@@ -170,7 +177,8 @@ async def put(call: Call) -> Answer:
 
 
 def _told(change: Change, info: ScheduleInfo) -> Answer:
-    return Answer(shown(info), 201 if change is Change.ADDED else 200, version=info.version)
+    told = msgspec.structs.asdict(shown(info))
+    return Answer(ScheduleSet(**told, change=change), 201 if change is Change.ADDED else 200, version=info.version)
 
 
 async def _planned(call: Call, name: str, wanted: SchedulePlan) -> Plan:
@@ -206,29 +214,35 @@ async def remove(call: Call) -> Removed:
 
 
 def _remove(tx: Transaction, schedule: str, holds: Condition, *, scope: Scope) -> None:
-    info = _mine(tx, schedule, scope=scope)
-    holds.check(info.version, f"the schedule {schedule!r}")
-    schedules.remove(tx, schedule, version=info.version)
+    schedules.remove(tx, schedule, version=_version(tx, schedule, holds, scope=scope))
 
 
 async def pause(call: Call) -> Changed:
     """Stop a schedule's ticks; those of the pause are not caught up."""
-    return Changed(await call.service.bridge.write(_pause, call.path["schedule"], scope=call.who.lists))
+    name, holds = call.path["schedule"], condition(call)
+    return Changed(await call.service.bridge.write(_pause, name, holds, scope=call.who.lists))
 
 
-def _pause(tx: Transaction, schedule: str, *, scope: Scope) -> bool:
-    _mine(tx, schedule, scope=scope)
-    return schedules.pause(tx, schedule)
+def _pause(tx: Transaction, schedule: str, holds: Condition, *, scope: Scope) -> bool:
+    version = _version(tx, schedule, holds, scope=scope)
+    return schedules.pause(tx, schedule, version=version if holds.versions else None)
+
+
+def _version(tx: Transaction, schedule: str, holds: Condition, *, scope: Scope) -> int:
+    info = _mine(tx, schedule, scope=scope)
+    holds.check(info.version, f"the schedule {schedule!r}")
+    return info.version
 
 
 async def resume(call: Call) -> Changed:
     """Let a schedule tick again, from its next tick on."""
-    return Changed(await call.service.bridge.write(_resume, call.path["schedule"], scope=call.who.lists))
+    name, holds = call.path["schedule"], condition(call)
+    return Changed(await call.service.bridge.write(_resume, name, holds, scope=call.who.lists))
 
 
-def _resume(tx: Transaction, schedule: str, *, scope: Scope) -> bool:
-    _mine(tx, schedule, scope=scope)
-    return schedules.resume(tx, schedule)
+def _resume(tx: Transaction, schedule: str, holds: Condition, *, scope: Scope) -> bool:
+    version = _version(tx, schedule, holds, scope=scope)
+    return schedules.resume(tx, schedule, version=version if holds.versions else None)
 
 
 async def trigger(call: Call) -> Answer:

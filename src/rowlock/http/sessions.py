@@ -13,6 +13,7 @@ from rowlock.http.pages import Page
 from rowlock.http.scopes import check_session, is_theirs
 from rowlock.http.texts import form, row
 from rowlock.model import moment
+from rowlock.names import is_token
 from rowlock.sessions import SessionInfo
 
 EXPIRY = "60s"
@@ -28,6 +29,10 @@ class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     expiry: str | float = EXPIRY
     """How long it lives without a beat."""
     details: dict[str, Any] = {}
+    session: str | None = None
+    """Its id, if you choose it: 32 random hexadecimal digits. Asked again, it is the same session."""
+    seeks: list[str] = []
+    """Patterns of lists that it works, such as `resumes/*`; who seeks the same shares exclusive lists evenly."""
 
 
 class Beat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,7 +70,9 @@ async def open_session(call: Call) -> Answer:
         raise Invalid("the holder cannot be shown in a line", f"give up to {HOLDER_BYTES} bytes of printable text")
     if len(msgspec.json.encode(opening.details)) > DETAILS_BYTES:
         raise Invalid(f"the details are larger than {DETAILS_BYTES} bytes", "keep them elsewhere")
-    session = call.service.engine.world.token()
+    session = opening.session or call.service.engine.world.token()
+    if not is_token(session):
+        raise Invalid("a session's id is 32 hexadecimal digits", "leave it out to be given one")
     until = await call.service.bridge.write(
         elsewhere.open_session,
         session,
@@ -73,6 +80,7 @@ async def open_session(call: Call) -> Answer:
         expiry=_length(call, opening.expiry),
         details=opening.details,
         scope=call.who.lists,
+        seeks=opening.seeks,
     )
     return Answer(Living(session, moment(until)), 201, [(b"location", f"/v1/sessions/{session}".encode())])
 

@@ -1,0 +1,122 @@
+"""A client: what an engine offers, by asking a server over HTTP."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+from rowlock.client.link import Link, Terms
+from rowlock.client.session import Session
+from rowlock.client.tokens import Tokens
+from rowlock.client.ways import NEEDS_DATABASE, WAYS
+from rowlock.db.database import Verb
+from rowlock.engine.handles import Handles
+from rowlock.engine.runner import Runner, Writer
+from rowlock.errors import NeedsDatabase
+from rowlock.world import REAL, World
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DEFAULT_URL = "http://127.0.0.1:8642"
+TIMEOUT, PATIENCE = 60.0, 30.0
+
+
+class Client(Handles):
+    """Lists on another machine: the handles of an `Engine`, by asking the server at `url`.
+
+    Without them address and token come from ROWLOCK_SERVER and ROWLOCK_TOKEN. Nothing is sent before the first verb.
+    `options` are those of `httpx2.Client`: `verify`, `cert`, `proxy`.
+    """
+
+    _session_kind = Session
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        token: str | None = None,
+        timeout: float = TIMEOUT,
+        patience: float = PATIENCE,
+        world: World = REAL,
+        **options: Any,
+    ) -> None:
+        address = url or os.environ.get("ROWLOCK_SERVER") or DEFAULT_URL
+        shown = token or os.environ.get("ROWLOCK_TOKEN") or None
+        self.world = world
+        self._link = Link(address, shown, Terms(timeout, patience, world, options))
+        self._tokens = Tokens(self._link)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Client({self.server!r})"
+
+    @property
+    def server(self) -> str:
+        """The address of the server."""
+        return self._link.server
+
+    @property
+    def tokens(self) -> Tokens:
+        """The access tokens of the server."""
+        return self._tokens
+
+    def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Have a verb that writes run by the server; again if nothing was heard, which does no harm.
+
+        NeedsDatabase if no request says the same.
+        """
+        return _asked(self._link, verb, *args, **kwargs)
+
+    def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Have a verb that only reads run by the server."""
+        return _asked(self._link, verb, *args, **kwargs)
+
+    def transaction(self) -> NoReturn:
+        """Refused: your rows and ours can only commit together where the database is."""
+        raise NeedsDatabase("a transaction cannot be had over HTTP", "use an Engine, where the database is")
+
+    def join(self, using: Any) -> Runner:  # noqa: ARG002
+        """Refused: a transaction of yours is not the server's."""
+        raise NeedsDatabase(
+            "a transaction cannot travel to a server: using= is for an Engine", "add where the database is"
+        )
+
+    @contextmanager
+    def apart(self) -> Iterator[Writer]:
+        """The same server by a connection of its own, for what must not wait until others are done."""
+        link = self._link.twin()
+        try:
+            yield _Alone(link)
+        finally:
+            link.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._link.close()
+
+
+class _Alone:
+    """Runs verbs by a link of its own."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Have a verb run by the server."""
+        return _asked(self._link, verb, *args, **kwargs)
+
+
+def _asked(link: Link, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    way = WAYS.get(verb)
+    if way is None:
+        noun = f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}"
+        hint = NEEDS_DATABASE.get(verb, "use an Engine, where the database is")
+        raise NeedsDatabase(f"a server cannot be asked for {noun}", hint)
+    answer: T = way(link, *args, **kwargs)
+    return answer

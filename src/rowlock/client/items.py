@@ -1,0 +1,177 @@
+"""Ways of items: each is a verb of `rowlock.items` and its neighbours, asked of a server."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from rowlock.client.link import Link
+from rowlock.entries import Changes
+from rowlock.failures import Group, bounded
+from rowlock.model import Failure, Item, State, moment
+from rowlock.names import check_key, check_keys, check_limit, check_start
+from rowlock.results import Result
+
+
+class ItemShown(msgspec.Struct, frozen=True):
+    """An item as a server shows it."""
+
+    key: str
+    state: State
+    attempts: int
+    gate: int
+    priority: int
+    position: int
+    due: datetime | None
+    failed_at: datetime | None
+    version: int
+    data: msgspec.Raw
+
+    def of(self, name: str, token: str | None = None) -> Item:
+        """The same as the engine has it."""
+        return Item(
+            name,
+            self.key,
+            self.position,
+            self.gate,
+            self.priority,
+            self.attempts,
+            _milliseconds(self.due),
+            _milliseconds(self.failed_at),
+            self.version,
+            stored(self.data),
+            self.state,
+            token,
+        )
+
+
+class ItemPage(msgspec.Struct, frozen=True):
+    """A page of items."""
+
+    items: list[ItemShown]
+
+
+class FailurePage(msgspec.Struct, frozen=True):
+    """How an item has failed."""
+
+    failures: list[Failure]
+
+
+class GroupPage(msgspec.Struct, frozen=True):
+    """Failed items by the shape of their last error."""
+
+    failures: list[Group]
+
+
+class KeyPage(msgspec.Struct, frozen=True):
+    """Keys of items."""
+
+    keys: list[str]
+
+
+class ResultPage(msgspec.Struct, frozen=True):
+    """What an item left behind."""
+
+    results: list[Result]
+
+
+def stored(data: msgspec.Raw) -> str | None:
+    """Data as it is stored: JSON, or nothing."""
+    raw = bytes(data)
+    return None if raw == b"null" else raw.decode()
+
+
+def _milliseconds(at: datetime | None) -> int | None:
+    return None if at is None else round(at.timestamp() * 1_000)
+
+
+def page(link: Link, name: str, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
+    """Items in the byte order of their keys."""
+    check_limit(limit, "items")
+    check_start(after)
+    query = {"count": limit, "after": after or None, "state": state}
+    found = link.ask("GET", "lists", name, "items", gives=ItemPage, query=query)
+    return [item.of(name) for item in found.items]
+
+
+def show(link: Link, name: str, key: str) -> Item:
+    """One item as it stands."""
+    check_key(key)
+    return link.ask("GET", "lists", name, "items", key, gives=ItemShown).of(name)
+
+
+def save(link: Link, name: str, key: str, *, changes: Changes, version: int | None = None) -> Item:
+    """Change what is given of an item."""
+    given: dict[str, Any] = {}
+    if changes.data is not msgspec.UNSET:
+        given["data"] = None if changes.data is None else msgspec.Raw(changes.data.encode())
+    if changes.due is not msgspec.UNSET:
+        given["due"] = None if changes.due is None else when(*changes.due)
+    if changes.priority is not msgspec.UNSET:
+        given["priority"] = changes.priority
+    return link.ask("PATCH", "lists", name, "items", key, gives=ItemShown, body=given, version=version).of(name)
+
+
+def when(delay: int, at: int | None) -> str | None:
+    """A delay or a moment in milliseconds, as bodies have it; None is at once."""
+    if at is not None:
+        return moment(at).isoformat()
+    return f"{delay}ms" if delay else None
+
+
+def increment(link: Link, name: str, keys: Sequence[str], *, error: str | None = None) -> int:
+    """Note one failed attempt for each key that is there."""
+    said = None if error is None else bounded(error)
+    return _changed(link, name, keys, "increment", query={"error": said}, keyed=True)
+
+
+def done(link: Link, name: str, keys: Sequence[str]) -> int:
+    """Take off the list what has been done."""
+    return _changed(link, name, keys, "delete")
+
+
+def abandon(link: Link, name: str, keys: Sequence[str]) -> int:
+    """Give up on items."""
+    return _changed(link, name, keys, "abandon")
+
+
+def retry(link: Link, name: str, keys: Sequence[str]) -> int:
+    """Make failed and delayed items ready at once."""
+    return _changed(link, name, keys, "retry")
+
+
+def _changed(link: Link, name: str, keys: Sequence[str], verb: str, **options: Any) -> int:
+    check_keys(keys)
+    if not keys:
+        return 0
+    counted = link.ask("POST", "lists", name, "items", verb, gives=dict[str, int], body={"keys": keys}, **options)
+    (count,) = counted.values()
+    return count
+
+
+def failures(link: Link, name: str, key: str, *, limit: int = 20) -> list[Failure]:
+    """How an item has failed, the newest first."""
+    check_key(key)
+    check_limit(limit, "failures")
+    query = {"count": limit}
+    return link.ask("GET", "lists", name, "items", key, "failures", gives=FailurePage, query=query).failures
+
+
+def results(link: Link, name: str, key: str, *, limit: int = 20) -> list[Result]:
+    """What an item left behind when it was done."""
+    check_key(key)
+    query = {"count": limit}
+    return link.ask("GET", "lists", name, "items", key, "results", gives=ResultPage, query=query).results
+
+
+def groups(link: Link, name: str, *, limit: int = 50) -> list[Group]:
+    """Failed items by the shape of their last error."""
+    return link.ask("GET", "lists", name, "failures", gives=GroupPage, query={"count": limit}).failures
+
+
+def keys_saying(link: Link, name: str, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
+    """The keys of failed items whose last error contains the text."""
+    check_start(after)
+    query = {"error": text, "after": after or None, "count": limit}
+    return link.ask("GET", "lists", name, "failures", "keys", gives=KeyPage, query=query).keys

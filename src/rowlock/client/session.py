@@ -1,0 +1,38 @@
+"""A session held over HTTP: one request for a claim, and the list's rules are known for a while."""
+
+from typing import Any
+
+from rowlock import attempts, claims, engine
+from rowlock.claims import Taken
+
+RULES_KEPT = 5.0
+MANY_LISTS = 1_000
+
+
+class Session(engine.Session):
+    """A live worker on another machine than its database. `lost` is set when its row is gone."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._known: dict[str, tuple[float, attempts.Policy]] = {}
+
+    def take_items(
+        self,
+        name: str,
+        *,
+        limit: int,
+        attempts_allowed: int | None = None,
+        thorough: bool = False,  # noqa: ARG002
+    ) -> Taken | None:
+        """The next items of the list; the server looks everywhere if it must."""
+        return self._engine.run(claims.take, self.asking(name, limit=limit, attempts_allowed=attempts_allowed))
+
+    def _rules(self, name: str) -> attempts.Policy:
+        now = self._engine.world.monotonic()
+        read_at, rules = self._known.get(name, (now - RULES_KEPT, None))
+        if rules is None or now - read_at >= RULES_KEPT:
+            if len(self._known) >= MANY_LISTS:
+                self._known.clear()
+            rules = super()._rules(name)
+            self._known[name] = now, rules
+        return rules

@@ -1,0 +1,165 @@
+"""Ways of sessions and claims: each is a verb of `rowlock.sessions` and its neighbours, asked of a server."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from rowlock.claims import Asking, Taken
+from rowlock.client.items import ItemShown
+from rowlock.client.link import Link
+from rowlock.client.problems import told
+from rowlock.errors import StaleSession
+from rowlock.outcomes import Ending, Verdict
+from rowlock.sessions import EXPIRY, SessionInfo
+from rowlock.settlements import Settling
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """An answer of which nothing is wanted."""
+
+
+class SessionPage(msgspec.Struct, frozen=True):
+    """Who is at work."""
+
+    sessions: list[SessionInfo]
+
+
+class Closed(msgspec.Struct, frozen=True):
+    """Whether there was anything to close."""
+
+    closed: bool
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """What was handed out."""
+
+    claim: str | None
+    items: list[ItemShown]
+    list: str
+    gate: int | None = None
+    priority: int | None = None
+    low: int | None = None
+    alone: bool = False
+    exclusive: bool = False
+
+    @property
+    def taken(self) -> Taken | None:
+        """The same as the engine has it; None if nothing was ready."""
+        token = self.claim
+        if token is None:
+            return None
+        items = [item.of(self.list, token) for item in self.items]
+        where = self.gate or 0, self.priority or 0, self.low or 0
+        return Taken(token, self.list, *where, items, self.alone, self.exclusive)
+
+
+class Landed(msgspec.Struct, frozen=True):
+    """What became of one settlement: a verdict for each item, or what is wrong."""
+
+    verdicts: list[Verdict] = []
+    problem: dict[str, Any] | None = None
+
+
+class Home(msgspec.Struct, frozen=True):
+    """What a trip has brought."""
+
+    settled: list[Landed]
+    claimed: Claimed | None = None
+    problem: dict[str, Any] | None = None
+
+
+def open_session(
+    link: Link,
+    session: str,
+    *,
+    holder: str,
+    expiry: int = EXPIRY,
+    details: Any = None,
+    seeks: Sequence[str] = (),
+) -> None:
+    """Enter a worker under an id of its own: asked again, it is the same one."""
+    known = {"session": session, "holder": holder, "expiry": f"{expiry}ms", "seeks": seeks}
+    link.ask("POST", "sessions", gives=Nothing, body={**known, "details": {} if details is None else details})
+
+
+def beat(link: Link, session: str, *, expiry: int = EXPIRY) -> bool:
+    """Stay alive; False means that the session is lost."""
+    try:
+        link.ask("PUT", "sessions", session, gives=Nothing, body={"expiry": f"{expiry}ms"})
+    except StaleSession:
+        return False
+    return True
+
+
+def close(link: Link, session: str) -> bool:
+    """End gently: what was claimed is free at once."""
+    return link.ask("DELETE", "sessions", session, gives=Closed).closed
+
+
+def page(link: Link, *, limit: int = 1000) -> list[SessionInfo]:
+    """Who is at work, the oldest first."""
+    return link.ask("GET", "sessions", gives=SessionPage).sessions[:limit]
+
+
+def take(link: Link, asking: Asking) -> Taken | None:
+    """The next items of a list, from the frontier or anywhere; its token makes it harmless to ask again."""
+    wanted = {
+        "list": asking.list,
+        "token": asking.token,
+        "limit": asking.limit,
+        "attempts": asking.attempts,
+        "noted": asking.keep == 0,
+    }
+    home = travel(link, {"session": asking.session, "claim": wanted})
+    return None if home.claimed is None else home.claimed.taken
+
+
+def note_handed(link: Link, session: str, taken: Taken) -> None:
+    """Keep with the session what a claim handed out: the server has done so when it was taken."""
+
+
+def held(link: Link, session: str, token: str) -> Taken:
+    """A claim with what is left of the items that were handed out under it."""
+    taken = link.ask("GET", "claims", token, gives=Claimed, query={"session": session}).taken
+    assert taken is not None, "a claim that is no more is told as an error"  # noqa: S101
+    return taken
+
+
+def close_claim(link: Link, session: str, token: str) -> bool:
+    """End a claim; what of it was not settled is free at once."""
+    return link.ask("DELETE", "claims", token, gives=Closed, query={"session": session}).closed
+
+
+def settle(
+    link: Link,
+    session: str,
+    token: str,
+    settling: Settling,
+    *,
+    holder: str = "",  # noqa: ARG001
+    close: bool = True,
+) -> list[Verdict]:
+    """Write each outcome where its item still stands as handed out; the server knows the holder."""
+    outcomes = [Ending.of(position, outcome) for position, outcome in settling]
+    return _landed(link, session, {"claim": token, "outcomes": outcomes, "close": close})
+
+
+def settle_done(link: Link, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:
+    """All that is left of a claim is done, and nothing is kept of it."""
+    return _landed(link, session, {"claim": token, "done": positions})
+
+
+def _landed(link: Link, session: str, landing: dict[str, Any]) -> list[Verdict]:
+    [landed] = travel(link, {"session": session, "settle": [landing]}).settled
+    if landed.problem is not None:
+        raise told(landed.problem, server=link.server)
+    return landed.verdicts
+
+
+def travel(link: Link, trip: dict[str, Any]) -> Home:
+    """Settle and claim in one go; what is wrong with a settlement is told beside it, with the claim raised."""
+    home = link.ask("POST", "claims", gives=Home, body=trip)
+    if home.problem is not None:
+        raise told(home.problem, server=link.server)
+    return home

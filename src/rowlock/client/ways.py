@@ -1,0 +1,119 @@
+"""The table of ways: what a client asks of a server instead of each verb that it would run on a database."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rowlock import (
+    audit,
+    claims,
+    counters,
+    failures,
+    gates,
+    items,
+    lists,
+    matching,
+    notifications,
+    ranges,
+    records,
+    results,
+    schedules,
+    sessions,
+    settlements,
+    subscriptions,
+    topics,
+)
+from rowlock.client import adding, tokens
+from rowlock.client import counters as of_counters
+from rowlock.client import items as of_items
+from rowlock.client import lists as of_lists
+from rowlock.client import schedules as of_schedules
+from rowlock.client import sessions as of_sessions
+
+Table = dict[Callable[..., Any], Callable[..., Any]]
+
+ITEMS: Table = {
+    items.add: adding.add,
+    items.page: of_items.page,
+    items.show: of_items.show,
+    items.save: of_items.save,
+    items.increment: of_items.increment,
+    items.done: of_items.done,
+    items.abandon: of_items.abandon,
+    items.retry: of_items.retry,
+    failures.of_item: of_items.failures,
+    failures.groups: of_items.groups,
+    failures.keys_saying: of_items.keys_saying,
+    results.of_item: of_items.results,
+}
+
+LISTS: Table = {
+    lists.page: of_lists.page,
+    lists.show: of_lists.show,
+    lists.find: of_lists.find,
+    lists.gate_number: of_lists.gate_number,
+    lists.change_settings: of_lists.change_settings,
+    lists.pause: of_lists.pause,
+    lists.resume: of_lists.resume,
+    lists.rename: of_lists.rename,
+    lists.drop: of_lists.drop,
+    ranges.split: of_lists.split,
+    gates.show: of_lists.gates,
+    gates.open_gate: of_lists.open_gate,
+    gates.seal: of_lists.seal,
+    gates.complete: of_lists.complete,
+    gates.reopen: of_lists.reopen,
+}
+
+SESSIONS: Table = {
+    sessions.open_session: of_sessions.open_session,
+    sessions.beat: of_sessions.beat,
+    sessions.close: of_sessions.close,
+    sessions.page: of_sessions.page,
+    sessions.note_handed: of_sessions.note_handed,
+    sessions.held: of_sessions.held,
+    claims.take: of_sessions.take,
+    claims.close: of_sessions.close_claim,
+    settlements.settle: of_sessions.settle,
+    settlements.settle_done: of_sessions.settle_done,
+}
+
+OTHERS: Table = {
+    counters.take: of_counters.take,
+    counters.show: of_counters.show,
+    counters.page: of_counters.page,
+    counters.raise_to: of_counters.raise_to,
+    schedules.define: of_schedules.define,
+    schedules.show: of_schedules.show,
+    schedules.page: of_schedules.page,
+    schedules.upcoming: of_schedules.upcoming,
+    schedules.trigger: of_schedules.trigger,
+    schedules.pause: of_schedules.pause,
+    schedules.resume: of_schedules.resume,
+    schedules.remove: of_schedules.remove,
+    audit.page: tokens.audit,
+}
+
+TOPICS = (
+    topics.define,
+    topics.show,
+    topics.page,
+    subscriptions.subscribe,
+    subscriptions.unsubscribe,
+    subscriptions.unsubscribe_from,
+    subscriptions.page,
+    subscriptions.count,
+    matching.matches,
+    records.publish,
+    records.page,
+    records.retry,
+    records.failed,
+    notifications.page,
+    notifications.forget,
+)
+NEEDS_DATABASE: Mapping[Callable[..., Any], str] = {
+    **dict.fromkeys(TOPICS, "topics are not served over HTTP: use an Engine, where the database is"),
+    ranges.snapshot: "a snapshot is one read of the whole list: page through its items instead",
+}
+"""Verbs of handles that no request says the same as, and why."""
+
+WAYS: Table = {**ITEMS, **LISTS, **SESSIONS, **OTHERS}

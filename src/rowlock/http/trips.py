@@ -1,0 +1,158 @@
+"""Routes of trips: what workers on other machines say and ask in one go, as those beside the database do."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from rowlock import claims, elsewhere, sessions
+from rowlock.elsewhere import Settlement
+from rowlock.errors import Invalid, RowlockError
+from rowlock.http import access
+from rowlock.http.call import Call
+from rowlock.http.claimer import Wish
+from rowlock.http.claims import Claimed, claimed
+from rowlock.http.problems import problem
+from rowlock.http.scopes import check_session
+from rowlock.http.sessions import Closed
+from rowlock.http.texts import form, row, text
+from rowlock.names import is_token
+from rowlock.outcomes import Done, Ending, Outcome, Verdict
+
+MOST = 1_000
+"""Settlements in one trip."""
+
+
+class Landing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What became of items of one claim, by the positions that they were handed out at."""
+
+    claim: str
+    done: list[int] = []
+    """All that is left of the claim is done, with nothing to keep of it: the claim ends."""
+    outcomes: list[Ending] = []
+    """Or the outcome of each."""
+    close: bool = False
+    """Whether the claim ends: what is not named is free at once."""
+
+
+class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is asked for next."""
+
+    list: str
+    token: str
+    """What the claim shall be called: 32 random hexadecimal digits. Asked again, it is the same claim."""
+    limit: int = 1
+    attempts: int | None = None
+    """How often an item may fail; the list's own number if left out."""
+    noted: bool = False
+    """Whether other processes will settle it: they are told by `GET /v1/claims/{claim}` what was handed out."""
+
+
+class Trip(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a worker has done, and what it asks for next."""
+
+    session: str
+    settle: list[Landing] = []
+    claim: Wanted | None = None
+
+
+class Landed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What became of one settlement: the verdict on each item in the order they were given, or what is wrong."""
+
+    verdicts: list[Verdict] = []
+    problem: dict[str, Any] | None = None
+
+
+class Home(msgspec.Struct, frozen=True):
+    """What a trip has brought."""
+
+    settled: list[Landed]
+    claimed: Claimed | None = None
+    problem: dict[str, Any] | None = None
+    """Why nothing could be claimed."""
+
+
+class OfSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose claim it is."""
+
+    session: Annotated[str, Meta(description="The session that has it.")]
+
+
+async def travel(call: Call) -> Home:
+    """Settle what is finished and claim what is next, of any lists, in one request: for workers.
+
+    Each settlement is answered by itself; the same asked again is answered as before.
+    """
+    trip: Trip = await call.document()
+    if len(trip.settle) > MOST:
+        raise Invalid(f"{len(trip.settle)} claims cannot be settled at once", f"settle up to {MOST}")
+    await check_session(call, trip.session)
+    settled = [await each for each in [asyncio.ensure_future(_landed(call, trip, each)) for each in trip.settle]]
+    if trip.claim is None:
+        return Home(settled)
+    try:
+        return Home(settled, await _taken(call, trip.session, trip.claim))
+    except RowlockError as error:
+        return Home(settled, problem=_told(error, call))
+
+
+async def _landed(call: Call, trip: Trip, landing: Landing) -> Landed:
+    under = Settlement(trip.session, landing.claim, {}, landing.close, call.who.lists)
+    try:
+        settling = _settling(landing)
+        plain = bool(landing.done)
+        return Landed(await call.service.bridge.write(elsewhere.settle_at, under, settling, plain=plain))
+    except RowlockError as error:
+        return Landed(problem=_told(error, call))
+
+
+def _settling(landing: Landing) -> list[tuple[int, Outcome]]:
+    if landing.done and landing.outcomes:
+        raise Invalid("a settlement names what is done and outcomes", "give one of them")
+    done: list[tuple[int, Outcome]] = [(position, Done()) for position in landing.done]
+    return done or [(ending.position, ending.read()) for ending in landing.outcomes]
+
+
+async def _taken(call: Call, session: str, wanted: Wanted) -> Claimed:
+    call.who.check(wanted.list)
+    limits = call.service.limits
+    if not 1 <= wanted.limit <= limits.claim_items:
+        raise Invalid(f"a claim of {wanted.limit} items cannot be had", f"ask for 1 to {limits.claim_items}")
+    if not is_token(wanted.token):
+        raise Invalid("a claim's token is 32 hexadecimal digits", "choose them at random, new for each claim")
+    wish = Wish(
+        wanted.list, session, wanted.limit, 0.0, None, wanted.token, attempts=wanted.attempts, noted=wanted.noted
+    )
+    taken = await call.service.claimer.claim(wish, left=_nobody_leaves)
+    return Claimed(None, [], session, wanted.list) if taken is None else claimed(session, taken)
+
+
+def _nobody_leaves() -> Awaitable[None]:
+    return asyncio.get_running_loop().create_future()
+
+
+def _told(error: RowlockError, call: Call) -> dict[str, Any]:
+    return problem(access.veiled(error, call), call.id.decode())
+
+
+async def left(call: Call) -> Claimed:
+    """What is left of a claim that was `noted` when it was taken; 409 `stale-claim` if it is no more."""
+    session = call.query.session
+    await check_session(call, session)
+    taken = await call.service.bridge.read(sessions.held, session, call.path["claim"])
+    call.who.check(taken.list)
+    return claimed(session, taken)
+
+
+async def close(call: Call) -> Closed:
+    """End a claim: what of it was not settled is free at once."""
+    await check_session(call, call.query.session)
+    return Closed(await call.service.bridge.write(claims.close, call.query.session, call.path["claim"]))
+
+
+@form(Home)
+def _lines(home: Home) -> str:
+    settled = [row(each.verdicts) if each.problem is None else row((each.problem["code"],)) for each in home.settled]
+    return "".join(settled) + ("" if home.claimed is None else text(home.claimed))

@@ -1,0 +1,72 @@
+"""Adding much over HTTP: all of it or nothing, part by part where a server takes no more at once."""
+
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+from tests.client.conftest import client_of
+from tests.http.serving import serving
+
+from rowlock import Added, Client, Engine, Invalid, NewItem
+from rowlock.errors import AlreadyThere, TooLarge
+from rowlock.http.limits import MB, Limits
+
+
+@pytest.fixture
+def narrow(sqlite_url: str) -> Iterator[Client]:
+    """A client of a server that takes little at once."""
+    limits = Limits(body_bytes=5 * MB)
+    with Engine(sqlite_url) as engine, serving(engine, limits) as served, client_of(served) as client:
+        yield client
+
+
+def keys(count: int) -> Iterator[str]:
+    return (f"a rather long key, so that it comes to something, number {number}" for number in range(count))
+
+
+def test_a_wrong_last_line_adds_nothing(client: Client) -> None:
+    with pytest.raises(Invalid, match="line 20001"):
+        client["names"].add([*keys(20_000), "two\nlines"])
+    assert client.lists() == []
+
+
+def test_what_is_strict_is_added_as_a_whole(client: Client) -> None:
+    client["names"].add("there")
+    with pytest.raises(AlreadyThere):
+        client["names"].add([*keys(30_000), "there"], strict=True)
+    assert client["names"].counts().ready == 1
+
+
+def test_more_than_a_server_takes_at_once_comes_part_by_part(narrow: Client) -> None:
+    assert narrow["names"].add(keys(150_000)) == Added(150_000, 0)
+    assert narrow["names"].counts().ready == 150_000
+
+
+def test_more_than_a_server_takes_at_once_cannot_be_strict(narrow: Client) -> None:
+    with pytest.raises(TooLarge, match="at once"):
+        narrow["names"].add(keys(150_000), strict=True)
+    assert narrow.lists() == []
+
+
+def test_many_lines_take_little_memory(client: Client) -> None:
+    client["names"].add("warm")
+    tracemalloc.start()
+    client["names"].add(keys(100_000))  # seven megabytes on the wire
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 * MB
+
+
+def test_items_keep_all_that_was_said_of_them(client: Client) -> None:
+    client["names"].settings(gates=("first", "second"), manual=True)
+    entries = ["a", {"key": "b", "data": {"n": [1, None]}, "priority": 0}, NewItem("c", due="1h", gate=1), "d"]
+    assert client["names"].add(entries, data="shared") == Added(4, 0)
+    found = {item.key: (item.data, item.priority, item.gate, item.state) for item in client["names"]}
+    assert found == {
+        "a": ("shared", 5, 0, "ready"),
+        "b": ({"n": [1, None]}, 0, 0, "ready"),
+        "c": (None, 5, 1, "gated"),
+        "d": ("shared", 5, 0, "ready"),
+    }
+    assert client["names"].add("e", gate="second").added == 1
+    assert client["names"].show("e").gate == 1

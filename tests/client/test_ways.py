@@ -1,0 +1,85 @@
+"""Nothing that an engine offers is forgotten: it has a way over HTTP, or a reason why not."""
+
+import ast
+import inspect
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+from tests.house.places import documented
+
+from rowlock import Client, Engine, engine
+from rowlock.client.ways import NEEDS_DATABASE, WAYS
+from rowlock.engine import Claim, Counter, List, Schedule, Session, Tokens, Topic
+from rowlock.engine.handles import Handles
+
+HANDLES = (List, Claim, Counter, Schedule, Session, Topic, Handles)
+
+# What an engine has and a client has not; the guide says why.
+ENGINE_ONLY = {
+    "acting",
+    "database",
+    "grouped",
+    "late_transaction",
+    "make_ready",
+    "migrate",
+    "recorded",
+    "tick",
+    "trip",
+    "upkeep",
+}
+# Who shows a token is for the server to know.
+SERVER_ONLY = {"authenticate", "exist", "known_absent", "note_used", "recall"}
+
+
+def verbs(kind: type) -> Iterator[Callable[..., Any]]:
+    """The verbs that a handle runs: what stands first in `….run(lists.pause, …)`."""
+    module = inspect.getmodule(kind)
+    for node in ast.walk(ast.parse(inspect.getsource(kind).strip())):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="run" | "read"), args=[ast.Attribute(ast.Name(noun), verb), *_]):
+                yield getattr(getattr(module, noun), verb)
+
+
+VERBS = {verb: f"{verb.__module__}.{verb.__name__}" for kind in HANDLES for verb in verbs(kind)}
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=VERBS.values())
+def test_every_verb_of_a_handle_has_a_way_or_a_reason(verb: Callable[..., Any]) -> None:
+    assert (verb in WAYS) != (verb in NEEDS_DATABASE)
+
+
+@pytest.mark.parametrize("verb", WAYS, ids=lambda verb: f"{verb.__module__}.{verb.__name__}")
+def test_a_way_takes_what_its_verb_takes(verb: Callable[..., Any]) -> None:
+    _, *of_verb = inspect.signature(verb).parameters.values()
+    first, *of_way = inspect.signature(WAYS[verb]).parameters.values()
+    assert first.name == "link"
+    assert [(each.name, each.kind, each.default) for each in of_way] == [
+        (each.name, each.kind, each.default) for each in of_verb
+    ]
+
+
+def test_handles_run_verbs_that_are_seen() -> None:
+    assert len(VERBS) > 40
+    assert "rowlock.items.add" in VERBS.values()
+
+
+def test_a_client_has_what_an_engine_has() -> None:
+    assert public(Engine) | {"database"} == (public(Client) - {"server"}) | ENGINE_ONLY
+    assert public(Tokens) == public(import_module("rowlock.client.tokens").Tokens) | SERVER_ONLY
+
+
+def test_what_only_an_engine_has_is_told_in_the_guide() -> None:
+    page = documented("guides/client.md")
+    assert [name for name in ENGINE_ONLY if f"`{name}`" not in page] == []
+
+
+def public(kind: type) -> set[str]:
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+def test_the_handles_are_those_of_the_engine() -> None:
+    client = Client("http://127.0.0.1:1")
+    assert type(client["a"]) is List
+    assert isinstance(client.session(), engine.Session)
