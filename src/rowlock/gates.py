@@ -106,7 +106,7 @@ def open_gate(tx: Transaction, name: str, gate: int | str) -> bool:
         what = f"the list {name!r} is past gate {number}: it is at gate {row.gate}, with {left} items"
         raise GatePassed(what, "go back when it is empty, or use another list", gate=row.gate)
     if left:
-        what = f"{left} items of the list {name!r} stand below gate {number}"
+        what = f"{left} item{'s' if left > 1 else ''} of the list {name!r} still stand below gate {number}"
         raise GateShut(what, "work, retry or abandon them first", gate=row.gate, left=left)
     return tx.run("gates/open", list=row.id, gate=number, was=row.gate) == 1
 
@@ -116,7 +116,7 @@ def seal(tx: Transaction, name: str, *, then: Then | None = None) -> bool:
 
     `then` is added to another list in the very transaction that completes this one.
     """
-    row = lists.hold_or_make(tx, name)
+    row = lists.hold(tx, name)
     if then is not None:
         _promise(tx, row, then)
     changed = tx.run("gates/seal", list=row.id) == 1

@@ -236,7 +236,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
             return msgspec.convert(known | changes, Settings)
         except msgspec.ValidationError as error:
             raise InvalidSetting(
-                f"a setting cannot have that value: {error}", "see docs/model.md for what each takes"
+                f"a setting cannot have that value: {error}", "the reference of settings tells what each takes"
             ) from None
 
 

@@ -206,6 +206,7 @@ def test_the_last_settlement_of_a_sealed_list_completes_it_without_a_worker(time
 
 
 def test_sealing_an_empty_list_completes_it(timed: Engine) -> None:
+    timed["work"].add([])
     timed["work"].seal(then="after")
     assert (timed["work"].info().state, [item.key for item in timed["after"].page()]) == ("complete", ["work"])
 
@@ -221,7 +222,9 @@ def test_a_completion_adds_what_shall_follow(timed: Engine) -> None:
 
 
 def test_what_is_owed_reaches_a_complete_list_and_completes_it_anew(timed: Engine) -> None:
+    timed["after"].add([])
     timed["after"].seal()
+    timed["work"].add([])
     timed["work"].seal(then="after")
     ann = Desk(timed)
     assert timed["after"].info().state == "open"
@@ -261,7 +264,7 @@ def test_a_complete_list_hands_out_nothing_until_it_is_reopened(timed: Engine) -
 
 
 def test_a_list_that_is_not_there_cannot_be_ended(timed: Engine) -> None:
-    for verb in (timed["nope"].complete, timed["nope"].reopen, timed["nope"].gates):
+    for verb in (timed["nope"].seal, timed["nope"].complete, timed["nope"].reopen, timed["nope"].gates):
         with pytest.raises(NoSuchList):
             verb()
 
@@ -281,6 +284,7 @@ def test_an_item_waits_for_a_list_to_be_complete(timed: Engine) -> None:
 
 def test_an_item_does_not_wait_for_a_list_that_is_complete_already(timed: Engine) -> None:
     timed["work"].add("parent")
+    timed["parts"].add([])
     timed["parts"].seal()
     ann = Desk(timed)
     ann.settle(ann.got(), Move(1, until="parts"))
@@ -331,6 +335,7 @@ def test_what_waits_for_a_list_is_not_forgotten_when_its_settings_are_written_an
 
 
 def test_a_list_cannot_follow_itself(timed: Engine) -> None:
+    timed["work"].add("a")
     with pytest.raises(InvalidSetting, match="would never end"):
         timed["work"].seal(then="work")
     with pytest.raises(InvalidSetting):

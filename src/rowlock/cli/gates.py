@@ -64,7 +64,7 @@ def seal(invocation: Invocation, /, *, name: str, then_list: str | None, key: st
     if then_list is None and (key is not None or data is not None):
         raise click.UsageError("--key and --data are for the item that --then adds")
     then = None if then_list is None else Then(then_list, key, json_value(data))
-    with invocation.open(make=True) as engine, invocation.acting():
+    with invocation.open() as engine, invocation.acting():
         changed = engine[name].seal(then=then)
         state = engine[name].info().state
     told = f"{name} is complete" if state == "complete" else f"{name} is sealed: complete when nothing is left on it"

@@ -84,7 +84,7 @@ def define(
         raise Invalid(f"{function!r} cannot be called", "give a function of an item")
     if batch is not None and not 1 <= batch <= LARGEST_BATCH:
         raise Invalid(f"a batch of {batch} items cannot be had", f"ask for 1 to {LARGEST_BATCH}")
-    if attempts is not None and attempts < 1:
+    if attempts is not None and (isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1):
         raise Invalid(f"attempts={attempts} would never run it", "give 1 or more")
     if within is not None and batch is not None:
         raise Invalid("a batch handler has the settling transaction already", "leave within out")
