@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from rowlock.errors import ExtraMissing, InvalidDuration, InvalidSchedule
-from rowlock.rhythms import Cron, Every, last_ones, latest, seconds, ticks, zone
+from rowlock.schedules.rhythms import Cron, Every, last_ones, latest, seconds, ticks, zone
 
 BERLIN, NEW_YORK = "Europe/Berlin", "America/New_York"
 FORWARD = {BERLIN: (2026, 3, 29), NEW_YORK: (2026, 3, 8)}

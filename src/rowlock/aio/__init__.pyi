@@ -56,10 +56,10 @@ from rowlock.model import (
     TopicInfo,
 )
 from rowlock.outcomes import UNCHANGED, Outcome, Verdict
-from rowlock.plans import DEFAULT_KEY
 from rowlock.ranges import Range
 from rowlock.results import Result
 from rowlock.schedules import Change, ScheduleInfo, Tick
+from rowlock.schedules.plans import DEFAULT_KEY
 from rowlock.sessions import SessionInfo
 from rowlock.subscriptions import Entry
 from rowlock.tokens import NewToken, TokenInfo

@@ -9,7 +9,6 @@ from typing import Any
 import click
 import msgspec
 
-from rowlock import plans
 from rowlock.cli import output
 from rowlock.cli.invocation import HELP, Invocation, command, list_argument, on_terminal, version_option
 from rowlock.cli.logs import log_option, show_logs
@@ -19,9 +18,9 @@ from rowlock.durations import milliseconds
 from rowlock.engine import Engine
 from rowlock.errors import Invalid, InvalidSchedule, RowlockError, Unavailable
 from rowlock.model import DEFAULT_PRIORITY
-from rowlock.plans import DEFAULT_KEY, CatchUp
-from rowlock.rhythms import ticks, zone
-from rowlock.schedules import ScheduleInfo, Tick
+from rowlock.schedules import ScheduleInfo, Tick, plans
+from rowlock.schedules.plans import DEFAULT_KEY, CatchUp
+from rowlock.schedules.rhythms import ticks, zone
 from rowlock.worker.ticking import LONGEST_WAIT, Ticking
 
 PAGE = 1_000

@@ -11,9 +11,9 @@ from rowlock.client.lists import Changed
 from rowlock.errors import StaleVersion
 from rowlock.model import Added, moment
 from rowlock.names import check_limit, check_start
-from rowlock.plans import CatchUp, Plan
-from rowlock.rhythms import zone
 from rowlock.schedules import Change, ScheduleInfo
+from rowlock.schedules.plans import CatchUp, Plan
+from rowlock.schedules.rhythms import zone
 
 
 class ScheduleShown(msgspec.Struct, frozen=True):

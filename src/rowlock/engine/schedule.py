@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from rowlock import plans, schedules
+from rowlock import schedules
 from rowlock.durations import Duration
 from rowlock.engine.runner import Runner
 from rowlock.model import DEFAULT_PRIORITY, Added
-from rowlock.plans import DEFAULT_KEY
-from rowlock.schedules import Change, ScheduleInfo
+from rowlock.schedules import Change, ScheduleInfo, plans
+from rowlock.schedules.plans import DEFAULT_KEY
 
 
 class Schedule:

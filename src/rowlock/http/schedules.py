@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from rowlock import plans, schedules
+from rowlock import schedules
 from rowlock.db import Transaction
 from rowlock.errors import InvalidSchedule, NameTaken, NoSuchSchedule, NotAllowed
 from rowlock.http.call import Answer, Call
@@ -19,9 +19,9 @@ from rowlock.http.pages import Page, link
 from rowlock.http.texts import form, row
 from rowlock.http.versions import Condition, condition
 from rowlock.model import DEFAULT_PRIORITY, Added
-from rowlock.plans import DEFAULT_KEY, CatchUp, Plan
 from rowlock.roles import covers
-from rowlock.schedules import Change, ScheduleInfo
+from rowlock.schedules import Change, ScheduleInfo, plans
+from rowlock.schedules.plans import DEFAULT_KEY, CatchUp, Plan
 
 PAGE = 1_000
 TICKS = 1_000

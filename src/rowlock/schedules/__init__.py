@@ -14,9 +14,9 @@ from rowlock.durations import spoken
 from rowlock.errors import ExtraMissing, Invalid, NoSuchSchedule, Refused, RowlockError, StaleVersion
 from rowlock.model import Added, moment
 from rowlock.names import check_limit, check_start, closest
-from rowlock.plans import CatchUp, Plan
-from rowlock.rhythms import MINUTE, SECOND, ticks, zone
 from rowlock.roles import spans
+from rowlock.schedules.plans import CatchUp, Plan
+from rowlock.schedules.rhythms import MINUTE, SECOND, ticks, zone
 
 PAGE = 100
 

@@ -14,7 +14,7 @@ from rowlock.entries import Batch, Shared, encoded
 from rowlock.errors import InvalidSchedule
 from rowlock.model import DEFAULT_PRIORITY, moment
 from rowlock.names import check_name, shown
-from rowlock.rhythms import SECOND, Cron, Every, Rhythm, last_ones, latest, seconds, ticks, zone
+from rowlock.schedules.rhythms import SECOND, Cron, Every, Rhythm, last_ones, latest, seconds, ticks, zone
 
 DEFAULT_KEY = "{name}@{tick}"
 MISSED = 10_000
