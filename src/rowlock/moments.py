@@ -5,6 +5,13 @@ from rowlock.db import Transaction
 SUBSCRIBES, PUBLISHES = 1, 2
 NOW = 2**63 - 1
 """After everything that has been committed."""
+KEPT = 100_000
+"""So many moments are remembered, for copies in memory that follow them."""
+
+
+def settled(tx: Transaction) -> int:
+    """A place in the order of commits before which nobody who subscribes or takes it back can come any more."""
+    return int(tx.value("moments/settled"))
 
 
 def enter(tx: Transaction, kind: int) -> int:

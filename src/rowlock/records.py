@@ -119,10 +119,10 @@ class Held(msgspec.Struct, frozen=True):
     matched: bool
 
 
-def match_page(tx: Transaction, record: int, *, limit: int = PAGE) -> bool:
+def match_page(tx: Transaction, record: int, *, limit: int = PAGE, found: Sequence[int] | None = None) -> bool:
     """Match a record a little further: who is found is noted and stands on its list to be told; whether all is done.
 
-    Whoever comes late finds it done, and does nothing.
+    Whoever comes late finds it done, and does nothing. `found` are all that it fulfils, if somebody knows already.
     """
     columns = tx.row("records/hold", record=record)
     if columns is None:
@@ -130,16 +130,22 @@ def match_page(tx: Transaction, record: int, *, limit: int = PAGE) -> bool:
     held = Held(*columns)
     if held.matched:
         return True
-    row = topics.find(tx, held.topic_name)
-    value = msgspec.json.decode(held.data)
-    before = None if held.cursor is None else msgspec.json.decode(held.cursor, type=Cursor)
-    numbers, cursor = matching.page(tx, row, value, at=held.moment, cursor=before, limit=limit)
+    numbers, cursor = _next(tx, held, limit, found)
     _tell(tx, held, record, numbers)
     text = None if cursor is None else msgspec.json.encode(cursor).decode()
     tx.run("records/advance", record=record, cursor=text, found=len(numbers))
     if cursor is None:
         gates.seal(tx, list_of(held.topic_name, record))
     return cursor is None
+
+
+def _next(tx: Transaction, held: Held, limit: int, found: Sequence[int] | None) -> tuple[Sequence[int], Cursor | None]:
+    if found is not None and held.cursor is None and len(found) <= limit:
+        return found, None
+    row = topics.find(tx, held.topic_name)
+    value = msgspec.json.decode(held.data)
+    before = None if held.cursor is None else msgspec.json.decode(held.cursor, type=Cursor)
+    return matching.page(tx, row, value, at=held.moment, cursor=before, limit=limit)
 
 
 def _tell(tx: Transaction, held: Held, record: int, numbers: Sequence[int]) -> None:

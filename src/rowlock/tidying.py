@@ -1,6 +1,6 @@
 """Tidying: what is over of topics leaves the database. Part of upkeep, a bounded amount at a time."""
 
-from rowlock import lists, topics
+from rowlock import lists, moments, topics
 from rowlock.db import Transaction
 from rowlock.durations import milliseconds
 from rowlock.entries import encoded
@@ -20,10 +20,10 @@ def finish_records(tx: Transaction, *, limit: int = 100, age: int = LATER) -> in
     return len(over)
 
 
-def sweep_gone(tx: Transaction, *, limit: int = 1000) -> int:
-    """Remove subscriptions that were taken back and that no record can need any more; how many rows."""
-    swept = tx.run("filings/sweep", limit=limit) + tx.run("subscriptions/sweep", limit=limit)
-    return swept + tx.run("moments/sweep", limit=limit)
+def sweep_gone(tx: Transaction, *, limit: int = 1000, keep: int = moments.KEPT) -> int:
+    """Remove subscriptions that were taken back and that no record or copy can need any more; how many rows."""
+    swept = tx.run("filings/sweep", limit=limit) + tx.run("subscriptions/sweep", limit=limit, keep=keep)
+    return swept + tx.run("moments/sweep", limit=limit, keep=keep)
 
 
 def prune(tx: Transaction, *, limit: int = 1000) -> int:

@@ -278,6 +278,8 @@ def test_what_has_gone_is_removed_when_no_record_needs_it(engine: Engine, comics
     assert stored(engine) == (1, 1)
     match(engine, number)
     engine.upkeep()
+    assert stored(engine) == (1, 0)
+    engine.run(tidying.sweep_gone, keep=0)
     assert stored(engine) == (0, 0)
     assert told(engine, number) == ["ann"]
 

@@ -137,6 +137,17 @@ def test_a_receiver_that_hangs_too_long_is_tried_later(engine: Engine, comics: T
     assert (tries, delivered(comics)) == ([0, 1], ["slow"])
 
 
+def test_a_worker_may_match_in_memory(engine: Engine, comics: Topic) -> None:
+    comics.subscribe_many([(f"{number}", {"issue": number % 5}) for number in range(50)])
+    worker = Worker(engine)
+    comics.deliver(worker, lambda _: None, in_memory=True)
+    comics.publish({"issue": 1})
+    comics.unsubscribe("1")
+    comics.publish({"issue": 1})
+    work_off(worker)
+    assert len(comics.notifications(delivered=True, limit=100)) == 19
+
+
 def test_no_one_is_told_before_all_are_found(engine: Engine, comics: Topic) -> None:
     comics.subscribe_many([(f"{number:05}", {}) for number in range(5_000)])
     number = comics.publish({})

@@ -677,11 +677,12 @@ class AsyncTopic:
         attempts: int | None = None,
         backoff: str | None = None,
         timeout: Duration | None = "30s",
+        in_memory: bool = False,
     ) -> Any:
         """Have a worker match this topic's records and call `function(notification)` for everybody who is to be told.
 
         As a decorator, or with the function given; a `def` or an `async def`. What it returns or raises is the outcome,
-        as with any handler.
+        as with any handler. With `in_memory` the worker keeps a copy of the subscriptions, to match faster.
         """
 
 class AsyncTransaction:

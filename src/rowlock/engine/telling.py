@@ -4,13 +4,16 @@ import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rowlock import notifications, records
 from rowlock.engine.runner import Runner
 from rowlock.errors import Unavailable
 from rowlock.model import Item, Notification, RecordInfo
 from rowlock.outcomes import Done, Fail, Move, Outcome, Retry
+
+if TYPE_CHECKING:
+    from rowlock.accelerator import Accelerator
 
 PAGES_A_TURN = 5
 """Pages that are matched before others have their turn."""
@@ -22,9 +25,12 @@ Function = Callable[[Notification], Any]
 class Telling:
     """The handler of a topic's lists: `function` is called with each notification."""
 
-    def __init__(self, runner: Runner, function: Function, *, page: int = records.PAGE) -> None:
+    def __init__(
+        self, runner: Runner, function: Function, *, page: int = records.PAGE, finder: "Accelerator | None" = None
+    ) -> None:
         self._runner = runner
         self._page = page
+        self._finder = finder
         self._function = function
         self._kept: OrderedDict[int, RecordInfo] = OrderedDict()
 
@@ -58,9 +64,11 @@ class Telling:
                 tx.run(notifications.mark_delivered, record.subject, [item.key for item in group])
 
     def _match(self, item: Item) -> Outcome:
+        number = records.of_list(item.list)
         try:
+            found = None if self._finder is None else self._runner.read(self._finder.find, number)
             for _ in range(PAGES_A_TURN):
-                if self._runner.run(records.match_page, records.of_list(item.list), limit=self._page):
+                if self._runner.run(records.match_page, number, limit=self._page, found=found):
                     return Done()
         except Unavailable as error:
             return Retry(error.what, counted=False, kind=error.code)

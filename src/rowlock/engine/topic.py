@@ -1,7 +1,7 @@
 """A topic in a user's hands: each method asks the database, nothing is remembered."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rowlock import matching, notifications, records, subscriptions, topics
 from rowlock.durations import Duration
@@ -11,6 +11,9 @@ from rowlock.errors import Invalid
 from rowlock.model import Notification, Published, RecordInfo, Subscription, TopicInfo
 from rowlock.records import Place
 from rowlock.subscriptions import Entry
+
+if TYPE_CHECKING:
+    from rowlock.accelerator import Accelerator
 
 
 class Topic:
@@ -148,20 +151,27 @@ class Topic:
         attempts: int | None = None,
         backoff: str | None = None,
         timeout: Duration | None = "30s",
+        in_memory: bool = False,
     ) -> Any:
         """Have a worker match this topic's records and call `function(notification)` for everybody who is to be told.
 
         As a decorator, or with the function given; a `def` or an `async def`. What it returns or raises is the outcome,
-        as with any handler.
+        as with any handler. With `in_memory` the worker keeps a copy of the subscriptions, to match faster.
         """
+        finder = self._accelerator() if in_memory else None
 
         def register(chosen: Any) -> Any:
-            telling = Telling(self._runner, chosen)
+            telling = Telling(self._runner, chosen, finder=finder)
             terms = {"attempts": attempts, "backoff": backoff, "timeout": timeout}
             worker.on(records.list_of(self.name, "*"), telling.handler, within=telling.note_delivered, **terms)
             return chosen
 
         return register if function is None else register(function)
+
+    def _accelerator(self) -> "Accelerator":
+        from rowlock.accelerator import Accelerator  # numpy is heavy, and only who wants it in memory needs it
+
+        return Accelerator(self.name)
 
     def _joined(self, using: Any) -> Runner:
         return self._runner if using is None else self._runner.join(using)

@@ -56,6 +56,13 @@ begin
     return null;
 end
 $$;
+-- A place in the order before which nobody who subscribes can come any more: at this moment none of them is committing.
+create function rowlock_settled() returns bigint language plpgsql as $$
+begin
+    lock table rowlock_turnstile in row exclusive mode;
+    return (select coalesce(max(m.seq), 0) from rowlock_moments m);
+end
+$$;
 create constraint trigger rowlock_moments_take_turn after insert on rowlock_moments
     deferrable initially deferred for each row execute function rowlock_take_turn();
 
@@ -71,11 +78,14 @@ create table rowlock_subscriptions (
     version bigint not null default 0,
     born bigint not null,
     gone bigint,
+    -- The later of the two: those who have a copy in memory follow it.
+    changed bigint not null,
     created_at bigint not null
 );
 create unique index rowlock_subscriptions_live on rowlock_subscriptions (topic, subscriber, digest) where gone is null;
-create index rowlock_subscriptions_topic on rowlock_subscriptions (topic, id) where gone is null;
+create index rowlock_subscriptions_topic on rowlock_subscriptions (topic, id);
 create index rowlock_subscriptions_gone on rowlock_subscriptions (id) where gone is not null;
+create index rowlock_subscriptions_changed on rowlock_subscriptions (topic, changed);
 
 -- Subscriptions under their keys, with all that a record must fulfil in the row: a hash for each field that is compared
 -- for equality, a low and a high end for each field with an order; null where any value will do.

@@ -1,5 +1,8 @@
--- Which of these are subscribed to already.
-select s.subscriber, s.digest, s.id
+-- Which of these are subscribed to already; each looked up by itself, whatever the planner believes of their number.
+select given.subscriber, given.digest, found.id
 from json_to_recordset(:rows::json) as given (subscriber text, digest text)
-join rowlock_subscriptions s
-    on s.topic = :topic and s.subscriber = given.subscriber and s.digest = given.digest and s.gone is null
+cross join lateral (
+    select s.id from rowlock_subscriptions s
+    where s.topic = :topic and s.subscriber = given.subscriber and s.digest = given.digest and s.gone is null
+    offset 0
+) as found

@@ -1,0 +1,197 @@
+"""Subscriptions come and go while records are published and matched: database, memory and plain reading agree."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from itertools import count
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from tests import wishes
+from tests.conftest import TEMPLATES
+from tests.servers import Server, quick_place
+
+from rowlock import Engine, records, refiling, tidying, topics
+from rowlock.accelerator import Accelerator
+from rowlock.errors import InvalidPredicate
+from rowlock.predicates import canonical, checked, fits, text
+
+Make = Callable[[], AbstractContextManager[Engine]]
+
+NAMES = ["ann", "bob", "cat"]
+BRIEF = {"max_examples": 15, "stateful_step_count": 25}
+LONG = {"max_examples": 400, "stateful_step_count": 60}
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
+
+
+class Topics(RuleBasedStateMachine):
+    """A topic, and a dictionary of what each has asked for."""
+
+    make: Make
+
+    @initialize(seed=st.integers(0, 1000))
+    def begin(self, seed: int) -> None:
+        self._context = type(self).make()
+        self.engine = self._context.__enter__()
+        self.topic = self.engine.topic("comics")
+        self.topic.define(wishes.FIELDS)
+        self.wanted: dict[tuple[str, str], dict[str, Any]] = {}
+        self.open: dict[int, set[str]] = {}
+        self.eager, self.lazy = Accelerator("comics"), Accelerator("comics")
+        self.chance = Random(seed)
+
+    @rule(name=st.sampled_from(NAMES), asked=wishes.predicates())
+    def subscribe(self, name: str, asked: dict[str, Any]) -> None:
+        try:
+            number = self.topic.subscribe(name, asked)
+        except InvalidPredicate:
+            return
+        stored = canonical(wishes.FIELDS, asked)
+        again = self.topic.subscribe(name, stored)
+        assert again == number
+        self.wanted[name, text(stored)] = stored
+
+    @rule(name=st.sampled_from(NAMES), data=st.data())
+    def unsubscribe(self, name: str, data: st.DataObject) -> None:
+        theirs = [key for key in self.wanted if key[0] == name]
+        if not theirs or data.draw(st.booleans()):
+            assert self.topic.unsubscribe(name) == len(theirs)
+        else:
+            theirs = [data.draw(st.sampled_from(theirs))]
+            assert self.topic.unsubscribe(name, self.wanted[theirs[0]]) == 1
+        for key in theirs:
+            del self.wanted[key]
+
+    @rule(record=wishes.records())
+    def publish(self, record: dict[str, Any]) -> None:
+        number = self.topic.publish(record)
+        self.open[number] = self.fitting(record)
+        self.compare(number, self.eager)
+
+    def fitting(self, record: dict[str, Any]) -> set[str]:
+        value = checked(wishes.FIELDS, record)
+        return {name for (name, _), asked in self.wanted.items() if fits(asked, value)}
+
+    def compare(self, number: int, accelerator: Accelerator) -> None:
+        found = self.engine.read(accelerator.find, number)
+        if found is not None:
+            assert len(found) == len(set(found))
+            assert self.whose(found) == self.open[number]
+
+    def whose(self, numbers: list[int]) -> set[str]:
+        with self.engine.transaction() as tx:
+            rows = tx.execute("select id, subscriber from rowlock_subscriptions").fetchall()
+        return {name for number, name in rows if number in set(numbers)}
+
+    @rule(data=st.data(), limit=st.sampled_from([1, 2, 1000]), how=st.sampled_from(["durable", "eager", "lazy"]))
+    @precondition(lambda self: self.open)
+    def match(self, data: st.DataObject, limit: int, how: str) -> None:
+        number = data.draw(st.sampled_from(sorted(self.open)))
+        accelerator = {"eager": self.eager, "lazy": self.lazy}.get(how)
+        found = None if accelerator is None else self.engine.read(accelerator.find, number)
+        if accelerator is not None:
+            self.compare(number, accelerator)
+        while not self.engine.run(records.match_page, number, limit=limit, found=found):
+            pass
+        told = [item.key for item in self.engine[f"topics/comics/{number}"] if item.gate == 1]
+        assert set(told) == self.open.pop(number)
+
+    @rule(record=wishes.records())
+    def ask(self, record: dict[str, Any]) -> None:
+        found = {each.subscriber for each in self.topic.matches(record)}
+        assert found == self.fitting(record)
+        assert self.whose(self.engine.run(self.eager.matches, record)) == found
+
+    @rule(keep=st.sampled_from([2, 100_000]))
+    def sweep(self, keep: int) -> None:
+        if keep == 2:
+            self.eager, self.lazy = Accelerator("comics"), Accelerator("comics")  # who is behind must read anew
+        self.engine.run(tidying.sweep_gone, keep=keep)
+
+    @rule()
+    def refile(self) -> None:
+        row = self.engine.read(topics.find, "comics")
+        self.engine.run(refiling.learn, row, chance=self.chance)
+        self.engine.run(refiling.refile_some, chance=self.chance)
+
+    @invariant()
+    def everything_is_there(self) -> None:
+        if hasattr(self, "wanted"):
+            assert self.topic.count() == len(self.wanted)
+
+    def teardown(self) -> None:
+        if hasattr(self, "engine"):
+            self._context.__exit__(None, None, None)
+
+
+@contextmanager
+def in_a_file() -> Iterator[Engine]:
+    with (
+        TemporaryDirectory(prefix="rowlock-", dir=quick_place()) as folder,
+        Engine(str(Path(folder, "t.db"))) as engine,
+    ):
+        yield engine
+
+
+def on_a_server(server: Server, scheme: str) -> Make:
+    numbers = count(1)
+
+    @contextmanager
+    def make() -> Iterator[Engine]:
+        name = f"topics_{scheme}_{next(numbers)}"
+        with server.connect() as connection:
+            connection.execute(f"create database {name} template {TEMPLATES[scheme]} strategy file_copy")
+            with Engine(server.url(name, scheme)) as engine:
+                yield engine
+            connection.execute(f"drop database {name} with (force)")
+
+    return make
+
+
+def run(make: Make, size: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    # Small numbers, so that few subscriptions are a crowd.
+    small = {"filing.FULL": 1, "filing.CROWDED": 3, "filing.MOST_SHAPES": 12}
+    small |= {"accelerator.MOST_ENDED": 1, "accelerator.MOST_SEGMENTS": 2, "accelerator.PAGE": 2}
+    for name, number in small.items():
+        monkeypatch.setattr(f"rowlock.{name}", number)
+    for place in ("rowlock.subscriptions.FULL", "rowlock.refiling.FULL", "rowlock.refiling.SEEN"):
+        monkeypatch.setattr(place, 1)
+    checks = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    bounds = settings(deadline=None, database=None, phases=PHASES, suppress_health_check=checks, **size)
+    run_state_machine_as_test(type("Topics", (Topics,), {"make": staticmethod(make)}), settings=bounds)
+
+
+def test_all_matchers_agree_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    run(in_a_file, BRIEF, monkeypatch)
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "cockroachdb"])
+def test_all_matchers_agree_on_a_server(postgres: Server, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(on_a_server(postgres, scheme), {**BRIEF, "max_examples": 6}, monkeypatch)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(0)
+def test_all_matchers_agree_in_a_file_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    run(in_a_file, LONG, monkeypatch)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("scheme", ["postgresql", "cockroachdb"])
+def test_all_matchers_agree_on_a_server_for_long(
+    postgres: Server, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(on_a_server(postgres, scheme), LONG, monkeypatch)

@@ -1,0 +1,111 @@
+"""A copy of the subscriptions in memory follows what changes, and answers as the database does."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from rowlock import Engine, accelerator, matching, topics
+from rowlock.accelerator import Accelerator
+from rowlock.engine import Topic
+
+WITHOUT_NUMPY = """
+import sys
+sys.modules["numpy"] = None
+from rowlock import Engine, RowlockError, Worker
+with Engine("work.db") as engine:
+    topic = engine.topic("comics")
+    topic.define(issue="integer")
+    worker = Worker(engine)
+    topic.deliver(worker, print)
+    try:
+        topic.deliver(worker, print, in_memory=True)
+    except RowlockError as error:
+        print(error.code, error)
+"""
+
+
+@pytest.fixture
+def comics(engine: Engine) -> Topic:
+    topic = engine.topic("comics")
+    topic.define(series="text", issue="integer")
+    return topic
+
+
+def test_what_changes_is_followed(engine: Engine, comics: Topic) -> None:
+    copy = Accelerator("comics")
+    first = comics.subscribe("ann", series="Saga")
+    assert engine.run(copy.matches, {"series": "Saga"}) == [first]
+    second = comics.subscribe("bob", issue={"from": 1})
+    comics.unsubscribe(first)
+    assert engine.run(copy.matches, {"series": "Saga", "issue": 1}) == [second]
+    comics.define(artist="text")
+    third = comics.subscribe("cat", artist="Fiona")
+    assert engine.run(copy.matches, {"artist": "Fiona", "issue": 0}) == [third]
+
+
+def test_nothing_is_found_where_there_is_nothing(engine: Engine, comics: Topic) -> None:
+    copy = Accelerator("comics")
+    assert engine.run(copy.matches, {"series": "Saga"}) == []
+    comics.unsubscribe(comics.subscribe("ann"))
+    assert engine.run(copy.matches, {}) == []
+
+
+def test_a_record_from_before_it_was_read_is_asked_of_the_database(engine: Engine, comics: Topic) -> None:
+    comics.subscribe("ann")
+    old, new = comics.publish({}), comics.publish({})
+    copy = Accelerator("comics")
+    assert (engine.read(copy.find, new), engine.read(copy.find, old)) == ([1], None)
+
+
+def test_a_record_that_was_matched_is_not_looked_at(engine: Engine, comics: Topic) -> None:
+    assert engine.read(Accelerator("comics").find, 4711) is None
+
+
+def test_who_is_too_far_behind_reads_anew(engine: Engine, comics: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accelerator, "MOST_BEHIND", 2)
+    copy = Accelerator("comics")
+    assert engine.run(copy.matches, {}) == []
+    numbers = [comics.subscribe(f"{number}") for number in range(5)]
+    assert sorted(engine.run(copy.matches, {})) == numbers
+
+
+def test_many_small_changes_are_merged(engine: Engine, comics: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accelerator, "MOST_SEGMENTS", 3)
+    copy = Accelerator("comics")
+    for number in range(20):
+        comics.subscribe(f"{number}", issue={"from": number})
+        if number % 3 == 0:
+            comics.unsubscribe(f"{number}")
+        expected = engine.read(matching.match, engine.read(topics.find, "comics"), {"issue": 10}, limit=100)
+        assert sorted(engine.run(copy.matches, {"issue": 10})) == sorted(expected)
+
+
+def test_a_crowd_is_read_in_pages(engine: Engine, comics: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accelerator, "PAGE", 7)
+    comics.subscribe_many([(f"{number}", {"issue": [number, 50]}) for number in range(50)])
+    assert len(engine.run(Accelerator("comics").matches, {"issue": 50})) == 50
+
+
+def test_threads_may_share_a_copy(engine: Engine, comics: Topic) -> None:
+    comics.subscribe_many([(f"{number}", {"issue": number % 10}) for number in range(200)])
+    copy, found = Accelerator("comics"), []
+
+    def ask(issue: int) -> None:
+        found.append(len(engine.run(copy.matches, {"issue": issue})))
+
+    threads = [threading.Thread(target=ask, args=(issue,)) for issue in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [20] * 10
+
+
+def test_only_who_wants_it_needs_numpy(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_NUMPY], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.startswith("extra-missing a matcher in memory needs the package numpy; run: pip install")
