@@ -129,7 +129,7 @@ class Settlement(msgspec.Struct, frozen=True):
     @property
     def receipt(self) -> str:
         """By which the same settlement is known again."""
-        return requests.digest("settle", self.session, encoded([[*self.said.items()], self.close]))
+        return requests.digest("settle", self.session, self.token, encoded([[*self.said.items()], self.close]))
 
 
 def settle(tx: Transaction, settlement: Settlement, *, random: Callable[[], float]) -> dict[str, Verdict]:

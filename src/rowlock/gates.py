@@ -167,9 +167,9 @@ def _deliver(tx: Transaction, then: Then, *, key: str) -> None:
 
 
 def wait_for(tx: Transaction, name: str, then: Then) -> bool:
-    """Have an item put back in line when the list of that name completes; False if it is complete already."""
-    row = lists.hold(tx, name)
-    if row.state == "complete":
+    """Have an item put back in line when the list of that name completes; False if it is complete already, or gone."""
+    row = lists.find_and_hold(tx, name)
+    if row is None or row.state == "complete":
         return False
     _promise(tx, row, then)
     return True

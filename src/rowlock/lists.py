@@ -52,13 +52,18 @@ def find(tx: Transaction, name: str) -> Row | None:
 
 def hold(tx: Transaction, name: str, version: int | None = None) -> Row:
     """The list of that name, locked until the transaction ends; with `version`, only if it is at that one."""
-    columns = tx.row("lists/hold", name=name)
-    if columns is None:
+    row = find_and_hold(tx, name)
+    if row is None:
         raise missing(tx, name)
-    row = _row(columns)
     if version is not None and version != row.version:
         raise StaleVersion.of(f"the list {name!r}", asked=version, actual=row.version)
     return row
+
+
+def find_and_hold(tx: Transaction, name: str) -> Row | None:
+    """The same, if there is one."""
+    columns = tx.row("lists/hold", name=name)
+    return None if columns is None else _row(columns)
 
 
 def missing(tx: Transaction, name: str) -> NoSuchList:

@@ -146,7 +146,7 @@ def _placed(tx: Transaction, held: Held, settling: Settling) -> Settling:
     waiting = [position for position, outcome in moves if outcome.until is not None]
     # Locked before any item is, in one order: a list's completion comes to the items that wait for it likewise.
     for name in sorted({outcome.until for _, outcome in moves if outcome.until is not None}):
-        lists.hold(tx, name)
+        lists.find_and_hold(tx, name)
     rows = tx.rows("items/in_claim", positions=_json(waiting), **held.lane) if waiting else []
     keys = {position: key for position, key, _ in rows}
     placed = {position: _place(tx, held, outcome, keys.get(position)) for position, outcome in moves}

@@ -53,6 +53,21 @@ def test_a_settlement_asked_again_is_answered_as_before(ask: Client) -> None:
     assert ask.json("GET", "/v1/lists/work")["progress"]["done"] == 1
 
 
+def test_the_same_words_under_another_claim_are_another_settlement(ask: Client) -> None:
+    remote = Remote(ask)
+    for _ in range(3):
+        ask("POST", ITEMS, b"a\n")
+        assert remote.settle(remote.claim()["claim"], done=["a"]).json == {"verdicts": {"a": "done"}}
+    assert ask.json("GET", "/v1/lists/work")["progress"]["done"] == 3
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/lists/a%00b", "/v1/lists/a%00b/items", "/v1/counters/a%00", "/v1/schedules/a%00"]
+)
+def test_a_name_with_a_nul_is_refused(ask: Client, path: str) -> None:
+    assert ask("GET", path).status == 400
+
+
 def test_a_late_settlement_is_refused(ask: Client) -> None:
     ask("POST", ITEMS, b"a\n")
     late = Remote(ask)

@@ -342,15 +342,30 @@ def test_a_list_cannot_follow_itself(timed: Engine) -> None:
         timed["work"].settings(then=[{"list": "work"}])
 
 
-def test_an_item_cannot_wait_for_its_own_list_or_none(timed: Engine) -> None:
+def test_an_item_cannot_wait_for_its_own_list(timed: Engine) -> None:
     timed["work"].add("parent")
     ann = Desk(timed)
     taken = ann.got()
     with pytest.raises(InvalidOutcome):
         ann.settle(taken, Move(until="work"))
-    with pytest.raises(NoSuchList):
-        ann.settle(taken, Move(until="nothing"))
     assert ann.settle(taken, Done()) == ["done"]
+
+
+def test_an_item_does_not_wait_for_a_list_that_was_dropped_before(timed: Engine) -> None:
+    timed["work"].add("parent")
+    ann = Desk(timed)
+    ann.settle(ann.got(), Move(until="dropped"))
+    assert keys(ann.got()) == ["parent"]
+
+
+def test_a_list_whose_last_item_goes_while_somebody_looks_does_not_sleep_for_good(timed: Engine) -> None:
+    timed["work"].add("a")
+    timed["work"].add("b", gate=1)
+    ann = Desk(timed)
+    ann.done(ann.got())
+    list_id = timed.run(lambda tx: tx.row("lists/find", name="work"))[0]
+    timed.run(lambda tx: tx.run("lists/sleep", list=list_id))
+    assert broken(timed) == []
 
 
 def test_upkeep_goes_on_where_no_worker_comes_by(timed: Engine, clock: Clock) -> None:

@@ -375,7 +375,6 @@ def test_whatever_a_handler_raises_is_an_outcome(engine: Engine, error: BaseExce
         (Fail("x", kind=None), "InvalidOutcome"),
         (Fail("x", kind="a\0b"), "a\ufffdb"),
         (Move(gate="first"), "invalid"),
-        (Move(until="nothing"), "no-such-list"),
         (Move(until="work"), "invalid-outcome"),
         (Move(until="nothing", after=1), "InvalidOutcome"),
         (Move(gate=2**70), "InvalidOutcome"),

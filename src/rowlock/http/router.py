@@ -75,6 +75,9 @@ def _walk(node: dict[Any, Any], parts: list[bytes], given: list[bytes]) -> Route
 
 def _text(part: bytes) -> str:
     try:
-        return (unquote_to_bytes(part) if b"%" in part else part).decode()
+        text = (unquote_to_bytes(part) if b"%" in part else part).decode()
     except UnicodeDecodeError:
         raise InvalidPath("the path is not UTF-8 text", "percent-encode the bytes of UTF-8") from None
+    if "\0" in text:
+        raise InvalidPath("there is a NUL character in the path", "nothing has a name with one")
+    return text
