@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from rowlock import gates, leases, tallies
+from rowlock import gates, leases, limits, tallies
 from rowlock.db import Transaction
 from rowlock.errors import Invalid, StaleSession
 from rowlock.grouping import Place, placed
-from rowlock.model import Item, State
+from rowlock.model import Item, Limits, State
 
 LARGEST = 10_000
 PROMOTED_AT_ONCE = 1_000
@@ -31,6 +31,8 @@ class Taken(msgspec.Struct, frozen=True):
     """Whether workers died with its item in hand: run it with nothing beside it, so that it is known who did it."""
     exclusive: bool = False
     """Whether the session has the whole list, and runs its items one after the other; known from a thorough look."""
+    limited: bool = False
+    """Whether others may wait for these to be settled; known from a thorough look, which such a list always wants."""
 
     @property
     def high(self) -> int:
@@ -80,20 +82,82 @@ def take_thoroughly(tx: Transaction, asking: Asking) -> Taken | None:
     """Promote what is due, then the first items that nobody holds, wherever they stand; None: nothing is ready.
 
     Where nothing is left at the list's gate the next one opens. A list where nothing is free is put to sleep until
-    something is due or somebody wakes it. An exclusive list that another session has is left alone.
+    something is due or somebody wakes it, one at its limit until more may be handed out. An exclusive list that another
+    session has is left alone.
     """
     found = tx.row("claims/lock", name=asking.list)
     if found is None:
         return None
-    list_id, exclusive, *_ = found
+    list_id, exclusive, limited, *_ = found
     promote(tx, list_id)
     ours = not exclusive or leases.hold(tx, list_id, asking.session, keep=asking.keep)
-    rows = tx.rows("claims/take_hole", **_parameters(asking)) if ours else []
+    looking = _Looking(tx, asking, list_id, None if limited is None else limits.read(limited))
+    rows = looking.look() if ours else []
     if not rows:
         if tx.row("sessions/alive", session=asking.session) is None:
             raise lost(asking.session)
-        rows = _look_again_and_sleep(tx, asking, exclusive=exclusive) if ours else []
-    return _taken(asking, rows, exclusive=exclusive)
+        rows = looking.again_and_sleep(exclusive=exclusive) if ours else []
+    return _taken(asking, rows, exclusive=exclusive, limited=limited is not None)
+
+
+class _Looking:
+    """A thorough look at one list, which is locked."""
+
+    def __init__(self, tx: Transaction, asking: Asking, list_id: int, bounds: Limits | None) -> None:
+        self._tx = tx
+        self._asking = asking
+        self._list = list_id
+        self._bounds = bounds
+        self._allowed = limits.Allowance(asking.limit)
+
+    def look(self) -> list[tuple[Any, ...]]:
+        """The first free items that may be handed out, as rows."""
+        if self._bounds is None:
+            return self._tx.rows("claims/take_hole", **_parameters(self._asking))
+        self._allowed = limits.allowance(self._tx, self._list, self._bounds)
+        if self._allowed.items <= 0:
+            return []
+        rows = self._one_of_a_family(self._bounds) if self._bounds.by else self._as_many_as_allowed()
+        if rows:
+            limits.count(self._tx, self._list, self._bounds, items=len(rows))
+        return rows
+
+    def _as_many_as_allowed(self) -> list[tuple[Any, ...]]:
+        limit = min(self._asking.limit, self._allowed.items)
+        return self._tx.rows("claims/take_hole", **{**_parameters(self._asking), "limit": limit})
+
+    def _one_of_a_family(self, bounds: Limits) -> list[tuple[Any, ...]]:
+        found = limits.next_of_family(self._tx, self._list, bounds, allowed=self._allowed)
+        if found is None:
+            return []
+        who = {"token": self._asking.token, "session": self._asking.session, "attempts": self._asking.attempts}
+        what = {name: getattr(found, name) for name in ("gate", "priority", "position", "alone", "family")}
+        if not self._tx.run("claims/take_one", list=self._list, **who, **what):
+            return []
+        limits.serve(self._tx, self._list, found)
+        low = found.position - 1
+        return [(self._list, found.gate, found.priority, low, found.alone, found.position, *found.rest)]
+
+    def again_and_sleep(self, *, exclusive: bool) -> list[tuple[Any, ...]]:
+        """Look once more while nobody adds; if nothing is there the next gate opens, or the list sleeps."""
+        rows = self._again_or_asleep(exclusive=exclusive)
+        if not rows and self._bounds is not None:
+            limits.doze(self._tx, self._list, self._allowed)
+        return rows
+
+    def _again_or_asleep(self, *, exclusive: bool) -> list[tuple[Any, ...]]:
+        # While somebody is adding the list cannot be got, and stays awake; once it is got nobody can begin to add, so
+        # that what is not found now is not there: the next gate may open.
+        if self._tx.row("lists/hold_still", name=self._asking.list) is None:
+            return []
+        rows = self.look()
+        while not rows and gates.advance(self._tx, self._list):
+            rows = self.look()
+        if not rows:
+            self._tx.run("lists/sleep", list=self._list)
+            if exclusive:
+                leases.end(self._tx, self._list, self._asking.session)
+        return rows
 
 
 def _parameters(asking: Asking) -> dict[str, Any]:
@@ -107,7 +171,9 @@ def _parameters(asking: Asking) -> dict[str, Any]:
     }
 
 
-def _taken(asking: Asking, rows: list[tuple[Any, ...]], *, exclusive: bool = False) -> Taken | None:
+def _taken(
+    asking: Asking, rows: list[tuple[Any, ...]], *, exclusive: bool = False, limited: bool = False
+) -> Taken | None:
     if not rows:
         return None
     name = asking.list
@@ -118,7 +184,7 @@ def _taken(asking: Asking, rows: list[tuple[Any, ...]], *, exclusive: bool = Fal
         for _, gate, priority, _, _, position, key, attempts, version, data, trace in rows
     ]
     _, gate, priority, low, alone, *_ = rows[0]
-    return Taken(asking.token, name, gate, priority, low, items, bool(alone), bool(exclusive))
+    return Taken(asking.token, name, gate, priority, low, items, bool(alone), bool(exclusive), limited)
 
 
 def lost(session: str) -> StaleSession:
@@ -135,22 +201,6 @@ def promote(tx: Transaction, list_id: int) -> int:
     for gate in {gate for _, gate in due}:
         tallies.record(tx, list_id, gate, delayed_change=-sum(1 for _, at in due if at == gate))
     return len(due)
-
-
-def _look_again_and_sleep(tx: Transaction, asking: Asking, *, exclusive: bool) -> list[tuple[Any, ...]]:
-    # While somebody is adding the list cannot be got, and stays awake; once it is got nobody can begin to add, so
-    # that what is not found now is not there: the next gate may open.
-    still = tx.row("lists/hold_still", name=asking.list)
-    if still is None:
-        return []
-    rows = tx.rows("claims/take_hole", **_parameters(asking))
-    while not rows and gates.advance(tx, still[0]):
-        rows = tx.rows("claims/take_hole", **_parameters(asking))
-    if not rows:
-        tx.run("lists/sleep", list=still[0])
-        if exclusive:
-            leases.end(tx, still[0], asking.session)
-    return rows
 
 
 def left(tx: Transaction, session: str, token: str) -> Taken | None:

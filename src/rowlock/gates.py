@@ -161,7 +161,14 @@ def _deliver(tx: Transaction, then: Then, *, key: str) -> None:
     tx.run("gates/resume_complete", list=into.id)
     gate = max(into.gate, then.gate or 0)
     data = None if then.data is None else msgspec.json.encode(then.data).decode()
-    row = {"gate": gate, "priority": then.priority, "delay": 0, "data": data, "trace": None}
+    row = {
+        "gate": gate,
+        "priority": then.priority,
+        "delay": 0,
+        "data": data,
+        "trace": None,
+        "separator": into.separator,
+    }
     if tx.run("items/add_keys", list=into.id, keys=msgspec.json.encode([key]).decode(), **row):
         tallies.record(tx, into.id, gate, added=1, items_change=1)
 

@@ -46,7 +46,7 @@ def _add_together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
     refused = [_refusal(call, name, into.gate) for call in calls]
     good = [batch for call, no in zip(calls, refused, strict=True) if no is None for batch in call.place.given]
     lists.widen(tx, into, reduce(or_, (batch.lanes for batch in good), 0))
-    landed = _add_rows(tx, into.id, into.gate, encoded([row for batch in good for row in batch.rows()]))
+    landed = _add_rows(tx, into, encoded([row for batch in good for row in batch.rows()]))
     return [no or _share(call, landed) for call, no in zip(calls, refused, strict=True)]
 
 
@@ -81,9 +81,9 @@ def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = 
             _refuse_taken(tx, into.id, name, batch)
         given += batch.count
         if batch.same is None:
-            added += len(_add_rows(tx, into.id, into.gate, batch.json))
+            added += len(_add_rows(tx, into, batch.json))
         else:
-            added += _add_keys(tx, into.id, into.gate, batch)
+            added += _add_keys(tx, into, batch)
         if strict and added < given:
             raise _twice(name, batch)
     return Added(added, given - added)
@@ -103,21 +103,22 @@ def _check_gate(batch: Batch, name: str, gate: int) -> None:
         raise GatePassed(what, f"add at gate {gate} or later, or leave the gate out", gate=gate)
 
 
-def _add_keys(tx: Transaction, list_id: int, gate: int, batch: Batch) -> int:
+def _add_keys(tx: Transaction, into: lists.Entrance, batch: Batch) -> int:
     same = batch.same or {}
-    at = gate if same["gate"] is None else same["gate"]
-    added = tx.run("items/add_keys", list=list_id, keys=batch.json, **{**same, "gate": at})
+    at = into.gate if same["gate"] is None else same["gate"]
+    row = {**same, "gate": at, "separator": into.separator}
+    added = tx.run("items/add_keys", list=into.id, keys=batch.json, **row)
     if added:
         delayed = added if same["delay"] else 0
-        tallies.record(tx, list_id, at, added=added, items_change=added, delayed_change=delayed)
+        tallies.record(tx, into.id, at, added=added, items_change=added, delayed_change=delayed)
     return added
 
 
-def _add_rows(tx: Transaction, list_id: int, gate: int, rows: str) -> set[str]:
-    landed = tx.rows("items/add_rows", list=list_id, gate=gate, rows=rows)
+def _add_rows(tx: Transaction, into: lists.Entrance, rows: str) -> set[str]:
+    landed = tx.rows("items/add_rows", list=into.id, gate=into.gate, rows=rows, separator=into.separator)
     delayed = Counter(at for _, at, due in landed if due is not None)
     for at, count in Counter(at for _, at, _ in landed).items():
-        tallies.record(tx, list_id, at, added=count, items_change=count, delayed_change=delayed[at])
+        tallies.record(tx, into.id, at, added=count, items_change=count, delayed_change=delayed[at])
     return {key for key, _, _ in landed}
 
 

@@ -12,7 +12,7 @@ from rowlock.db import Transaction
 from rowlock.entries import encoded
 from rowlock.errors import InvalidSetting, ListComplete, NameTaken, NoSuchList, StaleVersion
 from rowlock.grouping import Place, placed
-from rowlock.model import ListInfo, Processor, Settings, Then
+from rowlock.model import Limits, ListInfo, Processor, Settings, Then
 from rowlock.names import check_limit, check_name, check_start, closest
 from rowlock.roles import spans
 
@@ -88,6 +88,12 @@ class Entrance(msgspec.Struct, frozen=True):
     sealed: bool
     asleep: bool
     lanes: int
+    limits: str | None = None
+
+    @property
+    def separator(self) -> str | None:
+        """What a key's family ends at, where families are limited."""
+        return None if self.limits is None else msgspec.json.decode(self.limits, type=Limits).separator
 
 
 def enter(tx: Transaction, name: str) -> Entrance:
@@ -258,10 +264,19 @@ def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, vers
         settings=msgspec.json.encode(settings).decode(),
         exclusive=settings.exclusive,
         manual=settings.manual,
+        limits=None if settings.limits is None else msgspec.json.encode(settings.limits).decode(),
     )
     if row.settings.exclusive and not settings.exclusive:
         tx.run("leases/delete_all", list=row.id)
+    if settings.separator != row.settings.separator:
+        _change_families(tx, row.id, settings.separator)
     return settings
+
+
+def _change_families(tx: Transaction, list_id: int, separator: str | None) -> None:
+    tx.rows("limits/hold_adders", list=list_id)
+    tx.run("limits/set_families", list=list_id, separator=separator)
+    tx.run("limits/forget_families", list=list_id)
 
 
 def hold_or_make(tx: Transaction, name: str) -> Row:
@@ -295,7 +310,7 @@ def drop(tx: Transaction, name: str, *, version: int | None = None) -> int:
     # The list goes first: adders that wait for its row then find none, and make a new list.
     tx.run("lists/drop", list=row.id)
     dropped = tx.run("items/delete_all", list=row.id)
-    for noun in ("claims", "leases", "tallies", "errors", "results"):
+    for noun in ("claims", "leases", "limits", "tallies", "errors", "results"):
         tx.run(f"{noun}/delete_all", list=row.id)
     return dropped
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from rowlock.bounds import ConcurrencyBy, Limits, check_concurrency, read_rate
 from rowlock.durations import Duration, Moment, milliseconds, span
 from rowlock.errors import Invalid, InvalidSetting
 from rowlock.names import check_key, check_name
@@ -191,6 +192,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """What its completion adds to other lists."""
     processor: Processor | None = None
     """Who works the list over HTTP."""
+    concurrency: int | None = None
+    """How many items may be in hand at once, over all workers."""
+    rate: str | None = None
+    """How many items are handed out in any such while: `100/1m`."""
+    concurrency_by: ConcurrencyBy | None = None
+    """How many items of each family may be in hand at once."""
 
     def __post_init__(self) -> None:
         if self.attempts is not None and not 1 <= self.attempts <= MOST_ATTEMPTS:
@@ -207,6 +214,30 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
             span(self.backoff)
         if self.processor is not None:
             refuse_secrets(self.processor)
+        self._check_limits()
+
+    def _check_limits(self) -> None:
+        if self.concurrency is not None:
+            check_concurrency(self.concurrency)
+        if self.rate is not None:
+            read_rate(self.rate)
+        if self.exclusive and self.concurrency_by is not None:
+            raise InvalidSetting(
+                "an exclusive list is worked in order, and concurrency_by lets families pass each other",
+                "set one of the two",
+            )
+
+    @property
+    def limits(self) -> Limits | None:
+        """What claims must not go beyond, if anything."""
+        rate = None if self.rate is None else read_rate(self.rate)
+        found = Limits(self.concurrency, rate, self.concurrency_by)
+        return None if found == Limits() else found
+
+    @property
+    def separator(self) -> str | None:
+        """What a key's family ends at, where families are limited."""
+        return None if self.concurrency_by is None else self.concurrency_by.separator
 
     @property
     def keep(self) -> int:
@@ -319,11 +350,13 @@ __all__ = [
     "DEFAULT_PRIORITY",
     "PRIORITIES",
     "Added",
+    "ConcurrencyBy",
     "Counts",
     "Duration",
     "Failure",
     "GateInfo",
     "Item",
+    "Limits",
     "ListInfo",
     "Moment",
     "NewItem",

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import failures, gates, lists, tallies
+from rowlock import failures, gates, limits, lists, tallies
 from rowlock.db import Transaction
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, StaleClaim
@@ -92,9 +92,11 @@ def settle(
             tx.run("claims/close", session=session, token=token)
         return _answered(tx, token, receipt, settling)
     _record(tx, held, token, receipt, [each for each in settling if each[0] in landed], gone)
+    if close and held.remaining > len(settling):
+        tx.run("lists/wake", list=held.list)
+    elif held.settings.limits is not None:
+        limits.wake(tx, held.name)
     if close:
-        if held.remaining > len(settling):
-            tx.run("lists/wake", list=held.list)
         tx.run("claims/close", session=session, token=token)
     else:
         tx.run("claims/reduce", session=session, token=token, settled=len(settling))

@@ -73,3 +73,31 @@ def test_a_matcher_looks_into_indexes(subscribed: Engine, statement: str, statis
     assert index in walked
     assert "Seq Scan on rowlock_subscriptions" not in walked
     assert "Seq Scan on rowlock_filings" not in walked
+
+
+def test_a_claim_looks_at_no_lease_and_no_limit_where_the_list_has_none(loaded: Engine) -> None:
+    with loaded.session() as session, loaded.transaction() as tx:
+        asking = {"token": "t", "session": session.id, "limit": 10, "attempts": 5, "floors": "{}", "name": "names"}
+        text = Statements(DIALECT)["claims/take"].text
+        lines = [line for (line,) in tx.execute(f"explain (analyze, timing off) {text}", asking).fetchall()]
+    leases = [line for line in lines if "rowlock_leases" in line]
+    assert leases
+    assert [line for line in leases if "(never executed)" not in line] == []
+    assert not any("rowlock_handouts" in line or "rowlock_items_family" in line for line in lines)
+
+
+@pytest.mark.parametrize("statistics", ["none", "fresh"])
+def test_families_are_walked_by_their_index_alone(loaded: Engine, statistics: str) -> None:
+    loaded["names"].settings(concurrency_by={"separator": "0", "limit": 1})
+    if statistics == "fresh":
+        with loaded.transaction() as tx:
+            tx.execute("analyze rowlock_items")
+    with loaded.transaction() as tx:
+        tx.execute(Statements(DIALECT)["claims/lock"].text, {"name": "names"})
+        where = {"list": 1, "gate": 0, "priority": 5, "start": "", "most": 1}
+        text = Statements(DIALECT)["limits/next_family"].text
+        walked = "\n".join(line for (line,) in tx.execute(f"explain {text}", where).fetchall())
+    assert "rowlock_items_family" in walked
+    assert "hashed" not in walked
+    assert "rowlock_items_ready" not in walked
+    assert "Seq Scan on rowlock_items" not in walked

@@ -9,7 +9,7 @@ from rowlock.cli import output
 from rowlock.cli.asking import ask
 from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal, version_option
 from rowlock.errors import InvalidSetting
-from rowlock.model import Processor, Settings, Then
+from rowlock.model import ConcurrencyBy, Processor, Settings, Then
 from rowlock.names import closest
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
@@ -18,6 +18,7 @@ WRITTEN: dict[object, tuple[str, str]] = {
     bool: ("true or false", "true"),
     tuple[str, ...]: ("names with commas between them", "match,notify"),
     tuple[Then, ...]: ("JSON", """'{"list": "reports"}'"""),
+    ConcurrencyBy | None: ("JSON", """'{"separator": "/", "limit": 1}'"""),
 }
 """What a setting of each kind is, and how somebody would write one."""
 
@@ -94,8 +95,9 @@ def settings(
 ) -> None:
     """Show a list's settings, or set some.
 
-    The names are attempts, backoff, exclusive, gates, keep_for, keep_results, manual, processor (an address, or JSON)
-    and then; NAME= alone goes back to the default. A list that is not there is made.
+    The names are attempts, backoff, concurrency, concurrency_by (JSON), exclusive, gates, keep_for, keep_results,
+    manual, processor (an address, or JSON), rate and then; NAME= alone goes back to the default. A list that is not
+    there is made.
     """
     wanted: dict[str, Any] = dict(map(_assignment, changes))
     with invocation.open(make=bool(wanted)) as engine, invocation.acting(wanted=bool(wanted)):

@@ -37,6 +37,7 @@ class Session:
         self._beats = beats
         self._floors: dict[str, tuple[int, dict[int, int]]] = {}
         self._looked: dict[str, float] = {}
+        self._limited: set[str] = set()
         self.closing = threading.Event()
         self._heart: threading.Thread | None = None
         self.id = engine.world.token()
@@ -127,7 +128,7 @@ class Session:
         """The next items of the list: after the frontier, or anywhere if that gives none or a second has passed."""
         asking = self.asking(name, limit=limit, attempts_allowed=attempts_allowed)
         taken = None
-        if self.searched_lately(name) and not thorough:
+        if self.searched_lately(name) and not thorough and name not in self._limited:
             taken = self._tried(claims.take, asking)
         if taken is None:
             if len(self._looked) >= MANY_LISTS:
@@ -136,7 +137,15 @@ class Session:
             taken = self._tried(claims.take_thoroughly, asking)
         if taken is not None:
             self.remember(taken)
+            self._note_limits(taken)
         return taken
+
+    def _note_limits(self, taken: Taken) -> None:
+        # A list with limits wants a thorough look each time; a short one would be in vain.
+        if taken.limited and len(self._limited) < MANY_LISTS:
+            self._limited.add(taken.list)
+        else:
+            self._limited.discard(taken.list)
 
     def asking(self, name: str, *, limit: int, attempts_allowed: int | None) -> Asking:
         """What to ask for, under a new token, from where this session has seen up to."""

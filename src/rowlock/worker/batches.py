@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rowlock import settlements
+from rowlock import limits, settlements
 from rowlock.attempts import resolve
 from rowlock.engine import Engine, Session, Transaction
 from rowlock.errors import DatabaseBusy, InvalidOutcome, Stale, Unavailable
@@ -94,6 +94,8 @@ def _outcomes(answer: Any, hand: Hand) -> list[Outcome]:
 def _settle(engine: Engine, tx: Transaction, session: Session, hand: Hand, outcomes: list[Outcome]) -> list[Verdict]:
     items, token = hand.taken.items, hand.taken.token
     if hand.plain and all(type(outcome) is Done for outcome in outcomes):
+        if hand.eager:
+            tx.run(limits.wake, hand.taken.list)
         verdicts: list[Verdict] = tx.run(settlements.settle_done, session.id, token, [item.position for item in items])
         return verdicts
     settling = [

@@ -27,10 +27,13 @@ class Hand:
         plain: bool,
         before: Before = None,
         in_order: bool = False,
+        eager: bool = False,
     ) -> None:
         self.taken = taken
         self.in_order = in_order
         """Whether its items run one after the other."""
+        self.eager = eager
+        """Whether each outcome is written as soon as it is there: the list has a limit, and others may wait for it."""
         self._waiting = deque(taken.items if in_order else ())
         self.halted = False
         """Whether an item that is worked in order shall be tried again at once: those after it must wait."""
@@ -79,11 +82,11 @@ class Hand:
             self.returned += 1
 
     def finish(self, item: Item, outcome: Outcome) -> bool:
-        """Note an outcome; whether it was the last. One list append: safe from any thread."""
+        """Note an outcome; whether it is to be written at once. One list append: safe from any thread."""
         if self.in_order and isinstance(outcome, Retry) and outcome.after == 0:
             self.halted = True
         self.finished.append((item, outcome))
-        return self.halted or self.left <= 0
+        return self.halted or self.eager or self.left <= 0
 
     def all_done(self) -> bool:
         """Whether it can be settled by one statement."""

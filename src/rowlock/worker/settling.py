@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from rowlock import settlements
+from rowlock import limits, settlements
 from rowlock.attempts import resolve
 from rowlock.db import Transaction
 from rowlock.db.connections import RunAgain
@@ -36,7 +36,13 @@ class Settling:
     def quick(self, hand: Hand) -> Callable[[Transaction], Callable[[], Any]]:
         """A piece of a trip that settles a hand whose items are all done."""
         positions = [item.position for item, _ in hand.finished]
-        return lambda tx: settlements.ask_settle_done(tx, self._session.id, hand.taken.token, positions)
+
+        def settle(tx: Transaction) -> Callable[[], Any]:
+            if hand.eager:
+                limits.wake(tx, hand.taken.list)
+            return settlements.ask_settle_done(tx, self._session.id, hand.taken.token, positions)
+
+        return settle
 
     def after_quick(self, hand: Hand, verdicts: list[Verdict] | None) -> None:
         """Take note of what a trip brought home; a claim that was no more is asked about once again."""

@@ -1,6 +1,7 @@
 """A shift: one session's worth of work. It claims as demand allows, runs handlers, settles what comes back."""
 
 import queue
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from rowlock import claims, gates
 from rowlock.attempts import Policy
 from rowlock.claims import Taken
 from rowlock.engine import Engine, Session
-from rowlock.model import Item
+from rowlock.model import Item, Settings
 from rowlock.outcomes import Outcome
 from rowlock.worker.batches import run_batch
 from rowlock.worker.crew import Crew, Finish
@@ -38,6 +39,7 @@ class Order(msgspec.Struct, frozen=True):
     rules: Policy
     limit: int
     plain: bool
+    limited: bool
 
 
 def _loop(finish: Finish) -> "Loop":
@@ -83,8 +85,8 @@ class Shift:
 
     def _finish(self, hand: Hand, item: Item, outcome: Outcome) -> None:
         # In the thread of the handler: the worker's is woken only if it waits, and for enough to be worth it.
-        whole = hand.finish(item, outcome)
-        if self._waiting and (whole or self._slots <= self._hungry_at):
+        urgent = hand.finish(item, outcome)
+        if self._waiting and (urgent or self._slots <= self._hungry_at):
             self._waiting = False
             self.events.put("finished")
 
@@ -103,7 +105,7 @@ class Shift:
         found = self._travel(quick, self._next_order() if claiming else None)
         self._hands = [hand for hand in self._hands if not hand.over]
         if self._supply.awaited:
-            self._supply.look_again({hand.taken.list for hand in self._hands})
+            self._supply.look_again(self._unsettled())
         if not found and not quick:
             self._wait()
         return found or bool(self._hands)
@@ -129,7 +131,7 @@ class Shift:
             if hand.halted:
                 hand.give_back()
             whole = hand.left <= 0
-            if not hand.over and not hand.all_done() and (whole or (late and hand.unsettled)):
+            if not hand.over and not hand.all_done() and (whole or ((late or hand.eager) and hand.unsettled)):
                 self._rate.count(len(hand.unsettled))
                 self._settling.write(hand, close=whole)
         if late:
@@ -145,8 +147,20 @@ class Shift:
         settings = self._supply.settings(name)
         if settings.exclusive and self._at_work_on(name):
             return None
+        limited = settings.limits is not None
         plain = not settings.keep_results and handler.within is None
-        return Order(name, handler, handler.rules(settings), room, plain=plain)
+        if limited:
+            slots = room if handler.kind is Kind.BATCH else self._concurrency - self._slots
+            room = self._limited_room(name, settings, min(room, slots))
+        return Order(name, handler, handler.rules(settings), room, plain, limited) if room > 0 else None
+
+    def _limited_room(self, name: str, settings: Settings, room: int) -> int:
+        # What is handed out is begun, none is kept for later; and nobody asks for more than can be had.
+        ours = self._unsettled()[name]
+        if settings.concurrency is not None and ours >= settings.concurrency:
+            self._supply.drop(name, awaited=ours)
+            return 0
+        return room
 
     def _at_work_on(self, name: str) -> bool:
         # Of an exclusive list one claim at a time is had: the next when this one is settled.
@@ -176,7 +190,7 @@ class Shift:
     def _travel(self, quick: list[Hand], order: Order | None) -> bool:
         self._session.close_doubtful()
         works: list[Callable[[Any], Any]] = [self._settling.quick(hand) for hand in quick]
-        ahead = order is not None and (self._session.searched_lately(order.list) or not self._hands)
+        ahead = order is not None and self._may_be_quick(order)
         if order is not None and ahead:
             works.append(lambda tx: claims.ask_take(tx, self._ask_anew(order)))
         answers = self._engine.trip(*works) if works else []
@@ -186,6 +200,9 @@ class Shift:
         if ahead:
             self._session.doubtful.pop()  # answered; what earlier tries of the trip asked for stays to be closed
         return order is not None and self._take_on(answers[-1] if ahead else None, order)
+
+    def _may_be_quick(self, order: Order) -> bool:
+        return not order.limited and (self._session.searched_lately(order.list) or not self._hands)
 
     def _ask_anew(self, order: Order) -> claims.Asking:
         asking = self._session.asking(order.list, limit=order.limit, attempts_allowed=order.rules.attempts)
@@ -197,7 +214,7 @@ class Shift:
             allowed = order.rules.attempts
             taken = self._session.take_items(order.list, limit=order.limit, attempts_allowed=allowed, thorough=True)
         if taken is None:
-            self._supply.drop(order.list, awaited=self._awaited(order.list))
+            self._supply.drop(order.list, awaited=self._awaited(order))
             return False
         if taken.alone and any(not hand.over for hand in self._hands):
             self._engine.run(claims.close, self._session.id, taken.token)
@@ -207,7 +224,8 @@ class Shift:
         if taken.exclusive:
             self._supply.leasing.note(taken.list)
         in_order = order.handler.kind is not Kind.BATCH and taken.list in self._supply.leasing.held
-        hand = Hand(taken, order.handler, order.rules, plain=order.plain, before=self._before, in_order=in_order)
+        terms = {"plain": order.plain, "in_order": in_order, "eager": order.limited}
+        hand = Hand(taken, order.handler, order.rules, before=self._before, **terms)
         self._hands.append(hand)
         if self._loop is not None and order.handler.kind is Kind.ASYNC:
             self._loop.take_on(hand)
@@ -215,12 +233,20 @@ class Shift:
             self._crew.take_on(hand)
         return True
 
-    def _awaited(self, name: str) -> bool:
-        # Only what is in our own hands can end without anybody else looking after it.
-        return self._works(name) and self._engine.read(gates.awaited_by_name, name)
+    def _awaited(self, order: Order) -> int:
+        # Only what is in our own hands can end without anybody else looking after it: all of it for a gate, any for a
+        # limit.
+        ours = self._unsettled()[order.list]
+        if order.limited or not ours:
+            return ours
+        return 1 if self._engine.read(gates.awaited_by_name, order.list) else 0
 
-    def _works(self, name: str) -> bool:
-        return any(hand.taken.list == name for hand in self._hands if not hand.over)
+    def _unsettled(self) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for hand in self._hands:
+            if not hand.over:
+                found[hand.taken.list] += len(hand.taken.items) - hand.settled
+        return found
 
     def _wait(self) -> None:
         self._waiting = True

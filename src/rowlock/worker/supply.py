@@ -1,7 +1,7 @@
 """The supply: which lists may have work for our handlers, served in turn."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -37,8 +37,8 @@ class Supply:
         self._handlers = handlers
         self.leasing = Leasing(engine, session, fits=lambda name: self.handler_of(name) is not None, hooks=hooks)
         self.turns: deque[tuple[str, Handler]] = deque()
-        self.awaited: set[str] = set()
-        """Lists that something waits for, which can go on when what we have of them is settled."""
+        self.awaited: dict[str, int] = {}
+        """Lists that can go on when we have fewer of their items in hand than so many."""
         self._page_end: Awake | None = None
         self._terms: dict[str, Terms] = {}
         self._pause = SHORTEST_PAUSE
@@ -64,18 +64,18 @@ class Supply:
                 return *turn, free
         return None
 
-    def drop(self, name: str, *, awaited: bool = False) -> None:
-        """Nothing was ready there: out of turn until it wakes again; or, where a later gate waits for what is in our
-        hands, until that is settled."""
+    def drop(self, name: str, *, awaited: int = 0) -> None:
+        """Nothing was ready there: out of turn until it wakes again; or, where a later gate or a limit waits for what
+        is in our hands, until there are fewer than so many."""
         self.turns = deque(turn for turn in self.turns if turn[0] != name)
         self.leasing.doubt(name)
         if awaited:
-            self.awaited.add(name)
+            self.awaited[name] = awaited
 
-    def look_again(self, in_hand: set[str]) -> None:
-        """Put back in turn what was awaited and is in our hands no more."""
-        for name in self.awaited - in_hand:
-            self.awaited.discard(name)
+    def look_again(self, in_hand: Mapping[str, int]) -> None:
+        """Put back in turn what waited for us to have less of it in hand."""
+        for name in [name for name, fewer in self.awaited.items() if in_hand.get(name, 0) < fewer]:
+            del self.awaited[name]
             handler = self.handler_of(name)
             if handler is not None and all(turn[0] != name for turn in self.turns):
                 self.turns.append((name, handler))

@@ -1,13 +1,13 @@
 -- One interval after the frontier of the most urgent lane that has ready items: one row, however many items.
 -- The frontier is the high end of the last live claim; the floors say how far the caller has seen, so that nothing
 -- settled before is walked over again. Suspect intervals are handed out one item at a time. An exclusive list is handed
--- out from its beginning, in order, to the one who has it and has nothing of it in hand.
+-- out from its beginning, in order, to the one who has it and has nothing of it in hand; one with limits, by a thorough look.
 with lane as (
     select l.id as list, l.gate, cast(p.priority as smallint) as priority,
         case when l.exclusive then 0
             else coalesce(cast(cast(:floors as json) ->> cast(p.priority as text) as bigint), 0) end as floor
     from rowlock_lists l cross join generate_series(0, 9) as p (priority)
-    where l.name = :name and l.state = 'open' and (l.lanes >> p.priority) & 1 = 1
+    where l.name = :name and l.state = 'open' and l.limits is null and (l.lanes >> p.priority) & 1 = 1
         and exists (select 1 from rowlock_sessions s where s.id = :session)
         and (not l.exclusive or (
             exists (select 1 from rowlock_leases h where h.list = l.id and h.session = :session and h.asked_by is null)

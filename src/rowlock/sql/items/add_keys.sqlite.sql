@@ -1,5 +1,7 @@
 -- The table itself gives out positions, in the order given; there is one writer, so nothing can deadlock.
-insert into rowlock_items (list, key, gate, priority, due, data, trace)
-select :list, given.key, :gate, :priority, {now} + nullif(:delay, 0), :data, :trace
+insert into rowlock_items (list, key, gate, priority, due, data, trace, family)
+select :list, given.key, :gate, :priority, {now} + nullif(:delay, 0), :data, :trace,
+    case when :separator is null then null
+        when instr(given.key, :separator) > 0 then substr(given.key, 1, instr(given.key, :separator) - 1) else given.key end
 from {keys} where true
 on conflict (list, key) do nothing

@@ -1,8 +1,8 @@
 -- Like add_keys, for items that differ in more than their key; of one key given twice the first is added.
-insert into rowlock_items (list, key, position, gate, priority, due, data, trace)
+insert into rowlock_items (list, key, position, gate, priority, due, data, trace, family)
 select :list, placed.key, placed.position, coalesce(placed.gate, :gate), placed.priority,
-    case when placed.due > {now} then placed.due when placed.delay > 0 then {now} + placed.delay end, placed.data,
-    placed.trace
+    case when placed.due > {now} then placed.due when placed.delay > 0 then {now} + placed.delay end, placed.data, placed.trace,
+    split_part(placed.key, cast(:separator as text), 1)
 from (
     select given.*, nextval('rowlock_positions') as position
     from json_to_recordset(:rows::json)

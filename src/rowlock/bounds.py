@@ -1,0 +1,57 @@
+"""Bounds: what a list may say of how many items are in hand at once, and how many are handed out in a while."""
+
+import msgspec
+
+from rowlock.durations import milliseconds
+from rowlock.errors import InvalidSetting
+
+MOST_IN_HAND = 1_000_000
+SHORTEST_PERIOD, LONGEST_PERIOD = 1_000, 366 * 86_400_000
+SEPARATOR_CHARACTERS = 16
+
+
+class ConcurrencyBy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many items of each family may be in hand at once: those whose keys are the same up to a separator."""
+
+    separator: str = "/"
+    limit: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.separator) <= SEPARATOR_CHARACTERS or not self.separator.isprintable():
+            raise InvalidSetting(
+                f"{self.separator!r} separates nothing", f"1 to {SEPARATOR_CHARACTERS} printable characters, such as /"
+            )
+        check_concurrency(self.limit)
+
+
+class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a claim must not go beyond, as it is stored with the list."""
+
+    concurrency: int | None = None
+    rate: tuple[int, int] | None = None
+    """So many items in so many milliseconds."""
+    by: ConcurrencyBy | None = None
+
+    @property
+    def separator(self) -> str | None:
+        """What a key's family ends at, where families are limited."""
+        return None if self.by is None else self.by.separator
+
+
+def check_concurrency(number: int) -> None:
+    """Refuse a number of items that cannot be in hand at once."""
+    if not 1 <= number <= MOST_IN_HAND:
+        raise InvalidSetting(
+            f"{number} items at once is not between 1 and {MOST_IN_HAND}", "pause the list to hand out none"
+        )
+
+
+def read_rate(text: str) -> tuple[int, int]:
+    """A rate as people write it, `100/1m`: so many items, in so many milliseconds."""
+    number, slash, period = text.partition("/")
+    if not slash or not number.strip().isdecimal() or not number.isascii() or not 1 <= int(number) <= MOST_IN_HAND:
+        raise InvalidSetting(f"{text!r} is no rate", "write it like 100/1m: so many items in so long")
+    length = milliseconds(period.strip())
+    if not SHORTEST_PERIOD <= length <= LONGEST_PERIOD:
+        raise InvalidSetting(f"the rate {text!r} speaks of a while that is too short or too long", "1s to 366d")
+    return int(number), length

@@ -1,0 +1,1 @@
+delete from rowlock_handouts where list = :list

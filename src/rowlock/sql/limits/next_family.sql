@@ -1,0 +1,48 @@
+-- The first family from a place on that has a free item and fewer in hand than it may. Families are walked by their index,
+-- one probe each, so that it does not matter how many items a busy one has; by values and not by `exists`, for a planner
+-- that thinks little of the table would then read all of it first.
+with recursive walk (family) as (
+    select (
+        select i.family from rowlock_items i
+        where i.list = :list and i.gate = :gate and i.priority = :priority and i.family >= :start
+            and i.due is null and i.failed_at is null
+        order by i.family limit 1
+    )
+    union all
+    select (
+        select i.family from rowlock_items i
+        where i.list = :list and i.gate = :gate and i.priority = :priority and i.family > w.family
+            and i.due is null and i.failed_at is null
+        order by i.family limit 1
+    )
+    from walk w
+    where w.family is not null and (
+        (select count(*) from rowlock_claims c where c.list = :list and c.family = w.family and c.remaining > 0) >= :most
+        or (
+            select i.position from rowlock_items i
+            where i.list = :list and i.gate = :gate and i.priority = :priority and i.family = w.family
+                and i.due is null and i.failed_at is null and i.position <= coalesce((
+                    select c.low from rowlock_claims c
+                    where c.list = :list and c.gate = :gate and c.priority = :priority and c.high >= i.position
+                    order by c.high limit 1
+                ), i.position)
+            order by i.position limit 1
+        ) is null
+    )
+)
+select found.family, found.position from (
+    select w.family, (
+        select i.position from rowlock_items i
+        where i.list = :list and i.gate = :gate and i.priority = :priority and i.family = w.family
+            and i.due is null and i.failed_at is null and i.position <= coalesce((
+                select c.low from rowlock_claims c
+                where c.list = :list and c.gate = :gate and c.priority = :priority and c.high >= i.position
+                order by c.high limit 1
+            ), i.position)
+        order by i.position limit 1
+    ) as position
+    from walk w
+    where w.family is not null
+        and (select count(*) from rowlock_claims c where c.list = :list and c.family = w.family and c.remaining > 0) < :most
+) as found
+where found.position is not null limit 1

@@ -1,0 +1,5 @@
+-- The same, by hand: SQLite does not split.
+update rowlock_items
+set family = case when :separator is null then null
+    when instr(key, :separator) > 0 then substr(key, 1, instr(key, :separator) - 1) else key end
+where list = :list
