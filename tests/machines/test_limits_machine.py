@@ -203,7 +203,7 @@ class Limited(RuleBasedStateMachine):
     def free(self, token: str) -> None:
         self.numbers.free |= set(self.numbers.claims.pop(token).left)
 
-    @rule(seconds=st.sampled_from([0.3, 1, 5, 11]))
+    @rule(seconds=st.sampled_from([0.077, 0.3, 1, 5, 11]))
     def time_passes(self, seconds: float) -> None:
         self.numbers.now += round(seconds * 1000)
         for session in self.who:

@@ -98,6 +98,7 @@ def test_so_many_are_handed_out_in_a_while_and_no_more(timed: Engine, clock: Clo
     timed["work"].settings(rate="5/1m")
     timed["work"].add(numbered(20))
     ann = Desk(timed, expiry=3_600_000)
+    clock.advance(0.3)
     first = keys(ann.look(3)) + keys(ann.look(3))
     assert (len(first), ann.look()) == (5, None)
     clock.advance(59.9)
