@@ -1,6 +1,6 @@
 """Standing queries: the matcher in the database, the copy in memory, and one query for each pattern, in one run.
 
-    python -m bench.match [--size 100000] [--records 200] [--passes 5] [--database sqlite,postgres] [--part match,tell]
+    python -m bench.match [--size 100000] [--records 200] [--passes 15] [--database sqlite,postgres] [--part match,tell]
 
 Ten fields, skewed values, one to five predicates; about 0.13 % of all subscriptions fit a record. Of each record the
 best of the passes counts, and of those the mean: others on this machine disturb one pass, seldom all. Every answer is
@@ -178,7 +178,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=int, default=100_000)
     parser.add_argument("--records", type=int, default=200)
-    parser.add_argument("--passes", type=int, default=5)
+    parser.add_argument("--passes", type=int, default=15)
     parser.add_argument("--database", default=",".join(PLACES))
     parser.add_argument("--part", default="match,tell")
     asked = parser.parse_args()

@@ -60,8 +60,8 @@ class Accelerator:
         found, by_hand = Found([each.find(question) for each in copy.segments]).at(seq, copy.ended)
         if not by_hand:
             return found
-        asked = {each.id: each.predicates for each in subscriptions.among(tx, by_hand)}
-        wrong = {number for number in by_hand if not predicates.fits(asked[number], record)}
+        fitting = subscriptions.fitting(tx, by_hand, record)
+        wrong = {number for number in by_hand if number not in fitting}
         return [number for number in found if number not in wrong]
 
     def _current(self, tx: Transaction, seq: int) -> Copy:

@@ -70,6 +70,7 @@ class Layout:
         self.codes = {name: slot for slot, name in enumerate(equal[:CODES])}
         self.ranges = {name: slot for slot, name in enumerate(ordered[:RANGES])}
         self.everything = _hashed(topic, "all", "")
+        self._coders = {name: _CODERS.get(kind) for name, kind in fields.items()}
 
     def term(self, name: str, value: Any) -> tuple[str, int]:
         """The term of equality."""
@@ -78,7 +79,8 @@ class Layout:
 
     def code(self, name: str, value: Any) -> Any:
         """A value in the order of whole numbers, if its field has one."""
-        return _CODERS[self.fields[name]](value)
+        coder = self._coders[name]
+        return value if coder is None else coder(value)
 
 
 @lru_cache(maxsize=65536)
@@ -99,17 +101,11 @@ def _number_code(value: float) -> int:
     return bits if bits >= 0 else bits ^ HIGHEST
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-_CODERS: dict[str, Callable[[Any], Any]] = {
-    "boolean": _same,
+_CODERS: dict[str, Callable[[Any], int]] = {
     "date": lambda value: date.fromisoformat(value).toordinal(),
-    "integer": _same,
     "number": lambda value: _number_code(float(value)),
-    "text": _same,
 }
+"""How values of a kind become numbers; others are what they are."""
 
 
 def rows(layout: Layout, predicates: Predicates) -> list[Row]:
@@ -227,7 +223,13 @@ def _cells(layout: Layout, spans: Mapping[int, tuple[int | None, int | None]]) -
             return [({part: _hashed(layout.topic, part, str(cell))}, 0) for cell in ends]
     number, (low, high) = next(iter(spans.items()))
     part = f"{number}g" if high is None else f"{number}l"
-    return [({part: _hashed(layout.topic, part, "")}, low if high is None else high)]  # type: ignore[list-item]
+    end = low if high is None else high
+    return [({part: _hashed(layout.topic, part, "")}, _ordered(end or 0))]
+
+
+def _ordered(value: int) -> int:
+    # In the same order, and never 0, which is where rows without an order stand.
+    return value + 1 if 0 <= value < HIGHEST else value
 
 
 def _filed(layout: Layout, row: Row, terms: Mapping[str, int], sort: int) -> Filing:
@@ -248,29 +250,24 @@ class Probes(msgspec.Struct, frozen=True):
     numbers: list[int | None]
 
 
-class Part(msgspec.Struct, frozen=True):
-    """A part of shapes: a field, and what of its value makes a term."""
-
-    text: str
-    name: str
-    kind: str
-    size: int
-
-    def term(self, layout: Layout, value: Any) -> int | None:
-        """The term that a record's value makes; None if it makes none."""
-        match self.kind:
-            case "e":
-                return _hashed(layout.topic, self.text, str(layout.code(self.name, value)))
-            case "p":
-                return _hashed(layout.topic, self.text, value[: self.size]) if len(value) >= self.size else None
-            case "c":
-                return _hashed(layout.topic, self.text, str(layout.code(self.name, value) >> 2 * self.size))
-        return _hashed(layout.topic, self.text, "")
+Part = tuple[str, str, str, int]
+"""A part of shapes: its kind, its field, how it is written, and the size of what it takes of a value."""
 
 
 def _part(layout: Layout, text: str) -> Part:
     number = text.rstrip("0123456789")[:-1]
-    return Part(text, list(layout.fields)[int(number)], text[len(number)], int(text[len(number) + 1 :] or 0))
+    return text[len(number)], list(layout.fields)[int(number)], text, int(text[len(number) + 1 :] or 0)
+
+
+def _term(layout: Layout, part: Part, value: Any) -> int | None:
+    kind, name, text, size = part
+    if kind == "e":
+        return _hashed(layout.topic, text, str(layout.code(name, value)))
+    if kind == "p":
+        return _hashed(layout.topic, text, value[:size]) if len(value) >= size else None
+    if kind == "c":
+        return _hashed(layout.topic, text, str(layout.code(name, value) >> 2 * size))
+    return _hashed(layout.topic, text, "")
 
 
 class Plan:
@@ -288,13 +285,17 @@ class Plan:
         self._ones = [first for first, *more in plain if not more]
         self._twos = [(each[0], each[1]) for each in plain if len(each) == 2]
         self._more = [each for each in plain if len(each) > 2]
-        self._sorted = [(_sorting(texts), [places[text] for text in texts]) for texts in split if _sorting(texts)]
+        self._sorted = [
+            (_part(layout, text)[1], text, [places[each] for each in texts])
+            for texts in split
+            if (text := _sorting(texts))
+        ]
         self._everything = [layout.everything] if "" in self.shapes else []
 
     def probes(self, record: Mapping[str, Any]) -> Probes:
         """Where the subscriptions lie that a checked record may fulfil."""
         layout = self.layout
-        terms = [part.term(layout, record[part.name]) if part.name in record else None for part in self._parts]
+        terms = [_term(layout, part, record[part[1]]) if part[1] in record else None for part in self._parts]
         keys = [term for place in self._ones if (term := terms[place]) is not None]
         for first, second in self._twos:
             one, two = terms[first], terms[second]
@@ -311,11 +312,10 @@ class Plan:
 
     def _ranged(self, terms: list[int | None], record: Mapping[str, Any]) -> list[tuple[int, int, int]]:
         found = []
-        for text, places in self._sorted:
+        for name, text, places in self._sorted:
             key = _sum(terms, places)
             if key is not None:
-                name = _part(self.layout, text).name
-                value = self.layout.code(name, record[name])
+                value = _ordered(self.layout.code(name, record[name]))
                 found.append((key, LOWEST, value) if text[-1] == "g" else (key, value, HIGHEST))
         return found
 

@@ -9,13 +9,14 @@ import msgspec
 from rowlock import moments, predicates, subscriptions, topics
 from rowlock.db import Transaction
 from rowlock.db.statements import Statements
-from rowlock.filing import LOWEST, Plan, Probes
+from rowlock.filing import CODES, LOWEST, RANGES, Plan, Probes
 from rowlock.model import Subscription
 from rowlock.names import check_limit
 
 Record = Mapping[str, Any]
 
 START = (LOWEST, 0, -1)
+COLUMNS = [f"c{slot}" for slot in range(CODES)] + [f"n{slot}" for slot in range(RANGES)]
 
 State = tuple[int, int]
 """A topic's version, and how many rows tell of its shapes: what a plan was made by."""
@@ -93,8 +94,8 @@ def _walk(
 
 
 def _wrong(tx: Transaction, record: Record, numbers: Sequence[int]) -> set[int]:
-    asked = {each.id: each.predicates for each in subscriptions.among(tx, numbers)}
-    return {number for number in numbers if not predicates.fits(asked[number], record)}
+    fitting = subscriptions.fitting(tx, numbers, record)
+    return {number for number in numbers if number not in fitting}
 
 
 def _planned(tx: Transaction, topic: topics.Row) -> tuple[State, Plan]:
@@ -111,8 +112,7 @@ def _asked(plan: Plan, record: Record) -> dict[str, Any]:
 
 
 def _columns(probes: Probes) -> dict[str, int | None]:
-    columns = {f"c{slot}": code for slot, code in enumerate(probes.codes)}
-    return columns | {f"n{slot}": number for slot, number in enumerate(probes.numbers)}
+    return dict(zip(COLUMNS, (*probes.codes, *probes.numbers), strict=True))
 
 
 def _fitting(record: Record, numbers: str, rest: str, *, limit: int) -> tuple[list[int], bool]:

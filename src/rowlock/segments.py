@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from rowlock.errors import ExtraMissing
-from rowlock.filing import CODES, RANGES, Probes
+from rowlock.filing import CODES, HIGHEST, RANGES, Probes
 
 try:
     import numpy as np
@@ -111,6 +111,11 @@ class Segment:
         self._lows = _columns(parts, range(lows, highs), order)
         self._highs = _columns(parts, range(highs, shape.width), order)
         self._ids = np.unique(self._whose[:, 0])
+        ordered = np.unique(keys[sorts != 0])
+        self._spans = {
+            int(key): place for key, place in zip(ordered, np.searchsorted(self._keys, ordered), strict=True)
+        }
+        """Keys whose rows have an order, and where they are."""
 
     def known(self, subscriptions: Sequence[int]) -> list[int]:
         """Which of these are here."""
@@ -163,12 +168,12 @@ class Segment:
         return places
 
     def _span(self, key: int, low: int, high: int) -> tuple[int, int] | None:
-        place = int(np.searchsorted(self._keys, key))
-        if place == len(self._keys) or self._keys[place] != key:
+        place = self._spans.get(key)
+        if place is None:
             return None
-        start, end = int(self._starts[place]), int(self._ends[place])
-        sorts = self._sorts[start:end]
-        return start + int(np.searchsorted(sorts, low)), start + int(np.searchsorted(sorts, high, "right"))
+        start, end = self._starts[place], self._ends[place]
+        first, last = np.searchsorted(self._sorts[start:end], (low, high + 1 if high < HIGHEST else high))
+        return int(start + first), int(end if high == HIGHEST else start + last)
 
 
 def _column(parts: Sequence[Numbers], column: int) -> Numbers:

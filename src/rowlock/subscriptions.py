@@ -207,6 +207,12 @@ def among(tx: Transaction, numbers: Sequence[int]) -> list[Subscription]:
     return [Subscription(number, who, msgspec.json.decode(asked), moment(at)) for number, who, asked, at in found]
 
 
+def fitting(tx: Transaction, numbers: Sequence[int], record: Mapping[str, Any]) -> set[int]:
+    """Which of these a record fulfils, by their predicates as they are written."""
+    found = tx.rows("subscriptions/among", ids=_json(numbers))
+    return {number for number, _, asked, _ in found if predicates.fits(msgspec.json.decode(asked), record)}
+
+
 def count(tx: Transaction, topic: str) -> int:
     """How many subscriptions there are."""
     return int(tx.value("subscriptions/count", topic=topics.find(tx, topic).id))

@@ -136,3 +136,17 @@ def test_numbers_keep_their_order(numbers: list[float]) -> None:
     codes = [layout.code("price", number + 0.0) for number in numbers]
     assert sorted(numbers) == [number for _, number in sorted(zip(codes, numbers, strict=True))]
     assert all(-(2**63) <= code < 2**63 for code in codes)
+
+
+@pytest.mark.parametrize("end", [-(2**63), -1, 0, 1, 2**63 - 2, 2**63 - 1])
+@pytest.mark.parametrize("side", ["from", "to"])
+def test_a_range_with_one_end_is_found_at_that_end(side: str, end: int) -> None:
+    layout = Layout(1, wishes.FIELDS)
+    wanted = canonical(wishes.FIELDS, {"year": {side: end}})
+    [each] = filed(layout, wanted, Weights())
+    plan = Plan(layout, [each.shape])
+    years = [year for year in (end - 1, end, end + 1) if -(2**63) <= year < 2**63]
+    assert each.sort != 0
+    assert [found(plan.probes({"year": year}), each) for year in years] == [
+        fits(wanted, {"year": year}) for year in years
+    ]
