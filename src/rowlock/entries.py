@@ -65,6 +65,21 @@ def batches(entries: Entries, shared: Shared, *, first_line: int = 1) -> Iterato
             yield _batch_of_rows(chunk, shared, line)
 
 
+def quick_batch(text: bytes, shared: Shared) -> Batch | None:
+    """Lines that are good beyond doubt, at a glance; None if they want a look, line by line."""
+    if shared.due is not None or shared.data is not None or shared.gate is not None:
+        return None
+    try:
+        keys = [key for key in text.decode().split("\n") if key]
+    except UnicodeDecodeError:
+        return None
+    if not plainly_good(keys) or any(map(str.isspace, keys)):
+        return None
+    priority = _number("priority", shared.priority, PRIORITIES, None)
+    same = {"gate": None, "priority": priority, "delay": 0, "data": None, "trace": shared.trace}
+    return Batch(len(keys), encoded(keys), same, None, 1 << priority)
+
+
 def _chunks(entries: Entries, line: int) -> Iterator[tuple[int, list[Any]]]:
     source = iter(_each(entries, line))
     while chunk := list(islice(source, BATCH)):

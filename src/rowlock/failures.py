@@ -51,12 +51,9 @@ def of_item(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Fa
     """How an item has failed, the newest first; also after it is gone, while errors are kept."""
     check_key(key)
     check_limit(limit, "failures")
-    row = lists.find(tx, name)
-    if row is None:
-        return []
     return [
         Failure(attempt, moment(at), holder, kind, message)
-        for attempt, at, holder, kind, message in tx.rows("errors/of_item", list=row.id, key=key, limit=limit)
+        for attempt, at, holder, kind, message in tx.rows("errors/of_item", list=name, key=key, limit=limit)
     ]
 
 

@@ -61,7 +61,7 @@ class Mailbox:
     """Answers for the coroutines of one event loop: it is woken once for all that have come."""
 
     def __init__(self, loop: "asyncio.AbstractEventLoop") -> None:
-        self._loop = loop
+        self.loop = loop
         self._letters: deque[tuple[asyncio.Future[Any], Any]] = deque()
 
     def post(self, future: "asyncio.Future[Any]", answer: Any) -> None:
@@ -69,7 +69,7 @@ class Mailbox:
         self._letters.append((future, answer))
         if len(self._letters) == 1:
             try:
-                self._loop.call_soon_threadsafe(self._deliver)
+                self.loop.call_soon_threadsafe(self._deliver)
             except RuntimeError:  # the loop has ended, and with it all who waited
                 self._letters.clear()
 

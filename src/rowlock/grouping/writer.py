@@ -52,6 +52,7 @@ class Grouping:
         self._writer: threading.Thread | None = None
         self._own = self._database.twin(connections=1, lock_seconds=LOCK_SECONDS)
         self._beside = Beside(self._database)
+        self._mailbox: Mailbox | None = None
         self._mailboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Mailbox] = WeakKeyDictionary()
         self._closed = False
 
@@ -84,10 +85,11 @@ class Grouping:
         from asyncio import get_running_loop  # heavy, and only coroutines need it
 
         loop = get_running_loop()
-        if loop not in self._mailboxes:
-            self._mailboxes[loop] = Mailbox(loop)
+        mailbox = self._mailbox
+        if mailbox is None or mailbox.loop is not loop:
+            mailbox = self._mailbox = self._mailboxes.setdefault(loop, Mailbox(loop))
         future: asyncio.Future[T] = loop.create_future()
-        waiter = Awaiting(self._mailboxes[loop], future)
+        waiter = Awaiting(mailbox, future)
         self._take(Call(verb, args, kwargs, placing(verb).where(*args, **kwargs), waiter))
         return future
 

@@ -1,7 +1,7 @@
 """Writing answers: a value in the kind that was asked for, with its headers, packed if the client likes that."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -14,16 +14,10 @@ from rowlock.http.call import Answer, Call, Header
 from rowlock.http.kinds import TYPES, Kind
 from rowlock.http.packing import SMALL, Packer, coding_of, packer_of
 from rowlock.http.pages import Page
+from rowlock.http.replies import ALWAYS, Send, send_whole
 from rowlock.http.texts import text
 from rowlock.http.versions import etag, is_known
 
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-
-ALWAYS: tuple[Header, ...] = (
-    (b"cache-control", b"no-store"),
-    (b"vary", b"accept, accept-encoding"),
-    (b"x-content-type-options", b"nosniff"),
-)
 _TYPES = {kind: name.encode() for kind, name in TYPES.items()}
 _encode = msgspec.json.Encoder().encode
 PIECE = 64 * 1024
@@ -49,7 +43,7 @@ def rows_of(value: Any) -> Any:
 
 async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
     """Send it; how many bytes of body that were."""
-    headers = [*ALWAYS, *answer.headers, (b"x-request-id", call.id)]
+    headers = [*answer.headers, (b"x-request-id", call.id)]
     if answer.stream is not None:
         return await _send_stream(call, answer, headers, send)
     body = written(answer.value, call.kind)
@@ -60,16 +54,14 @@ async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
         tag = etag(answer.version, body, coding=packer.coding if packer else b"")
         headers.append((b"etag", tag))
         if call.method in ("GET", "HEAD") and is_known(tag, call.header(b"if-none-match")):
-            await send({"type": "http.response.start", "status": 304, "headers": headers})
-            await send({"type": "http.response.body", "body": b""})
+            await send_whole(call.scope, send, status=304, headers=headers, body=b"")
             return 0
     if packer is not None:
         body = packer.feed(body) + packer.end()
         headers.append((b"content-encoding", packer.coding))
     if answer.status not in (204, 304):
         headers.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    await send_whole(call.scope, send, status=answer.status, headers=headers, body=body)
     return len(body)
 
 
@@ -92,7 +84,7 @@ async def _send_stream(call: Call, answer: Answer, headers: list[Header], send: 
     headers.append((b"content-type", _type(call, answer)))
     if packer is not None:
         headers.append((b"content-encoding", packer.coding))
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.start", "status": answer.status, "headers": [*ALWAYS, *headers]})
     if call.method == "HEAD" or answer.stream is None:
         await send({"type": "http.response.body", "body": b""})
         return 0

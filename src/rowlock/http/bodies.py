@@ -53,6 +53,7 @@ class Body:
         self.read = False
         self._budget = budget
         self._held = 0
+        self._first: Mapping[str, Any] | None = None
 
     @property
     def unread(self) -> bool:
@@ -70,7 +71,7 @@ class Body:
         unpacker = unpacker_of(self._coding)
         seen, more = 0, True
         while more:
-            message = await self._receive()
+            message, self._first = self._first or await self._receive(), None
             if message["type"] == "http.disconnect":
                 raise Gone
             more = message.get("more_body", False)
@@ -96,6 +97,13 @@ class Body:
 
     async def whole(self, most: int) -> bytes:
         """All of it, if it is not too large."""
+        if self.small:
+            message = await self._receive()
+            if message["type"] == "http.request" and not message.get("more_body", False):
+                self.read = True
+                body: bytes = message.get("body", b"")
+                return body
+            self._first = message
         pieces: list[bytes] = []
         async for piece in self.chunks(most):
             pieces.append(piece)

@@ -42,7 +42,7 @@ class Answer(msgspec.Struct):
 class Call:
     """One request: where it goes, what it brings, who asks."""
 
-    __slots__ = ("_headers", "body", "id", "kind", "path", "query", "route", "scope", "service", "who")
+    __slots__ = ("_headers", "_sent", "body", "id", "kind", "path", "query", "route", "scope", "service", "who")
 
     def __init__(self, service: "Service", scope: Mapping[str, Any], body: Body) -> None:
         self.service = service
@@ -51,6 +51,7 @@ class Call:
         self._headers = body.headers
         self.id = service.request_id(self.header(b"x-request-id"))
         self.kind = Kind.TEXT
+        self._sent: Kind | None = None
         self.path: dict[str, str] = {}
         self.query: Any = None
         self.route = NOWHERE
@@ -58,7 +59,8 @@ class Call:
 
     def header(self, name: bytes) -> str:
         """A header of the request by its name in small letters; empty if it is not there."""
-        return self._headers.get(name, b"").decode("latin-1")
+        found = self._headers.get(name)
+        return found.decode("latin-1") if found else ""
 
     @property
     def trace(self) -> str | None:
@@ -86,10 +88,12 @@ class Call:
     @property
     def sent(self) -> Kind:
         """How the request is written; unlabelled, as curl sends it, it is what the route takes."""
-        content_type = self.header(b"content-type")
-        if self.route.takes is not None and self.route.lines is None and not kinds.is_labelled(content_type):
-            return Kind.JSON
-        return kinds.sent(content_type)
+        if self._sent is None:
+            content_type = self.header(b"content-type")
+            only_json = self.route.takes is not None and self.route.lines is None
+            unlabelled = only_json and not kinds.is_labelled(content_type)
+            self._sent = Kind.JSON if unlabelled else kinds.sent(content_type)
+        return self._sent
 
     def read_query(self) -> None:
         """Check what stands behind the question mark."""

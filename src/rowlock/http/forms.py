@@ -116,9 +116,7 @@ def shown(item: Item) -> ItemShown:
 
 def details(item: Item, failures: list[Failure]) -> ItemDetails:
     """The same with its failures."""
-    plain = shown(item)
-    fields = {name: getattr(plain, name) for name in ItemShown.__struct_fields__}
-    return ItemDetails(**fields, list=item.list, failures=failures)
+    return ItemDetails(*msgspec.structs.astuple(shown(item)), failures, item.list)  # type: ignore[call-arg]
 
 
 def raw(item: Item) -> Any:
@@ -133,10 +131,13 @@ def _rows(page: ItemPage) -> str:
 
 @form(ItemDetails)
 def _facts(item: ItemDetails) -> str:
-    known = {"key": item.key, "list": item.list, "state": item.state, "attempts": item.attempts}
-    more = {"gate": item.gate, "priority": item.priority, "due": item.due, "failed_at": item.failed_at}
-    facts = text({**known, **more, "version": item.version, "data": item.data})
-    return facts + "".join(row(("failure", *_failure(each))) for each in item.failures)
+    facts = (
+        f"key\t{item.key}\nlist\t{item.list}\nstate\t{item.state}\nattempts\t{item.attempts}\n"
+        f"gate\t{item.gate}\npriority\t{item.priority}\nversion\t{item.version}\n"
+    )
+    more = {"due": item.due, "failed_at": item.failed_at, "data": item.data}
+    rare = text({name: value for name, value in more.items() if value is not None})
+    return facts + rare + "".join(row(("failure", *_failure(each))) for each in item.failures)
 
 
 def _failure(failure: Failure) -> tuple[Any, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rowlock.http.limits import MB, Limits
+from rowlock.http.replies import EXTENSION, Reply
 
 LOOK = 1.0
 DISCARDED = 8 * MB
@@ -40,6 +41,8 @@ class Guard:
         self._connections: dict[str, set[GuardedProtocol]] = defaultdict(set)
         self._count = 0
         self._looking: asyncio.TimerHandle | None = None
+        self.now = 0.0
+        """The loop's time, as of the last look: exact enough for patience, and free."""
 
     def admit(self, connection: "GuardedProtocol") -> bool:
         """Let a connection in, if need be in the place of one that waits for its client; False if there is none."""
@@ -52,6 +55,7 @@ class Guard:
         neighbours.add(connection)
         self._count += 1
         if self._looking is None:
+            self.now = connection.loop.time()
             self._looking = connection.loop.call_later(LOOK, self._look, connection.loop)
         return True
 
@@ -73,7 +77,7 @@ class Guard:
                 del self._connections[connection.address]
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        now = loop.time()
+        now = self.now = loop.time()
         for connection in [each for some in self._connections.values() for each in some]:
             connection.look(now)
         self._looking = loop.call_later(LOOK, self._look, loop) if self._count else None
@@ -90,6 +94,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.since = 0.0
         self.address = ""
         self._head = 0
+        self._piece = 0
         self._got = 0
         self._discarded = 0
         self._unread_since: float | None = None
@@ -98,9 +103,9 @@ class GuardedProtocol(HttpToolsProtocol):
         """Come in, or be told that there is no room."""
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
-        self.since = self.loop.time()
         if not self.guard.admit(self):
             self.refuse(503, "error overloaded: too many connections (hint: try again in a moment)")
+        self.since = self.guard.now
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Be forgotten."""
@@ -112,8 +117,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.phase is Phase.IDLE:
-            self._wait(Phase.HEAD)
             self._head = 0
+        self._piece = len(data)
         super().data_received(data)
         if self.phase is Phase.HEAD:
             self._head += len(data)
@@ -128,13 +133,16 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Its head is there."""
-        told = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        most = self.guard.limits.header_bytes
+        # What came with it may be body: only if all of it together is much is it worth counting.
+        much = self._head + self._piece > most
         self._head = 0
         self._wait(Phase.BODY)
-        if told > self.guard.limits.header_bytes:
+        if much and len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > most:
             self.refuse(431, "error too-large: the headers are too large (hint: send fewer)")
             return
         super().on_headers_complete()
+        self.scope["extensions"] = {EXTENSION: Reply(self.cycle)}  # type: ignore[dict-item]
 
     def on_body(self, body: bytes) -> None:
         """Some of its body is there; of one that was answered before its end, only so much is still read."""
@@ -155,19 +163,27 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """It is answered."""
+        """It is answered: the next that waits, or another one if it comes in time."""
         if self.phase is Phase.ANSWER:
             self._wait(Phase.IDLE)
-        super().on_response_complete()
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        # uvicorn would set a timer for each request; who is idle for too long is found by the next look.
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
 
     def _wait(self, phase: Phase) -> None:
-        self.phase, self.since, self._got = phase, self.loop.time(), 0
+        self.phase, self.since, self._got = phase, self.guard.now, 0
 
     def look(self, now: float) -> None:
         """End what waits too long for its client."""
         limits = self.guard.limits
         if self._is_unread(now):
             self.cut()
+        elif self.phase is Phase.IDLE and now - self.since > limits.idle_seconds:
+            self.transport.close()
         elif self.phase is Phase.HEAD and now - self.since > limits.header_seconds:
             if not self._head:
                 self.cut()  # it has said nothing, and is told nothing

@@ -25,6 +25,8 @@ from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item
 from rowlock.results import Result
 
 PAGE = 1_000
+FEW = 1_000
+"""Items that are looked through while others wait; more of them by a thread."""
 BATCH_BYTES = 4 * 1024 * 1024
 
 Due = Annotated[str, Meta(description="When they become ready: `5m`, or a time as ISO 8601 writes it.")]
@@ -98,11 +100,12 @@ async def add(call: Call) -> Added | Answer:
     if call.kind is Kind.NDJSON:
         return Answer(stream=_add_stream(call, shared))
     if call.sent is Kind.JSON:
-        given: NewItems = await call.document()
-        return await _added(call, list(entries.batches([entry_of(each) for each in given.items], shared)))
+        return await _added(call, await _of_document(call, shared))
     with await call.body.file() as file:
         if call.body.small:
-            return await _added(call, list(_read(call, file, shared)))
+            quick = entries.quick_batch(file.read(), shared) if call.sent is Kind.TEXT else None
+            file.seek(0)
+            return await _added(call, list(_read(call, file, shared)) if quick is None else [quick])
         ready = await call.service.bridge.thread(lambda: entries.read_through(_read(call, file, shared)))
     return await _added(call, ready)
 
@@ -124,6 +127,15 @@ def _add(tx: Transaction, *, name: str, batches: Iterable[Batch], strict: bool) 
 
 def _digests(batches: Iterable[Batch]) -> Iterator[str]:
     return (requests.digest(batch.json, entries.encoded(batch.same)) for batch in batches)
+
+
+async def _of_document(call: Call, shared: Shared) -> list[Batch]:
+    given: NewItems = await call.document()
+
+    def ready() -> list[Batch]:
+        return list(entries.batches([entry_of(each) for each in given.items], shared))
+
+    return ready() if len(given.items) <= FEW else await call.service.bridge.thread(ready)
 
 
 def _read(call: Call, file: IO[bytes], shared: Shared) -> Iterator[Batch]:

@@ -42,11 +42,18 @@ class Requests:
             buckets=BUCKETS,
             registry=self.registry,
         )
+        self._known: dict[tuple[str, str, int], Any] = {}
 
     def note(self, call: Call, *, status: int, seconds: float) -> None:
         """Note one request."""
-        name = call.route.path or "none"
-        self._seconds.labels(f"{call.method} {name}" if call.route.path else "none", str(status)).observe(seconds)
+        path = call.route.path
+        key = (call.method if path else "", path, status)
+        # Looked up once: to find a series by its labels takes longer than to count in it.
+        series = self._known.get(key)
+        if series is None:
+            name = f"{call.method} {path}" if path else "none"
+            series = self._known[key] = self._seconds.labels(name, str(status))
+        series.observe(seconds)
 
 
 async def metrics(call: Call) -> Answer:

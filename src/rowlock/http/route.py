@@ -62,7 +62,7 @@ class Route(msgspec.Struct, frozen=True, dict=True):
         """What else is worth knowing."""
         return (inspect.getdoc(self.function) or "").partition("\n")[2].strip()
 
-    @property
+    @cached_property
     def parameters(self) -> list[str]:
         """The names in braces in its path."""
         return [part[1:-1] for part in self.path.split("/") if part.startswith("{")]

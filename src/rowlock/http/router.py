@@ -1,49 +1,72 @@
 """Finding the route of a request: by its method and the parts of its path, from a table built once."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any
 from urllib.parse import unquote_to_bytes
+
+import msgspec
 
 from rowlock.errors import InvalidPath, NoSuchPath, WrongMethod
 from rowlock.http.route import Route
 from rowlock.names import closest
 
-_PARAMETER = ""
+Parts = list[bytes]
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """Routes whose paths are fixed at the same places: found by what stands there, all at once."""
+
+    fixed: Callable[[Parts], Any]
+    holes: tuple[int, ...]
+    routes: dict[Any, Route]
 
 
 class Router:
-    """The routes as a tree of path parts, one for each method."""
+    """The routes by method, number of parts and shape; of two that fit, the one that is fixed at more places."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
-        self._trees: dict[str, dict[Any, Any]] = {}
+        self._shapes: dict[tuple[str, int], list[Shape]] = {}
         self._paths: list[str] = []
         for route in routes:
             self._enter(route)
+        for shapes in self._shapes.values():
+            shapes.sort(key=lambda shape: len(shape.holes))
 
     def _enter(self, route: Route) -> None:
         self._paths.append(route.path)
-        node = self._trees.setdefault(route.method, {})
-        for part in route.path.encode().split(b"/")[1:]:
-            node = node.setdefault(_PARAMETER if part.startswith(b"{") else part, {})
-        node[None] = route
+        parts = route.path.encode().split(b"/")
+        holes = tuple(at for at, part in enumerate(parts) if part.startswith(b"{"))
+        shapes = self._shapes.setdefault((route.method, len(parts)), [])
+        shape = next((each for each in shapes if each.holes == holes), None)
+        if shape is None:
+            shape = Shape(itemgetter(*(at for at in range(len(parts)) if at not in holes)), holes, {})
+            shapes.append(shape)
+        shape.routes[shape.fixed(parts)] = route
 
     def find(self, method: str, raw_path: bytes) -> tuple[Route, dict[str, str]]:
         """The route, and what stands in its path; what is not there is refused with what is."""
-        parts = raw_path.split(b"/")[1:]
-        given: list[bytes] = []
-        route = _walk(self._trees.get(method, {}), parts, given)
-        if route is None and method == "HEAD":
-            route = _walk(self._trees.get("GET", {}), parts, given)
-        if route is None:
+        parts = raw_path.split(b"/")
+        found = self._matching(method, parts) or (self._matching("GET", parts) if method == "HEAD" else None)
+        if found is None:
             raise self._missing(method, raw_path, parts)
-        if not given:
+        route, holes = found
+        if not holes:
             return route, {}
-        return route, {name: _text(value) for name, value in zip(route.parameters, given, strict=True)}
+        return route, {name: _text(parts[at]) for name, at in zip(route.parameters, holes, strict=True)}
+
+    def _matching(self, method: str, parts: Parts) -> tuple[Route, tuple[int, ...]] | None:
+        for shape in self._shapes.get((method, len(parts)), ()):
+            route = shape.routes.get(shape.fixed(parts))
+            if route is not None and all(parts[at] for at in shape.holes):
+                return route, shape.holes
+        return None
 
     def allowed(self, raw_path: bytes) -> list[str]:
         """The methods that a path answers to."""
-        parts = raw_path.split(b"/")[1:]
-        found = [method for method, tree in self._trees.items() if _walk(tree, parts, []) is not None]
+        parts = raw_path.split(b"/")
+        methods = {method for method, _ in self._shapes}
+        found = [method for method in methods if self._matching(method, parts) is not None]
         return sorted({*found, "HEAD"} if "GET" in found else found)
 
     def _missing(self, method: str, raw_path: bytes, parts: list[bytes]) -> Exception:
@@ -57,20 +80,6 @@ class Router:
         near = closest(shown, self._paths)
         hint = f"did you mean {near}?" if near else "GET /openapi.json tells what there is"
         return NoSuchPath(f"there is nothing at {shown}", hint)
-
-
-def _walk(node: dict[Any, Any], parts: list[bytes], given: list[bytes]) -> Route | None:
-    if not parts:
-        return node.get(None)
-    first, rest = parts[0], parts[1:]
-    if first in node and (route := _walk(node[first], rest, given)) is not None:
-        return route
-    if _PARAMETER in node and first:
-        given.append(first)
-        if (route := _walk(node[_PARAMETER], rest, given)) is not None:
-            return route
-        given.pop()
-    return None
 
 
 def _text(part: bytes) -> str:

@@ -15,13 +15,14 @@ from rowlock.durations import Duration
 from rowlock.engine import Engine
 from rowlock.errors import RowlockError
 from rowlock.http import access, metrics, openapi, problems
-from rowlock.http.answers import Send, begun, send_answer
+from rowlock.http.answers import begun, send_answer
 from rowlock.http.bodies import Body, Budget, Gone, Receive
 from rowlock.http.bridge import Bridge
 from rowlock.http.call import Answer, Call
 from rowlock.http.claimer import Claimer
 from rowlock.http.limits import Limits
 from rowlock.http.logs import AccessLog
+from rowlock.http.replies import Send
 from rowlock.http.route import NOWHERE_IN_IIDY
 from rowlock.http.router import Router
 from rowlock.http.routes import ROUTES

@@ -22,10 +22,10 @@ def form(kind: type) -> Callable[[Form], Form]:
 
 def text(value: Any) -> str:
     """A value as lines: a row for each thing in a page, else a name and its value to a line."""
-    if isinstance(value, str):
-        return value
     if (known := _FORMS.get(type(value))) is not None:
         return known(value)
+    if isinstance(value, str):
+        return value
     if isinstance(value, list | tuple):
         return "".join(map(text, value))
     if isinstance(value, msgspec.Struct):
