@@ -73,6 +73,7 @@ def test_upkeep_says_what_it_did(any_quick: QuickShell) -> None:
     assert any_quick("upkeep").lines == [
         "expired\t1",
         "promoted\t0",
+        "opened\t0",
         "folded\t0",
         "pruned\t0",
         "ticked\t0",

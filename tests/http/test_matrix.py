@@ -45,6 +45,7 @@ def shown(served: Serving) -> dict[str, str]:
 def filled(served: Serving) -> None:
     """Both lists are there and open for each request, and what else has a name."""
     for name in (OWN, FOREIGN):
+        served.service.engine[name].settings(attempts=5)
         served.service.engine[name].seal()
         served.service.engine[name].reopen()
         served.service.engine[name].add(["a", "canary"])

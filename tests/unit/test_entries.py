@@ -19,7 +19,7 @@ def test_keys_that_share_the_rest_make_one_batch_of_keys() -> None:
     assert (batch.count, batch.keys(), batch.same) == (
         2,
         ["a", "b"],
-        {"gate": None, "priority": 3, "delay": 0, "data": None},
+        {"gate": None, "priority": 3, "delay": 0, "data": None, "trace": None},
     )
 
 
