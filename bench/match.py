@@ -19,9 +19,10 @@ from bench._children import measured
 from bench._comics import FIELDS, Comics
 from bench._patterns import SCHEMES
 from bench._places import PLACES, Fresh
-from rowlock import Engine, Worker, matching, moments, predicates, records, topics
-from rowlock.accelerator import Accelerator
+from rowlock import Engine, Worker, topics
 from rowlock.engine import Topic
+from rowlock.topics import matching, moments, predicates, records
+from rowlock.topics.accelerator import Accelerator
 
 BATCH = 10_000
 EVERYTHING = 10_000_000

@@ -11,16 +11,15 @@ from rowlock import (
     leases,
     lists,
     marks,
-    refiling,
     requests,
     schedules,
     sessions,
     tallies,
-    tidying,
     tokens,
     topics,
 )
 from rowlock.db import Database, Transaction
+from rowlock.topics import refiling, tidying
 
 FOLDS = 4
 """Batches of tallies added up in one pass: enough to keep up with thousands of small settlements a second."""

@@ -23,10 +23,11 @@ from tests import wishes
 from tests.conftest import TEMPLATES
 from tests.servers import Server, quick_place
 
-from rowlock import Engine, records, refiling, tidying, topics
-from rowlock.accelerator import Accelerator
+from rowlock import Engine, topics
 from rowlock.errors import InvalidPredicate
-from rowlock.predicates import canonical, checked, fits, text
+from rowlock.topics import records, refiling, tidying
+from rowlock.topics.accelerator import Accelerator
+from rowlock.topics.predicates import canonical, checked, fits, text
 
 Make = Callable[[], AbstractContextManager[Engine]]
 
@@ -165,8 +166,8 @@ def run(make: Make, size: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> No
     small = {"filing.FULL": 1, "filing.CROWDED": 3, "filing.MOST_SHAPES": 12}
     small |= {"accelerator.MOST_ENDED": 1, "accelerator.MOST_SEGMENTS": 2, "accelerator.PAGE": 2}
     for name, number in small.items():
-        monkeypatch.setattr(f"rowlock.{name}", number)
-    for place in ("rowlock.subscriptions.FULL", "rowlock.refiling.FULL", "rowlock.refiling.SEEN"):
+        monkeypatch.setattr(f"rowlock.topics.{name}", number)
+    for place in ("rowlock.topics.subscriptions.FULL", "rowlock.topics.refiling.FULL", "rowlock.topics.refiling.SEEN"):
         monkeypatch.setattr(place, 1)
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large]
     bounds = settings(deadline=None, database=None, phases=PHASES, suppress_health_check=checks, **size)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from rowlock import Engine, records
+from rowlock import Engine
+from rowlock.topics import records
 
 NAMES = 24
 

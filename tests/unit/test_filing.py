@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import wishes
 
-from rowlock import filing
 from rowlock.errors import InvalidPredicate
-from rowlock.filing import Filing, Layout, Plan, Probes, Weights
-from rowlock.predicates import canonical, checked, fits
+from rowlock.topics import filing
+from rowlock.topics.filing import Filing, Layout, Plan, Probes, Weights
+from rowlock.topics.predicates import canonical, checked, fits
 
 MANY = {f"{kind}{number}": kind for number in range(16) for kind in ("text", "integer")}
 

@@ -8,9 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests import wishes
 
-from rowlock import predicates
 from rowlock.errors import InvalidField, InvalidPredicate, InvalidRecord
-from rowlock.predicates import canonical, checked, fits
+from rowlock.topics import predicates
+from rowlock.topics.predicates import canonical, checked, fits
 
 FIELDS = wishes.FIELDS
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rowlock import Engine, accelerator, matching, topics
-from rowlock.accelerator import Accelerator
+from rowlock import Engine, topics
 from rowlock.engine import Topic
+from rowlock.topics import accelerator, matching
+from rowlock.topics.accelerator import Accelerator
 
 WITHOUT_NUMPY = """
 import sys

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from rowlock import Engine, records, tidying
+from rowlock import Engine
 from rowlock.check import check
 from rowlock.engine import Topic
 from rowlock.errors import Invalid, InvalidKey, InvalidRecord, NoSuchTopic
+from rowlock.topics import records, tidying
 
 FIELDS = {"series": "text", "issue": "integer", "price": "number"}
 

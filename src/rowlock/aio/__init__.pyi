@@ -61,8 +61,8 @@ from rowlock.results import Result
 from rowlock.schedules import Change, ScheduleInfo, Tick
 from rowlock.schedules.plans import DEFAULT_KEY
 from rowlock.sessions import SessionInfo
-from rowlock.subscriptions import Entry
 from rowlock.tokens import NewToken, TokenInfo
+from rowlock.topics.subscriptions import Entry
 from rowlock.trees import RankedSet
 from rowlock.world import REAL, World
 

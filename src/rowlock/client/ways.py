@@ -11,15 +11,11 @@ from rowlock import (
     gates,
     items,
     lists,
-    matching,
-    notifications,
     ranges,
-    records,
     results,
     schedules,
     sessions,
     settlements,
-    subscriptions,
     topics,
 )
 from rowlock.client import adding, tokens
@@ -28,6 +24,7 @@ from rowlock.client import items as of_items
 from rowlock.client import lists as of_lists
 from rowlock.client import schedules as of_schedules
 from rowlock.client import sessions as of_sessions
+from rowlock.topics import matching, notifications, records, subscriptions
 
 Table = dict[Callable[..., Any], Callable[..., Any]]
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from rowlock import notifications, records
 from rowlock.engine.runner import Runner
 from rowlock.errors import Unavailable
 from rowlock.model import Item, Notification, RecordInfo
 from rowlock.outcomes import Done, Fail, Move, Outcome, Retry
+from rowlock.topics import notifications, records
 
 if TYPE_CHECKING:
-    from rowlock.accelerator import Accelerator
+    from rowlock.topics.accelerator import Accelerator
 
 PAGES_A_TURN = 5
 """Pages that are matched before others have their turn."""

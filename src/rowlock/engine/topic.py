@@ -3,17 +3,18 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rowlock import matching, notifications, records, subscriptions, topics
+from rowlock import topics
 from rowlock.durations import Duration
 from rowlock.engine.runner import Runner
 from rowlock.engine.telling import Telling
 from rowlock.errors import Invalid
 from rowlock.model import Notification, Published, RecordInfo, Subscription, TopicInfo
-from rowlock.records import Place
-from rowlock.subscriptions import Entry
+from rowlock.topics import matching, notifications, records, subscriptions
+from rowlock.topics.records import Place
+from rowlock.topics.subscriptions import Entry
 
 if TYPE_CHECKING:
-    from rowlock.accelerator import Accelerator
+    from rowlock.topics.accelerator import Accelerator
 
 
 class Topic:
@@ -169,7 +170,7 @@ class Topic:
         return register if function is None else register(function)
 
     def _accelerator(self) -> "Accelerator":
-        from rowlock.accelerator import Accelerator  # numpy is heavy, and only who wants it in memory needs it
+        from rowlock.topics.accelerator import Accelerator  # numpy is heavy, and only who wants it in memory needs it
 
         return Accelerator(self.name)
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import msgspec
 
-from rowlock import moments, predicates, subscriptions, topics
+from rowlock import topics
 from rowlock.db import Transaction
 from rowlock.entries import encoded
-from rowlock.filing import Plan
-from rowlock.segments import Ended, Found, Question, Segment, Shape, merged
+from rowlock.topics import moments, predicates, subscriptions
+from rowlock.topics.filing import Plan
+from rowlock.topics.segments import Ended, Found, Question, Segment, Shape, merged
 
 PAGE = 5_000
 MOST_SEGMENTS = 6

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from rowlock.errors import ExtraMissing
-from rowlock.filing import CODES, HIGHEST, RANGES, Probes
+from rowlock.topics.filing import CODES, HIGHEST, RANGES, Probes
 
 try:
     import numpy as np

@@ -1,9 +1,10 @@
 """Tidying: what is over of topics leaves the database. Part of upkeep, a bounded amount at a time."""
 
-from rowlock import lists, moments, topics
+from rowlock import lists, topics
 from rowlock.db import Transaction
 from rowlock.durations import milliseconds
 from rowlock.entries import encoded
+from rowlock.topics import moments
 
 LATER = 60_000
 """How long a complete list stays, so that a settlement can be asked for again."""

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from rowlock import predicates
 from rowlock.db import Transaction
 from rowlock.durations import milliseconds
 from rowlock.errors import FieldTaken, InvalidName, NoSuchTopic
-from rowlock.filing import Layout
 from rowlock.model import TopicInfo
 from rowlock.names import check_limit, check_name, check_start, closest
+from rowlock.topics import predicates
+from rowlock.topics.filing import Layout
 
 NAME_BYTES = 150
 

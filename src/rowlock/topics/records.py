@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 
-from rowlock import entries, gates, items, matching, moments, notifications, predicates, topics
+from rowlock import entries, gates, items, topics
 from rowlock.db import Transaction
 from rowlock.entries import Shared
 from rowlock.errors import Invalid, InvalidRecord
-from rowlock.matching import Cursor
 from rowlock.model import Published, RecordInfo, moment
 from rowlock.names import check_key, check_limit
+from rowlock.topics import matching, moments, notifications, predicates
+from rowlock.topics.matching import Cursor
 
 MATCH, NOTIFY = 0, 1
 """The gates of a record's list."""

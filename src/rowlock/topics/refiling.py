@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
-from rowlock import filing, moments, subscriptions, topics
+from rowlock import topics
 from rowlock.db import Transaction
 from rowlock.entries import encoded
-from rowlock.filing import FULL, Layout
-from rowlock.subscriptions import Statistics
+from rowlock.topics import filing, moments, subscriptions
+from rowlock.topics.filing import FULL, Layout
+from rowlock.topics.subscriptions import Statistics
 
 GROWTH = 0.5
 """By how much a topic must have grown since the last look to be looked at again."""

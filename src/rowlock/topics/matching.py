@@ -6,12 +6,13 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from rowlock import moments, predicates, subscriptions, topics
+from rowlock import topics
 from rowlock.db import Transaction
 from rowlock.db.statements import Statements
-from rowlock.filing import CODES, LOWEST, RANGES, Plan, Probes
 from rowlock.model import Subscription
 from rowlock.names import check_limit
+from rowlock.topics import moments, predicates, subscriptions
+from rowlock.topics.filing import CODES, LOWEST, RANGES, Plan, Probes
 
 Record = Mapping[str, Any]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock.predicates import ORDERED, Fields, Predicates
+from rowlock.topics.predicates import ORDERED, Fields, Predicates
 
 CODES, RANGES = 12, 6
 """Fields with equality and fields with an order that have columns; what goes beyond is checked by hand."""

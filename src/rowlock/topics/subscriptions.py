@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
-from rowlock import filing, moments, predicates, topics
+from rowlock import topics
 from rowlock.db import Transaction
 from rowlock.errors import Invalid
-from rowlock.filing import FULL, Filing, Layout, Weights
 from rowlock.model import Subscription, moment
 from rowlock.names import check_key, check_limit
+from rowlock.topics import filing, moments, predicates
+from rowlock.topics.filing import FULL, Filing, Layout, Weights
 
 MOST_AT_ONCE = 10_000
 PARTS = 2_048

@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 
-from rowlock import moments, topics
+from rowlock import topics
 from rowlock.db import Transaction
 from rowlock.entries import encoded
 from rowlock.model import Notification, moment
 from rowlock.names import check_key, check_limit
+from rowlock.topics import moments
 
 
 def note(
