@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         RedisCounters,
         Schedule,
         Session,
+        Together,
         Topic,
         Transaction,
     )
@@ -97,6 +98,7 @@ __all__ = [
     "State",
     "Subscription",
     "Then",
+    "Together",
     "Topic",
     "TopicInfo",
     "Transaction",
@@ -121,6 +123,7 @@ _HOMES = {
         "RedisCounters",
         "Schedule",
         "Session",
+        "Together",
         "Topic",
         "Transaction",
     ),

@@ -1,7 +1,7 @@
 """Counters: each hands out 1, 2, 3 … and no number twice. Verbs are functions of a transaction."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -75,7 +75,18 @@ def take(tx: Transaction, name: str, count: int = 1) -> range:
     return range(ends[name] - count + 1, ends[name] + 1)
 
 
-def _moved(tx: Transaction, wanted: dict[str, int]) -> dict[str, int]:
+def take_each(tx: Transaction, wanted: Mapping[str, int]) -> dict[str, range]:
+    """The next numbers of several counters, in one statement; all of them, or CounterSpent and none."""
+    for name, count in wanted.items():
+        check(name, count)
+    ends = _moved(tx, wanted) if wanted else {}
+    for name, count in wanted.items():
+        if name not in ends:
+            raise _spent(name, count)
+    return {name: range(ends[name] - count + 1, ends[name] + 1) for name, count in wanted.items()}
+
+
+def _moved(tx: Transaction, wanted: Mapping[str, int]) -> dict[str, int]:
     takes = [{"name": name, "count": count} for name, count in wanted.items()]
     return dict(tx.rows("counters/take", takes=encoded(takes)))
 

@@ -46,6 +46,7 @@ PUBLIC = [
     "State",
     "Subscription",
     "Then",
+    "Together",
     "Topic",
     "TopicInfo",
     "Transaction",

@@ -18,7 +18,7 @@ from rowlock.engine import (
 AsyncTransaction = face(Transaction, here=("counter", "schedule", "topic"))
 AsyncCounter = face(Counter)
 AsyncList = face(List)
-AsyncGrouped = face(Grouped, here=("ask", "awaited", "counter"))
+AsyncGrouped = face(Grouped, here=("ask", "awaited", "counter", "together"))
 AsyncClaim = face(Claim, here=("__iter__", "done", "fail", "move", "retry", "say"))
 AsyncRedisCounters = face(RedisCounters, here=("counter",))
 AsyncSchedule = face(Schedule)

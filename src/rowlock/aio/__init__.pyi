@@ -32,8 +32,10 @@ from rowlock.engine import (
     Topic,
     Transaction,
 )
+from rowlock.engine.grouped import X, Y
 from rowlock.engine.list import Keys
 from rowlock.engine.runner import P, Runner, T, Writer
+from rowlock.engine.together import Together
 from rowlock.entries import Entries
 from rowlock.failures import Group
 from rowlock.history import Sink
@@ -174,6 +176,10 @@ class AsyncEngine:
     def world(self) -> World: ...
     async def __aenter__(self) -> AsyncEngine: ...
     async def __aexit__(self, *_: object) -> None: ...
+    @property
+    def dialect(self) -> str:
+        """What SQL of your own must speak: "sqlite", "postgres" or "cockroach"."""
+
     def counter(self, name: str) -> AsyncCounter:
         """A counter by its name; it need not exist yet. What many ask of counters at once is one transaction."""
 
@@ -287,6 +293,9 @@ class AsyncGrouped:
 
     def awaited(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
         """The same for a coroutine: await it. No thread waits meanwhile."""
+
+    def together(self, work: Callable[[AsyncTransaction, list[X]], Sequence[Y | Exception]]) -> Together[X, Y]:
+        """A function of yours for many callers: what they give at the same moment is one call, in one transaction."""
 
     async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads: by itself."""
@@ -700,6 +709,15 @@ class AsyncTransaction:
 
     def counter(self, name: str) -> AsyncCounter:
         """A counter by its name: a number taken here is taken only if this transaction commits."""
+
+    async def numbers(self, wanted: Mapping[str, int]) -> dict[str, range]:
+        """The next so many numbers of each of several counters, in one statement; taken only if this commits."""
+
+    async def once(self, key: str, asked: Any, *, do: Callable[[], T]) -> tuple[T, bool]:
+        """Do it and remember the answer under the key, or give that of the first time; and whether it was that.
+
+        The answer is anything that JSON can say. KeyReused if something else was asked under that key before.
+        """
 
     def topic(self, name: str) -> AsyncTopic:
         """A topic whose changes commit with this transaction."""

@@ -8,6 +8,7 @@ from rowlock.engine.list import List
 from rowlock.engine.redis import RedisCounters
 from rowlock.engine.schedule import Schedule
 from rowlock.engine.session import Session
+from rowlock.engine.together import Together
 from rowlock.engine.tokens import Tokens
 from rowlock.engine.topic import Topic
 from rowlock.engine.transaction import Transaction
@@ -21,6 +22,7 @@ __all__ = [
     "RedisCounters",
     "Schedule",
     "Session",
+    "Together",
     "Tokens",
     "Topic",
     "Transaction",

@@ -64,6 +64,11 @@ class Engine(Handles):
     def __repr__(self) -> str:
         return f"Engine({self.database.address.shown!r})"
 
+    @property
+    def dialect(self) -> str:
+        """What SQL of your own must speak: "sqlite", "postgres" or "cockroach"."""
+        return self.database.address.dialect
+
     def counter(self, name: str) -> Counter:
         """A counter by its name; it need not exist yet. What many ask of counters at once is one transaction."""
         return self.grouped.counter(name)

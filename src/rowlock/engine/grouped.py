@@ -1,5 +1,6 @@
 """Lists for many callers at once: what they write at the same moment is one transaction."""
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from rowlock import audit
@@ -7,6 +8,8 @@ from rowlock.db.database import Verb
 from rowlock.engine.counter import Counter
 from rowlock.engine.list import List
 from rowlock.engine.runner import Runner
+from rowlock.engine.together import Together
+from rowlock.engine.transaction import Transaction
 from rowlock.grouping import Grouping
 from rowlock.names import check_name
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+X = TypeVar("X")
+Y = TypeVar("Y")
 
 
 class Grouped:
@@ -53,6 +58,10 @@ class Grouped:
         """The same for a coroutine: await it. No thread waits meanwhile."""
         self._engine.make_ready()
         return self._grouping.awaited(audit.witnessed(verb), *args, **kwargs)
+
+    def together(self, work: Callable[[Transaction, list[X]], Sequence[Y | Exception]]) -> Together[X, Y]:
+        """A function of yours for many callers: what they give at the same moment is one call, in one transaction."""
+        return Together(self, work)
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads: by itself."""

@@ -1,14 +1,15 @@
 """A transaction in a user's hands: their rows and ours commit together."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
-from rowlock import audit, db
+from rowlock import audit, counters, db, requests
 from rowlock.db.database import Verb
 from rowlock.engine.counter import Counter
 from rowlock.engine.list import List
 from rowlock.engine.schedule import Schedule
 from rowlock.engine.topic import Topic
+from rowlock.entries import encoded
 from rowlock.names import check_name
 from rowlock.topics import check_topic
 
@@ -47,6 +48,17 @@ class Transaction:
         """A counter by its name: a number taken here is taken only if this transaction commits."""
         check_name(name, "counter")
         return Counter(self, name)
+
+    def numbers(self, wanted: Mapping[str, int]) -> dict[str, range]:
+        """The next so many numbers of each of several counters, in one statement; taken only if this commits."""
+        return self.run(counters.take_each, wanted)
+
+    def once(self, key: str, asked: Any, *, do: Callable[[], T]) -> tuple[T, bool]:
+        """Do it and remember the answer under the key, or give that of the first time; and whether it was that.
+
+        The answer is anything that JSON can say. KeyReused if something else was asked under that key before.
+        """
+        return self.run(requests.once, requests.digest(key), requests.digest(encoded(asked)), do=lambda _: do())
 
     def topic(self, name: str) -> Topic:
         """A topic whose changes commit with this transaction."""
