@@ -6,6 +6,7 @@ RULES = {
     "claims_out_of_bounds": "the claim {} has {} of {} items left in the interval from {} to {}",
     "claims_without_session": "the claim {} is held by the session {}, which is no more",
     "delayed_and_failed": "the item {1!r} of the list {0!r} is delayed and failed at once",
+    "forgotten_waiters": "the item {1!r} of the list {0!r} waits for a list that is complete or no more",
     "items_without_family": "the item {1!r} of the list {0!r} has no family, and would never be handed out",
     "leases_without_session": "the list {!r} is in the hands of the session {}, which is no more",
     "lists_in_no_hands": "the list {!r} is marked as in somebody's hands, and is in none",

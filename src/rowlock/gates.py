@@ -2,7 +2,7 @@
 
 import msgspec
 
-from rowlock import lists, tallies
+from rowlock import lists, tallies, waiters
 from rowlock.db import Transaction
 from rowlock.errors import GatePassed, GateShut
 from rowlock.model import Counts, GateInfo, Settings, Then
@@ -142,16 +142,11 @@ def _stand(row: lists.Row) -> Stand:
 
 
 def _end(tx: Transaction, list_id: int, stand: Stand) -> bool:
-    settings = msgspec.json.decode(stand.settings, type=Settings)
-    kept = tuple(then for then in settings.then if then.parent is None)
-    after = msgspec.json.encode(msgspec.structs.replace(settings, then=kept)).decode()
-    if tx.run("gates/complete", list=list_id, settings=after) == 0:
+    if tx.run("gates/complete", list=list_id) == 0:
         return False
-    for then in settings.then:
-        if then.parent is None:
-            _deliver(tx, then, key=then.key or stand.name)
-        else:
-            lists.release(tx, then)
+    for then in msgspec.json.decode(stand.settings, type=Settings).then:
+        _deliver(tx, then, key=then.key or stand.name)
+    waiters.release(tx, list_id)
     return True
 
 
@@ -171,15 +166,6 @@ def _deliver(tx: Transaction, then: Then, *, key: str) -> None:
     }
     if tx.run("items/add_keys", list=into.id, keys=msgspec.json.encode([key]).decode(), **row):
         tallies.record(tx, into.id, gate, added=1, items_change=1)
-
-
-def wait_for(tx: Transaction, name: str, then: Then) -> bool:
-    """Have an item put back in line when the list of that name completes; False if it is complete already, or gone."""
-    row = lists.find_and_hold(tx, name)
-    if row is None or row.state == "complete":
-        return False
-    _promise(tx, row, then)
-    return True
 
 
 def _promise(tx: Transaction, row: lists.Row, then: Then) -> None:

@@ -1,24 +1,19 @@
 """Lists: named sets of items, with a gate, a state and settings. Verbs are functions of a transaction."""
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from rowlock import tallies
+from rowlock import tallies, waiters
 from rowlock.db import Transaction
 from rowlock.entries import encoded
 from rowlock.errors import InvalidSetting, ListComplete, NameTaken, NoSuchList, StaleVersion
 from rowlock.grouping import Place, placed
-from rowlock.model import Limits, ListInfo, Processor, Settings, Then
+from rowlock.model import Limits, ListInfo, Processor, Settings
 from rowlock.names import check_limit, check_name, check_start, closest
 from rowlock.roles import spans
-
-WAITING = timedelta(days=2_000_000)
-"""How far off an item is due that waits for another list: longer than any duration that can be asked for."""
-WAITING_MILLISECONDS = WAITING // timedelta(milliseconds=1)
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -251,12 +246,8 @@ def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, vers
     """Set what is given, leave the rest; with `version`, only if it is there at that one still."""
     row = hold_or_make(tx, name) if version is None else hold(tx, name, version)
     settings = row.settings.changed(**changes)
-    if any(then.list == name and then.parent is None for then in settings.then):
+    if any(then.list == name for then in settings.then):
         raise InvalidSetting(f"the list {name!r} cannot follow itself: it would never end", "name another list")
-    promised = tuple(then for then in row.settings.then if then.parent is not None and then not in settings.then)
-    if promised:
-        # Items of other lists wait for this one: whoever writes its settings anew does not mean them.
-        settings = msgspec.structs.replace(settings, then=settings.then + promised)
     tx.run(
         "lists/set_settings",
         list=row.id,
@@ -304,20 +295,10 @@ def _apart(name: str, **_: Any) -> Place:
 def drop(tx: Transaction, name: str, *, version: int | None = None) -> int:
     """Forget the list with all its items and history; how many items it had."""
     row = hold(tx, name, version)
-    for then in row.settings.then:
-        if then.parent is not None:
-            release(tx, then)
+    waiters.release(tx, row.id)
     # The list goes first: adders that wait for its row then find none, and make a new list.
     tx.run("lists/drop", list=row.id)
     dropped = tx.run("items/delete_all", list=row.id)
-    for noun in ("claims", "leases", "limits", "tallies", "errors", "results"):
+    for noun in ("claims", "leases", "waiters", "limits", "tallies", "errors", "results"):
         tx.run(f"{noun}/delete_all", list=row.id)
     return dropped
-
-
-def release(tx: Transaction, then: Then) -> None:
-    """Put an item that waited for a list back in line; one that was abandoned meanwhile is not brought back."""
-    row = tx.row("gates/release", list=then.parent, key=then.key, waiting=WAITING_MILLISECONDS)
-    if row is not None:
-        tallies.record(tx, then.parent or 0, row[0], delayed_change=-1)
-        tx.run("lists/wake", list=then.parent)

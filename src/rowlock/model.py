@@ -158,8 +158,6 @@ class Then(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     data: Any = None
     gate: int | None = None
     priority: int = DEFAULT_PRIORITY
-    parent: int | None = None
-    """The number of a list whose item waits for this completion: it is put back in line, nothing is added."""
 
     def __post_init__(self) -> None:
         check_name(self.list)

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from rowlock import failures, gates, limits, lists, tallies
+from rowlock import failures, gates, limits, lists, tallies, waiters
 from rowlock.db import Transaction
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, StaleClaim
-from rowlock.model import DATA_BYTES, Settings, Then
+from rowlock.model import DATA_BYTES, Settings
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict
 
 Settling = Sequence[tuple[int, Outcome]]
@@ -141,29 +141,37 @@ def _refuse_twice(settling: Settling) -> None:
 
 
 def _placed(tx: Transaction, held: Held, settling: Settling) -> Settling:
-    """The outcomes with each move's gate as a number, and what waits for a list promised to come back."""
-    moves = [(position, outcome) for position, outcome in settling if isinstance(outcome, Move)]
+    """The outcomes with each move's gate as a number, and what waits for a list noted as waiting."""
+    moves = {position: outcome for position, outcome in settling if isinstance(outcome, Move)}
     if not moves:
         return settling
-    waiting = [position for position, outcome in moves if outcome.until is not None]
-    # Locked before any item is, in one order: a list's completion comes to the items that wait for it likewise.
-    for name in sorted({outcome.until for _, outcome in moves if outcome.until is not None}):
-        lists.find_and_hold(tx, name)
-    rows = tx.rows("items/in_claim", positions=_json(waiting), **held.lane) if waiting else []
-    keys = {position: key for position, key, _ in rows}
-    placed = {position: _place(tx, held, outcome, keys.get(position)) for position, outcome in moves}
+    waiting = _wait(tx, held, moves)
+    placed = {position: _place(held, outcome, waits=position in waiting) for position, outcome in moves.items()}
     return [(position, placed.get(position, outcome)) for position, outcome in settling]
 
 
-def _place(tx: Transaction, held: Held, outcome: Move, key: str | None) -> Move:
-    gate = None if outcome.gate is None else held.settings.gate_number(outcome.gate)
-    after = outcome.after
-    if outcome.until == held.name:
+def _wait(tx: Transaction, held: Held, moves: Mapping[int, Move]) -> set[int]:
+    """Note what waits for which list; the positions of those whose list is there and not complete yet."""
+    wanted = {position: outcome.until for position, outcome in moves.items() if outcome.until is not None}
+    if held.name in wanted.values():
         raise InvalidOutcome(f"an item of {held.name!r} cannot wait for its own list", "wait for another list")
-    if outcome.until is not None and key is not None:
-        promise = Then(held.name, key, parent=held.list)
-        after = lists.WAITING if gates.wait_for(tx, outcome.until, promise) else None
-    return Move(gate, outcome.data, after)
+    if not wanted:
+        return set()
+    # Locked before any item is, in one order: a list's completion comes to the items that wait for it likewise.
+    rows = {name: lists.find_and_hold(tx, name) for name in sorted(set(wanted.values()))}
+    keys = {row[0]: row[1] for row in tx.rows("items/in_claim", positions=_json(list(wanted)), **held.lane)}
+    waiting: set[int] = set()
+    for name, row in rows.items():
+        if row is not None and row.state != "complete":
+            those = [position for position in keys if wanted[position] == name]
+            waiters.wait(tx, held.list, [keys[position] for position in those], awaited=row.id)
+            waiting.update(those)
+    return waiting
+
+
+def _place(held: Held, outcome: Move, *, waits: bool) -> Move:
+    gate = None if outcome.gate is None else held.settings.gate_number(outcome.gate)
+    return Move(gate, outcome.data, waiters.WAITING if waits else outcome.after)
 
 
 def _refuse_passed_gates(held: Held, settling: Settling) -> None:
@@ -246,8 +254,8 @@ def _data(value: Any, whose: str) -> str | None:
 
 
 def _delay(after: Any) -> int:
-    if after is lists.WAITING:
-        return lists.WAITING_MILLISECONDS
+    if after is waiters.WAITING:
+        return waiters.WAITING_MILLISECONDS
     return 0 if after is None else milliseconds(after)
 
 

@@ -33,6 +33,18 @@ def test_a_worker_claims_and_settles(ask: Client) -> None:
     assert (failure["message"], failure["holder"]) == ("broken", "bash 7")
 
 
+def test_an_item_waits_for_another_list_at_a_gate_that_has_a_name(ask: Client) -> None:
+    ask("POST", ITEMS, b"parent\n")
+    ask("PATCH", "/v1/lists/work", {"gates": ["split", "join"]})
+    ask("POST", "/v1/lists/parts/items", b"x\n")
+    remote = Remote(ask)
+    move = {"key": "parent", "gate": "join", "until": "parts"}
+    assert remote.settle(remote.claim()["claim"], move=[move]).json == {"verdicts": {"parent": "moved"}}
+    assert remote.keys() == []
+    ask("POST", "/v1/lists/parts/complete")
+    assert remote.keys() == ["parent"]
+
+
 def test_nothing_ready_is_an_empty_claim(ask: Client) -> None:
     claim = Remote(ask).claim("none")
     assert (claim["claim"], claim["items"]) == (None, [])

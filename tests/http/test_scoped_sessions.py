@@ -34,6 +34,18 @@ def test_a_worker_with_a_prefix_works_its_lists(filled: Serving) -> None:
     assert filled.service.engine["own"].progress().done == 2
 
 
+def test_a_worker_with_a_prefix_does_not_learn_when_other_lists_end(filled: Serving) -> None:
+    worker = Remote(Holder(filled, "own"))
+    claim = worker.claim("own")["claim"]
+    assert worker.settle(claim, move=[{"key": "a", "until": "foreign"}]).status == 403
+    trip = {
+        "session": worker.session,
+        "settle": [{"claim": claim, "outcomes": [{"position": 1, "outcome": "move", "until": "foreign"}]}],
+    }
+    [landed] = worker.ask("POST", "/v1/claims", trip).json["settled"]
+    assert (landed["problem"]["status"], filled.service.engine["own"].counts().delayed) == (403, 0)
+
+
 def test_a_worker_with_a_prefix_claims_nothing_else(filled: Serving) -> None:
     worker = Remote(Holder(filled, "own"))
     reply = worker.ask("POST", "/v1/lists/foreign/claims", {"session": worker.session})

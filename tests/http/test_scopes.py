@@ -1,4 +1,4 @@
-"""Prefixes hold also where a list names others: what its completion adds, and what waits for it."""
+"""Prefixes hold also where a list names others: what its completion adds, and what its items wait for."""
 
 import pytest
 from tests.http.serving import Reply, Serving
@@ -10,7 +10,7 @@ from rowlock.model import Then
 def held(served: Serving) -> str:
     """What an operator of the lists that begin with own/ sends; one of them is followed by a foreign list too."""
     engine = served.service.engine
-    engine["own/a"].settings(then=[Then("own/b"), Then("foreign/canary"), Then("own/c", "k", parent=7)])
+    engine["own/a"].settings(then=[Then("own/b"), Then("foreign/canary")])
     return f"Bearer {engine.tokens.create('operator', lists=['own/']).text}"
 
 
@@ -26,12 +26,7 @@ def patched(served: Serving, held: str, *then: dict[str, object]) -> Reply:
 @pytest.mark.parametrize("path", ["/v1/lists", "/v1/lists/own%2Fa"])
 def test_a_foreign_list_that_follows_is_not_told(served: Serving, held: str, path: str, kind: str) -> None:
     reply = served.client("GET", path, accept=kind, authorization=held)
-    assert (reply.status, "own/b" in reply.text, "canary" in reply.text, "parent" in reply.text) == (
-        200,
-        True,
-        False,
-        False,
-    )
+    assert (reply.status, "own/b" in reply.text, "canary" in reply.text) == (200, True, False)
 
 
 def test_a_foreign_list_cannot_be_made_to_follow(served: Serving, held: str) -> None:
@@ -39,27 +34,23 @@ def test_a_foreign_list_cannot_be_made_to_follow(served: Serving, held: str) -> 
     assert (reply.status, "foreign/other" in follows(served)) == (403, False)
 
 
-def test_what_waits_elsewhere_cannot_be_let_go(served: Serving, held: str) -> None:
-    assert patched(served, held, {"list": "own/b", "key": "a", "parent": 1}).status == 400
-
-
 @pytest.mark.parametrize("method", ["PATCH", "PUT"])
 def test_what_was_not_seen_is_not_taken_away(served: Serving, held: str, method: str) -> None:
     changed = {"then": [{"list": "own/d"}]}
     reply = served.client(method, "/v1/lists/own%2Fa", changed, accept="application/json", authorization=held)
     assert [each["list"] for each in reply.json["settings"]["then"]] == ["own/d"]
-    assert follows(served) == ["own/d", "foreign/canary", "own/c"]
+    assert follows(served) == ["own/d", "foreign/canary"]
 
 
 def test_what_follows_stays_when_something_else_is_changed(served: Serving, held: str) -> None:
     served.client("PATCH", "/v1/lists/own%2Fa", {"attempts": 3}, authorization=held)
-    assert follows(served) == ["own/b", "foreign/canary", "own/c"]
+    assert follows(served) == ["own/b", "foreign/canary"]
 
 
 @pytest.mark.parametrize("then", [7, "x", [7], [{"list": ""}], [{"nothing": "x"}], None])
 def test_what_cannot_follow_is_refused(served: Serving, held: str, then: object) -> None:
     reply = served.client("PATCH", "/v1/lists/own%2Fa", {"then": then}, authorization=held)
-    assert (reply.status in (400, 422), follows(served)) == (True, ["own/b", "foreign/canary", "own/c"])
+    assert (reply.status in (400, 422), follows(served)) == (True, ["own/b", "foreign/canary"])
 
 
 def test_without_prefixes_everything_is_told_and_set_but_what_waits_stays(served: Serving, held: str) -> None:

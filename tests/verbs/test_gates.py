@@ -1,7 +1,5 @@
 """Gates: stages that open when nothing unfinished is left before them, and lists that end."""
 
-from datetime import timedelta
-
 import pytest
 from tests.conftest import Clock
 from tests.verbs.claiming import EVERY, Desk, broken, keys
@@ -11,7 +9,6 @@ from rowlock.errors import (
     GatePassed,
     GateShut,
     Invalid,
-    InvalidOutcome,
     InvalidSetting,
     ListComplete,
     ListSealed,
@@ -269,93 +266,12 @@ def test_a_list_that_is_not_there_cannot_be_ended(timed: Engine) -> None:
             verb()
 
 
-def test_an_item_waits_for_a_list_to_be_complete(timed: Engine) -> None:
-    timed["work"].add(["parent", "other"])
-    timed["parts"].add(["x"])
-    timed["parts"].seal()
-    ann = Desk(timed)
-    ann.settle(ann.got(), Move(data={"parts": 1}, until="parts"), Done())
-    assert (ann.look(), timed["work"].counts().delayed) == (None, 1)
-    ann.settle(ann.got(name="parts"), Done())
-    back = ann.got()
-    assert [(item.key, item.data) for item in back.items] == [("parent", {"parts": 1})]
-    assert broken(timed) == []
-
-
-def test_an_item_does_not_wait_for_a_list_that_is_complete_already(timed: Engine) -> None:
-    timed["work"].add("parent")
-    timed["parts"].add([])
-    timed["parts"].seal()
-    ann = Desk(timed)
-    ann.settle(ann.got(), Move(1, until="parts"))
-    assert keys(ann.got()) == ["parent"]
-
-
-def test_an_item_that_was_abandoned_while_it_waited_does_not_come_back(timed: Engine) -> None:
-    timed["work"].add("parent")
-    timed["parts"].add("x")
-    timed["parts"].seal()
-    ann = Desk(timed)
-    ann.settle(ann.got(), Move(until="parts"))
-    timed["work"].abandon("parent")
-    ann.settle(ann.got(name="parts"), Done())
-    assert timed["work"].counts().total == 0
-
-
-def test_an_item_whose_list_was_renamed_while_it_waited_comes_back(timed: Engine) -> None:
-    timed["work"].add("parent")
-    timed["parts"].add("x")
-    timed["parts"].seal()
-    ann = Desk(timed)
-    ann.settle(ann.got(), Move(until="parts"))
-    timed["work"].rename("new")
-    ann.settle(ann.got(name="parts"), Done())
-    assert keys(ann.got(name="new")) == ["parent"]
-
-
-def test_an_item_that_waits_for_a_list_that_is_dropped_comes_back(timed: Engine) -> None:
-    timed["work"].add("parent")
-    timed["parts"].add("x")
-    ann = Desk(timed)
-    ann.settle(ann.got(), Move(until="parts"))
-    timed["parts"].drop()
-    assert keys(ann.got()) == ["parent"]
-
-
-def test_what_waits_for_a_list_is_not_forgotten_when_its_settings_are_written_anew(timed: Engine) -> None:
-    timed["work"].add("parent")
-    timed["parts"].add("x")
-    ann = Desk(timed)
-    ann.settle(ann.got(), Move(until="parts"))
-    timed["parts"].settings(then=[Then("after")])
-    timed["parts"].seal()
-    ann.settle(ann.got(name="parts"), Done())
-    assert (keys(ann.got()), keys(ann.got(name="after"))) == (["parent"], ["parts"])
-    assert timed["parts"].settings().then == (Then("after"),)
-
-
 def test_a_list_cannot_follow_itself(timed: Engine) -> None:
     timed["work"].add("a")
     with pytest.raises(InvalidSetting, match="would never end"):
         timed["work"].seal(then="work")
     with pytest.raises(InvalidSetting):
         timed["work"].settings(then=[{"list": "work"}])
-
-
-def test_an_item_cannot_wait_for_its_own_list(timed: Engine) -> None:
-    timed["work"].add("parent")
-    ann = Desk(timed)
-    taken = ann.got()
-    with pytest.raises(InvalidOutcome):
-        ann.settle(taken, Move(until="work"))
-    assert ann.settle(taken, Done()) == ["done"]
-
-
-def test_an_item_does_not_wait_for_a_list_that_was_dropped_before(timed: Engine) -> None:
-    timed["work"].add("parent")
-    ann = Desk(timed)
-    ann.settle(ann.got(), Move(until="dropped"))
-    assert keys(ann.got()) == ["parent"]
 
 
 def test_a_list_whose_last_item_goes_while_somebody_looks_does_not_sleep_for_good(timed: Engine) -> None:
@@ -404,13 +320,3 @@ def test_a_worker_goes_through_all_gates(timed: Engine) -> None:
 def test_settings_with_what_follows_survive_being_read(timed: Engine) -> None:
     timed["work"].settings(then=[Then("after", data={"n": 1})])
     assert timed["work"].settings() == Settings(then=(Then("after", data={"n": 1}),))
-
-
-def test_what_waits_for_a_list_is_far_off_for_everybody(timed: Engine, clock: Clock) -> None:
-    timed["work"].add("parent")
-    timed["parts"].add("x")
-    ann = Desk(timed)
-    ann.settle(ann.got(), Move(until="parts"))
-    clock.advance(timedelta(days=365).total_seconds())
-    timed.upkeep()
-    assert timed["work"].show("parent").state == "delayed"

@@ -9,7 +9,8 @@ import pytest
 from tests.conftest import fresh
 from tests.servers import Server
 
-from rowlock import Engine, schema
+from rowlock import Engine, Settings, Then, schema
+from rowlock.db import Database, Transaction
 from rowlock.errors import SchemaBroken, SchemaMissing, SchemaTooNew
 
 STEPS = len(list(schema.MIGRATIONS.glob("*.sqlite.sql")))
@@ -122,6 +123,32 @@ def test_every_database_carries_the_same_steps() -> None:
     assert steps == {path.name.partition(".")[0] for path in schema.MIGRATIONS.glob("*.postgres.sql")}
 
 
-def test_no_two_steps_have_one_number() -> None:
-    numbers = [int(path.name[:4]) for path in Path(schema.MIGRATIONS).glob("*.sqlite.sql")]
-    assert sorted(set(numbers)) == sorted(numbers)
+def test_steps_are_numbered_without_gaps() -> None:
+    numbers = sorted(int(path.name[:4]) for path in Path(schema.MIGRATIONS).glob("*.sqlite.sql"))
+    assert numbers == list(range(1, STEPS + 1))
+
+
+def older(database: Database, steps: int) -> None:
+    """Make the schema of a program that knew only so many steps."""
+
+    def take(tx: Transaction) -> None:
+        tx.run("migrations/create")
+        for step in schema.known(database)[:steps]:
+            tx.script(step.sql)
+            tx.run("migrations/record", number=step.number, name=step.name, checksum=step.checksum)
+
+    database.run(take)
+
+
+def test_what_waited_in_settings_waits_in_a_table_of_its_own(empty: str) -> None:
+    then = '{"then":[{"list":"after"},{"list":"work","key":"parent","parent":1}],"attempts":3}'
+    with Engine(empty) as engine:
+        older(engine.database, 11)
+        with engine.database.transaction() as tx:
+            tx.execute("insert into rowlock_lists (name) values ('work')")
+            tx.execute(f"insert into rowlock_lists (name, settings) values ('parts', '{then}')")
+        engine.migrate()
+        with engine.transaction() as tx:
+            waiting = tx.execute("select list, key, awaited from rowlock_waiters").fetchall()
+        assert [tuple(row) for row in waiting] == [(1, "parent", 2)]
+        assert engine["parts"].settings() == Settings(attempts=3, then=(Then("after"),))

@@ -14,7 +14,7 @@ from rowlock.http.call import Call
 from rowlock.http.claimer import Wish
 from rowlock.http.forms import ItemShown, shown
 from rowlock.http.once import key_of
-from rowlock.http.scopes import check_session
+from rowlock.http.scopes import check_outcomes, check_session
 from rowlock.http.texts import form, row
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict
 
@@ -70,9 +70,12 @@ class MoveItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An item that goes on to another gate, or back in line, with new data; what is left out stays as it is."""
 
     key: str
-    gate: int | None = None
+    gate: int | str | None = None
+    """A gate's number, or its name."""
     data: Any = UNCHANGED
     after: str | float | None = None
+    until: str | None = None
+    """The name of a list: the item waits until that list is complete."""
 
 
 class FailItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -144,7 +147,9 @@ async def settle(call: Call) -> Settled:
     Nothing is written if the claim is no more: 409 `stale-claim`. The same asked again is answered as before.
     """
     given: Settling = await call.document()
-    settlement = Settlement(given.session, call.path["claim"], said(given), given.close, call.who.lists)
+    outcomes = said(given)
+    check_outcomes(outcomes.values(), call.who)
+    settlement = Settlement(given.session, call.path["claim"], outcomes, given.close, call.who.lists)
     random = call.service.engine.world.random
     return Settled(await call.service.bridge.write(elsewhere.settle, settlement, random=random))
 
@@ -154,7 +159,7 @@ def said(given: Settling) -> dict[str, Outcome]:
     pairs: list[tuple[str, Outcome]] = [
         *((each.key, Done(each.result)) for each in _named(given.done, DoneItem)),
         *((each.key, Retry(each.error, each.after, each.counted)) for each in _named(given.retry, RetryItem)),
-        *((each.key, Move(each.gate, each.data, each.after)) for each in _named(given.move, MoveItem)),
+        *((each.key, Move(each.gate, each.data, each.after, each.until)) for each in _named(given.move, MoveItem)),
         *((each.key, Fail(each.error)) for each in _named(given.fail, FailItem)),
     ]
     outcomes = dict(pairs)

@@ -1,6 +1,6 @@
 """Scopes: what somebody with prefixes sees and touches besides lists: sessions, and settings that name other lists."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +10,7 @@ from rowlock.errors import InvalidSetting
 from rowlock.http.call import Call
 from rowlock.http.who import Who
 from rowlock.model import ListInfo, Settings, Then
+from rowlock.outcomes import Move, Outcome
 from rowlock.roles import covers
 
 
@@ -36,8 +37,13 @@ def check_settings(changes: Mapping[str, Any], who: Who) -> None:
     """Refuse settings that would reach into a list that is not theirs."""
     for then in _given(changes) if who.lists else ():
         who.check(then.list)
-        if then.parent is not None:
-            raise InvalidSetting("what waits for a list is not set by hand", "leave out parent")
+
+
+def check_outcomes(outcomes: Iterable[Outcome], who: Who) -> None:
+    """Refuse an item that would wait for a list that is not theirs: its end would be told."""
+    for outcome in outcomes if who.lists else ():
+        if isinstance(outcome, Move) and isinstance(outcome.until, str):
+            who.check(outcome.until)
 
 
 def kept(changes: dict[str, Any], before: Settings | None, *, lists: Sequence[str]) -> dict[str, Any]:
@@ -56,4 +62,4 @@ def _given(changes: Mapping[str, Any]) -> list[Then]:
 
 
 def _is_theirs(then: Then, lists: Sequence[str]) -> bool:
-    return then.parent is None and covers(lists, then.list)
+    return covers(lists, then.list)

@@ -15,7 +15,7 @@ from rowlock.http.call import Call
 from rowlock.http.claimer import Wish
 from rowlock.http.claims import Claimed, claimed
 from rowlock.http.problems import problem
-from rowlock.http.scopes import check_session
+from rowlock.http.scopes import check_outcomes, check_session
 from rowlock.http.sessions import Closed
 from rowlock.http.texts import form, row, text
 from rowlock.names import is_token
@@ -102,6 +102,7 @@ async def _landed(call: Call, trip: Trip, landing: Landing) -> Landed:
     under = Settlement(trip.session, landing.claim, {}, landing.close, call.who.lists)
     try:
         settling = _settling(landing)
+        check_outcomes((outcome for _, outcome in settling), call.who)
         plain = bool(landing.done)
         return Landed(await call.service.bridge.write(elsewhere.settle_at, under, settling, plain=plain))
     except RowlockError as error:

@@ -4,6 +4,7 @@ from (
     select 'items' as noun, list from rowlock_items
     union all select 'claims', list from rowlock_claims
     union all select 'leases', list from rowlock_leases
+    union all select 'waiters', list from rowlock_waiters
     union all select 'tallies', list from rowlock_tallies
     union all select 'errors', list from rowlock_errors
     union all select 'results', list from rowlock_results

@@ -1,0 +1,1 @@
+delete from rowlock_waiters where list = :list
