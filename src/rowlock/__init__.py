@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     from rowlock.aio import AsyncEngine
     from rowlock.client import Client
     from rowlock.counters import CounterInfo
+    from rowlock.deliveries.mail import Mail
+    from rowlock.deliveries.webhooks import Webhook
     from rowlock.engine import (
         Claim,
         Counter,
@@ -75,6 +77,7 @@ __all__ = [
     "Item",
     "List",
     "ListInfo",
+    "Mail",
     "Move",
     "NewItem",
     "NotFound",
@@ -105,6 +108,7 @@ __all__ = [
     "Turn",
     "Unavailable",
     "Verdict",
+    "Webhook",
     "Worker",
     "verify",
 ]
@@ -114,6 +118,8 @@ _HOMES = {
     "aio": ("AsyncEngine",),
     "client": ("Client",),
     "counters": ("CounterInfo",),
+    "deliveries.mail": ("Mail",),
+    "deliveries.webhooks": ("Webhook",),
     "engine": (
         "Claim",
         "Counter",

@@ -23,6 +23,7 @@ PUBLIC = [
     "Item",
     "List",
     "ListInfo",
+    "Mail",
     "Move",
     "NewItem",
     "NotFound",
@@ -53,6 +54,7 @@ PUBLIC = [
     "Turn",
     "Unavailable",
     "Verdict",
+    "Webhook",
     "Worker",
     "verify",
 ]

@@ -690,8 +690,9 @@ class AsyncTopic:
     ) -> Any:
         """Have a worker match this topic's records and call `function(notification)` for everybody who is to be told.
 
-        As a decorator, or with the function given; a `def` or an `async def`. What it returns or raises is the outcome,
-        as with any handler. With `in_memory` the worker keeps a copy of the subscriptions, to match faster.
+        As a decorator, or with the function given: a `def`, an `async def`, a `Webhook` or a `Mail`. What it returns or
+        raises is the outcome, as with any handler. With `in_memory` the worker keeps a copy of the subscriptions, to
+        match faster.
         """
 
 class AsyncTransaction:

@@ -87,7 +87,7 @@ class Telling:
             record=record.record,
             record_id=record.id,
             predicates=item.data["predicates"],
-            key=notifications.key_of(record.topic, record.id, subscriber=item.key),
+            key=notifications.key_of(record.topic, record.id, published_at=record.published_at, subscriber=item.key),
             attempts=item.attempts,
         )
 

@@ -156,8 +156,9 @@ class Topic:
     ) -> Any:
         """Have a worker match this topic's records and call `function(notification)` for everybody who is to be told.
 
-        As a decorator, or with the function given; a `def` or an `async def`. What it returns or raises is the outcome,
-        as with any handler. With `in_memory` the worker keeps a copy of the subscriptions, to match faster.
+        As a decorator, or with the function given: a `def`, an `async def`, a `Webhook` or a `Mail`. What it returns or
+        raises is the outcome, as with any handler. With `in_memory` the worker keeps a copy of the subscriptions, to
+        match faster.
         """
         finder = self._accelerator() if in_memory else None
 
@@ -165,6 +166,8 @@ class Topic:
             telling = Telling(self._runner, chosen, finder=finder)
             terms = {"attempts": attempts, "backoff": backoff, "timeout": timeout}
             worker.on(records.list_of(self.name, "*"), telling.handler, within=telling.note_delivered, **terms)
+            if hasattr(chosen, "close"):
+                worker.on_stop(chosen.close)
             return chosen
 
         return register if function is None else register(function)

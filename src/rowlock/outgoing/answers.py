@@ -1,6 +1,8 @@
 """Answers: what came back, bounded; and why nothing did, in words that may be kept with an item."""
 
 import ssl
+import time
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from http.client import HTTPException, IncompleteRead, RemoteDisconnected
 
@@ -10,6 +12,8 @@ from rowlock.errors import NoAnswer
 from rowlock.targets import Target
 
 PHRASE = 100
+LATER = (429, 503)
+SOONEST, LATEST = 1.0, 3_600.0
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -38,6 +42,24 @@ def phrase(status: int, given: str) -> str:
     if given and given.isprintable():
         return given[:PHRASE]
     return HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
+
+
+def asked_to_wait(answer: Answer) -> float | None:
+    """For how many seconds whoever is too busy wants to be left alone, if it says so."""
+    given = answer.headers.get("retry-after", "").strip()
+    if answer.status not in LATER or not given:
+        return None
+    try:
+        seconds = float(given) if given.isascii() and given.isdecimal() else _until(given, answer.headers.get("date"))
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return min(max(seconds, SOONEST), LATEST)
+
+
+def _until(given: str, date: str | None) -> float:
+    # By the clock of who says so, where that is known.
+    since = parsedate_to_datetime(date).timestamp() if date else time.time()
+    return parsedate_to_datetime(given).timestamp() - since
 
 
 class Unheard(Exception):

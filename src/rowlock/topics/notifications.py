@@ -1,6 +1,7 @@
 """Notifications: who is told of which record, once, and why. Verbs are functions of a transaction."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
@@ -29,9 +30,9 @@ def mark_delivered(tx: Transaction, subject: int, subscribers: Sequence[str]) ->
     return tx.run("notifications/delivered", subject=subject, keys=encoded(list(subscribers)))
 
 
-def key_of(topic: str, record: int, *, subscriber: str) -> str:
-    """What a notification is known by outside: the same however often it is sent."""
-    text = f"{topic}\0{record}\0{subscriber}"
+def key_of(topic: str, record: int, *, published_at: datetime, subscriber: str) -> str:
+    """What a notification is known by outside: the same however often it is sent, another in another database."""
+    text = f"{topic}\0{record}\0{published_at.isoformat()}\0{subscriber}"
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
@@ -62,14 +63,14 @@ def page(
 
 
 def _notification(topic: str, columns: tuple[Any, ...]) -> Notification:
-    number, subscriber, asked, matched_at, delivered_at, record, data = columns
+    number, subscriber, asked, matched_at, delivered_at, record, published_at, data = columns
     return Notification(
         topic=topic,
         subscriber=subscriber,
         record=msgspec.json.decode(data),
         record_id=record,
         predicates=msgspec.json.decode(asked),
-        key=key_of(topic, record, subscriber=subscriber),
+        key=key_of(topic, record, published_at=moment(published_at), subscriber=subscriber),
         number=number,
         matched_at=moment(matched_at),
         delivered_at=None if delivered_at is None else moment(delivered_at),

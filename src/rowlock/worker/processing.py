@@ -13,9 +13,8 @@ from rowlock import lists, schema, tracing
 from rowlock.engine import Engine
 from rowlock.errors import HostNotAllowed, Invalid, NoAnswer, Unavailable
 from rowlock.model import Item, Processor, Settings
-from rowlock.names import listed
 from rowlock.outcomes import Outcome, Retry
-from rowlock.outgoing.sender import Message, Sender
+from rowlock.outgoing.sender import Message, Sender, allowing
 from rowlock.outgoing.signatures import key
 from rowlock.targets import Target
 from rowlock.worker import replies
@@ -30,11 +29,6 @@ WHEN_BARRED = 30.0
 """Seconds until an item is looked at again that could not be sent from here at all: it may be from elsewhere."""
 
 _AS_IT_IS = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != "%")
-
-
-def sender(allow: Iterable[str] | None = None) -> Sender:
-    """A sender that may reach the private hosts that are named here, or by ROWLOCK_ALLOW_HOSTS."""
-    return Sender(allow=listed(os.environ.get("ROWLOCK_ALLOW_HOSTS", "")) if allow is None else allow)
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -54,7 +48,7 @@ def route(processor: Processor, environment: Mapping[str, str], *, secrets: Iter
 
 def check(processor: Processor, allow: Iterable[str] | None = None) -> None:
     """Refuse now a processor that could not be sent to from here: its host is private, or a secret is missing."""
-    sender(allow).check(route(processor, os.environ).target)
+    allowing(allow).check(route(processor, os.environ).target)
 
 
 class Processing:

@@ -1,19 +1,15 @@
 """Replies: what a processor answered, read as the outcome of an item's turn. Whatever it is, it is one."""
 
-import time
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
 
 from rowlock.model import Item
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry
-from rowlock.outgoing.answers import Answer
+from rowlock.outgoing.answers import Answer, asked_to_wait
 
 AGAIN = 1.0
 """Seconds until another pass over an item that the last one has left as it was."""
-LATER = (429, 503)
-SOONEST, LATEST = 1.0, 3_600.0
 MESSAGE, EXCERPT = 2_000, 120
 
 
@@ -81,26 +77,9 @@ def _bounded(message: str) -> str:
 
 def _again(answer: Answer, said: str, *, kind: str | None = None) -> Retry:
     kind = kind or f"status {answer.status}"
-    asked = _asked_to_wait(answer)
+    asked = asked_to_wait(answer)
     # Who says when it wants to be asked again has not tried, and so has not failed.
     return Retry(said, kind=kind) if asked is None else Retry(said, after=asked, counted=False, kind=kind)
-
-
-def _asked_to_wait(answer: Answer) -> float | None:
-    given = answer.headers.get("retry-after", "").strip()
-    if answer.status not in LATER or not given:
-        return None
-    try:
-        seconds = float(given) if given.isascii() and given.isdecimal() else _until(given, answer.headers.get("date"))
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return min(max(seconds, SOONEST), LATEST)
-
-
-def _until(given: str, date: str | None) -> float:
-    # By the clock of who says so, where that is known.
-    since = parsedate_to_datetime(date).timestamp() if date else time.time()
-    return parsedate_to_datetime(given).timestamp() - since
 
 
 def _moved(item: Item, gate: int | str | None, data: Any) -> Outcome:

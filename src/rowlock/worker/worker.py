@@ -62,7 +62,7 @@ class Worker:
         self._grace = milliseconds(grace) / 1_000
         self._handlers: list[Handler] = []
         self._processings: list[tuple[Handler, Processing]] = []
-        kinds = ("before", "after", "failed", "lease", "lease_end")
+        kinds = ("before", "after", "failed", "lease", "lease_end", "stop")
         self._hooks: dict[str, list[Callable[..., None]]] = {kind: [] for kind in kinds}
         self._stopping = threading.Event()
         self._at_once = threading.Event()
@@ -110,9 +110,10 @@ class Worker:
 
         `allow` names private hosts that may be sent to, else ROWLOCK_ALLOW_HOSTS does; `secrets` sign each request.
         """
-        from rowlock.worker.processing import Processing, sender  # HTTP is heavy, and only who sends needs it
+        from rowlock.outgoing.sender import allowing  # HTTP is heavy, and only who sends needs it
+        from rowlock.worker.processing import Processing
 
-        processing = Processing(self._engine, sender(allow), given=processor, secrets=secrets)
+        processing = Processing(self._engine, allowing(allow), given=processor, secrets=secrets)
         options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": None, "batch": None}
         handler = define(pattern, processing.handle, processes=False, **options)
         self._handlers.append(msgspec.structs.replace(handler, accepts=processing.accepts))
@@ -154,6 +155,11 @@ class Worker:
         self._hooks["lease_end"].append(hook)
         return hook
 
+    def on_stop(self, hook: Callable[[], None]) -> Callable[[], None]:
+        """Call `hook()` when `run` ends, however it does."""
+        self._hooks["stop"].append(hook)
+        return hook
+
     def run(self, *, until: Until = "stopped", signals: bool = True) -> None:
         """Work until stopped; or until nothing is ready (`idle`), or nothing is left to do at all (`done`)."""
         if until not in get_args(Until):
@@ -167,6 +173,8 @@ class Worker:
         finally:
             for _, processing in self._processings:
                 processing.close()
+            for hook in self._hooks["stop"]:
+                _call(hook)
 
     def stop(self, *, now: bool = False) -> None:
         """Finish what runs, settle, hand back the rest; `now` does not wait for what runs. From any thread."""

@@ -1,5 +1,5 @@
 -- Notifications of a topic, the newest first.
-select n.id, n.subscriber, n.predicates, n.matched_at, n.delivered_at, r.id, r.data
+select n.id, n.subscriber, n.predicates, n.matched_at, n.delivered_at, r.id, r.published_at, r.data
 from rowlock_notifications n join rowlock_records r on r.id = n.record
 where n.topic = :topic and n.id < :before and (cast(:delivered as integer) is null or (n.delivered_at is not null) = (cast(:delivered as integer) = 1))
 order by n.id desc limit :limit

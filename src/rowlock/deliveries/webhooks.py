@@ -1,0 +1,99 @@
+"""Webhooks: a notification is sent as an HTTP request, signed, under a key that stays the same if it is sent again."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from rowlock.durations import Duration, milliseconds
+from rowlock.errors import HostNotAllowed, InvalidUrl, NoAnswer
+from rowlock.model import Notification
+from rowlock.outcomes import Done, Fail, Outcome, Retry
+from rowlock.outgoing.answers import Answer, asked_to_wait
+from rowlock.outgoing.sender import Message, allowing
+from rowlock.outgoing.signatures import key
+from rowlock.targets import check_header, parse
+
+GONE = 410
+WHEN_BARRED = 30.0
+"""Seconds until somebody is tried again who could not be sent to from here at all."""
+
+Body = Callable[[Notification], Any]
+
+
+def document(notification: Notification) -> dict[str, Any]:
+    """What a receiver reads, unless it shall read something else."""
+    return {
+        "topic": notification.topic,
+        "subscriber": notification.subscriber,
+        "record": notification.record,
+        "record_id": notification.record_id,
+        "predicates": notification.predicates,
+        "key": notification.key,
+    }
+
+
+class Webhook:
+    """Tells subscribers by POST, each in a request of its own: to one address, or to what each has subscribed as."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        body: Body = document,
+        headers: Mapping[str, str] | None = None,
+        secrets: Iterable[str] = (),
+        allow: Iterable[str] | None = None,
+        timeout: Duration = "20s",
+    ) -> None:
+        self._target = None if url is None else parse(url)
+        self._body = body
+        self._headers = dict(headers or {})
+        for name, value in self._headers.items():
+            check_header(name, value)
+        self._keys = tuple(key(secret) for secret in secrets)
+        self._seconds = milliseconds(timeout) / 1_000
+        self._sender = allowing(allow)
+
+    def __repr__(self) -> str:
+        return f"Webhook({self._target.shown!r})" if self._target else "Webhook()"
+
+    def __call__(self, notification: Notification) -> Outcome:
+        """Send one notification; a success is Done, anything else is tried again, but for those who are gone."""
+        try:
+            target = self._target or parse(notification.subscriber)
+            return _outcome(self._sender.post(target, self._message(notification), seconds=self._seconds))
+        except NoAnswer as error:
+            return Retry(error.what, kind=error.fields["reason"])
+        except (InvalidUrl, HostNotAllowed) as error:
+            return self._barred(error)
+
+    def check(self) -> None:
+        """Refuse now an address that could not be sent to from here."""
+        if self._target is not None:
+            self._sender.check(self._target)
+
+    def close(self) -> None:
+        """Close connections that are kept for the next one."""
+        self._sender.close()
+
+    def _message(self, notification: Notification) -> Message:
+        headers = {**self._headers, "idempotency-key": notification.key}
+        body = msgspec.json.encode(self._body(notification))
+        return Message(f"ntf_{notification.key}", body, headers, self._keys)
+
+    def _barred(self, error: InvalidUrl | HostNotAllowed) -> Outcome:
+        # An address of the subscriber's is the subscriber's fault; one of ours is not.
+        if self._target is None:
+            return Fail(str(error), kind=error.code)
+        return Retry(str(error), after=WHEN_BARRED, counted=False, kind=error.code)
+
+
+def _outcome(answer: Answer) -> Outcome:
+    if answer.well:
+        return Done()
+    kind = f"status {answer.status}"
+    if answer.status == GONE:
+        return Fail(answer.line, kind=kind)
+    wait = asked_to_wait(answer)
+    return Retry(answer.line, kind=kind) if wait is None else Retry(answer.line, after=wait, counted=False, kind=kind)
