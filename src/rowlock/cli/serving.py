@@ -1,12 +1,14 @@
 """`rowlock serve`, `up` and `openapi`: the HTTP service."""
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from rowlock.cli import output
+from rowlock.cli.applications import app_option, app_options, built
 from rowlock.cli.invocation import Invocation, command
 from rowlock.cli.logs import log_option, show_logs
 from rowlock.db import parse
@@ -14,42 +16,68 @@ from rowlock.engine import Engine
 from rowlock.errors import ExtraMissing
 
 if TYPE_CHECKING:
+    from rowlock.http.applications import Application
     from rowlock.http.service import Service
     from rowlock.worker import Worker
 
 HOST, PORT = "127.0.0.1", 8642
 PATIENCE = 5.0
+CONCURRENCY = 16
 
 host_option = click.option("--host", default=HOST, show_default=True, help="The address to listen on.")
 port_option = click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 is any.")
 
 
+class Wanted(msgspec.Struct, frozen=True):
+    """What to serve, and where."""
+
+    host: str
+    port: int
+    access_log: bool
+    apps: tuple[str, ...] = ()
+    app_options: tuple[str, ...] = ()
+    work: bool | None = None
+    """Whether to work too: True also for processors, None only for applications."""
+    concurrency: int = CONCURRENCY
+
+
 @command("up")
 @host_option
 @port_option
+@app_option
+@app_options
 @click.pass_obj
-def up(invocation: Invocation, /, *, host: str, port: int) -> int:
+def up(invocation: Invocation, /, *, host: str, port: int, apps: tuple[str, ...], app_options: tuple[str, ...]) -> int:
     """Start the service on this machine: nothing to set up.
 
     It listens on 127.0.0.1:8642 and keeps its work in ./rowlock.db, which is made if need be.
     """
     show_logs(invocation, form="text", write=lambda line: click.echo(line, err=True))
-    return _run(invocation, host=host, port=port, access_log=invocation.verbose)
+    return _run(invocation, Wanted(host, port, invocation.verbose, apps, app_options))
 
 
 @command("serve")
 @host_option
 @port_option
 @click.option("--access-log/--no-access-log", default=True, help="A line of JSON on stderr for each request.")
-@click.option("--work", is_flag=True, help="Also send items to the processors of their lists.")
+@app_option
+@app_options
 @click.option(
-    "-j", "--concurrency", type=click.IntRange(1), default=16, show_default=True, help="So many at once, with --work."
+    "--work/--no-work",
+    default=None,
+    help="Also send items to the processors of their lists; or not even work for applications.",
+)
+@click.option(
+    "-j",
+    "--concurrency",
+    type=click.IntRange(1),
+    default=CONCURRENCY,
+    show_default=True,
+    help="So many items at once, where it works.",
 )
 @log_option
 @click.pass_obj
-def serve(
-    invocation: Invocation, /, *, host: str, port: int, access_log: bool, work: bool, concurrency: int, log_format: str
-) -> int:
+def serve(invocation: Invocation, /, *, log_format: str, **wanted: Any) -> int:
     """Serve the database over HTTP.
 
     Text, JSON and NDJSON on port 8642. On addresses that only this machine can reach it is open until there is a token;
@@ -57,7 +85,7 @@ def serve(
     ready, takes no more connections, and answers what it has begun.
     """
     show_logs(invocation, form=log_format, write=lambda line: click.echo(line, err=True))
-    return _run(invocation, host=host, port=port, access_log=access_log, concurrency=concurrency if work else 0)
+    return _run(invocation, Wanted(**wanted))
 
 
 @command("openapi")
@@ -79,7 +107,7 @@ def _require() -> None:
         raise ExtraMissing("the service needs starlette and uvicorn", "run: pip install 'rowlock[server]'") from None
 
 
-def _run(invocation: Invocation, *, host: str, port: int, access_log: bool, concurrency: int = 0) -> int:
+def _run(invocation: Invocation, wanted: Wanted) -> int:
     _require()
     # Heavy, and only who serves needs them.
     from rowlock.http.limits import Limits
@@ -87,19 +115,20 @@ def _run(invocation: Invocation, *, host: str, port: int, access_log: bool, conc
     from rowlock.http.server import Server, bind, is_loopback, require_tokens, within_files
     from rowlock.http.service import Service
 
-    limits = within_files(Limits())
-    url = invocation.configured().value
-    with Engine(url, patience=PATIENCE, statement_seconds=limits.request_seconds) as engine:
+    limits, host = within_files(Limits()), wanted.host
+    engine = Engine(invocation.configured().value, patience=PATIENCE, statement_seconds=limits.request_seconds)
+    with engine, built(engine, wanted.apps, settings=wanted.app_options) as applications:
         engine.make_ready()
         require_tokens(engine, host)
-        sock = bind(host, port)
+        sock = bind(host, wanted.port)
         service = Service(
             engine,
             limits=limits,
             loopback=is_loopback(host),
-            access_log=AccessLog(sys.stderr) if access_log else None,
+            access_log=AccessLog(sys.stderr) if wanted.access_log else None,
             audit_keep=invocation.audit_keep(),
-            worker=_worker(engine, concurrency) if concurrency else None,
+            worker=_worker(engine, wanted, applications.values()),
+            applications=applications,
         )
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{sock.getsockname()[1]}"
@@ -107,11 +136,17 @@ def _run(invocation: Invocation, *, host: str, port: int, access_log: bool, conc
     return 0
 
 
-def _worker(engine: Engine, concurrency: int) -> "Worker":
+def _worker(engine: Engine, wanted: Wanted, applications: "Iterable[Application]") -> "Worker | None":
+    register = [each.worker for each in applications if each.worker is not None]
+    if wanted.work is False or not (wanted.work or register):
+        return None
     from rowlock.worker import Worker  # only who works needs it
 
-    worker = Worker(engine, concurrency=concurrency)
-    worker.process("*")
+    worker = Worker(engine, concurrency=wanted.concurrency)
+    for each in register:
+        each(worker)
+    if wanted.work:
+        worker.process("*")
     return worker
 
 

@@ -14,6 +14,7 @@ from rowlock.http.call import Answer, Call, Header
 from rowlock.http.kinds import TYPES, Kind
 from rowlock.http.packing import SMALL, Packer, coding_of, packer_of
 from rowlock.http.pages import Page
+from rowlock.http.relays import Relayed
 from rowlock.http.replies import ALWAYS, Send, send_whole
 from rowlock.http.texts import text
 from rowlock.http.versions import etag, is_known
@@ -43,6 +44,8 @@ def rows_of(value: Any) -> Any:
 
 async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
     """Send it; how many bytes of body that were."""
+    if answer.relay is not None:
+        return await _send_relayed(call, answer, answer.relay, send=send)
     headers = [*answer.headers, (b"x-request-id", call.id)]
     if answer.stream is not None:
         return await _send_stream(call, answer, headers, send)
@@ -63,6 +66,16 @@ async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
         headers.append((b"content-length", str(len(body)).encode()))
     await send_whole(call.scope, send, status=answer.status, headers=headers, body=body)
     return len(body)
+
+
+async def _send_relayed(call: Call, answer: Answer, relay: Relayed, *, send: Send) -> int:
+    wrong = await relay.run(call, send)
+    if wrong is None:
+        answer.status = relay.status
+        return relay.sent
+    told = problems.answer(wrong, call)
+    answer.status = told.status
+    return await send_answer(call, told, send=send)
 
 
 def _type(call: Call, answer: Answer) -> bytes:

@@ -15,6 +15,8 @@ from rowlock.http.packing import unpacker_of
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
 SPOOL = 64 * KB
+SMALLEST = 100_000
+"""A length of up to five digits is below, and need not be looked at."""
 HINT = "split it, or send NDJSON, which is read as a stream"
 
 
@@ -45,7 +47,7 @@ class Body:
     def __init__(
         self, receive: Receive, headers: Mapping[bytes, bytes], limits: Limits, *, budget: "Budget | None" = None
     ) -> None:
-        self._receive = receive
+        self.receive = receive
         self._limits = limits
         self.headers = headers
         self._length = headers.get(b"content-length")
@@ -71,7 +73,7 @@ class Body:
         unpacker = unpacker_of(self._coding)
         seen, more = 0, True
         while more:
-            message, self._first = self._first or await self._receive(), None
+            message, self._first = self._first or await self.receive(), None
             if message["type"] == "http.disconnect":
                 raise Gone
             more = message.get("more_body", False)
@@ -92,13 +94,15 @@ class Body:
 
     async def left(self) -> None:
         """Return when the client has gone: for who keeps it waiting."""
-        while (await self._receive())["type"] != "http.disconnect":
+        while (await self.receive())["type"] != "http.disconnect":
             pass
 
     async def whole(self, most: int) -> bytes:
         """All of it, if it is not too large."""
         if self.small:
-            message = await self._receive()
+            if most < SMALLEST:
+                self._refuse_length(most)
+            message = await self.receive()
             if message["type"] == "http.request" and not message.get("more_body", False):
                 self.read = True
                 body: bytes = message.get("body", b"")

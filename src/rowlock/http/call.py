@@ -17,6 +17,7 @@ from rowlock.names import closest
 from rowlock.roles import Role, allows
 
 if TYPE_CHECKING:
+    from rowlock.http.relays import Relayed
     from rowlock.http.service import Service
 
 T = TypeVar("T")
@@ -37,6 +38,8 @@ class Answer(msgspec.Struct):
     """Whether the stream may be silent for long: then it begins before its first value is there."""
     version: int | None = None
     """The version of what is shown: it gets an ETag."""
+    relay: "Relayed | None" = None
+    """Who answers instead."""
 
 
 class Call:
@@ -97,6 +100,8 @@ class Call:
 
     def read_query(self) -> None:
         """Check what stands behind the question mark."""
+        if self.route.foreign:
+            return
         form = self.route.query
         text: bytes = self.scope["query_string"]
         if self.route.iidy:

@@ -45,6 +45,8 @@ class Route(msgspec.Struct, frozen=True, dict=True):
     """Whether it heeds the prefixes of who asks by itself; else, without a list in its path, it is closed to them."""
     iidy: bool = False
     """Whether it keeps to the ways of IIDY: the kind by Content-Type alone, errors in its words."""
+    foreign: bool = False
+    """Whether an application answers, and reads by itself what is asked."""
 
     @cached_property
     def name(self) -> str:

@@ -3,7 +3,9 @@
 import asyncio
 import ipaddress
 import resource
+import signal
 import socket
+import threading
 from collections.abc import Callable
 
 import msgspec
@@ -86,6 +88,23 @@ class Server(uvicorn.Server):
             timeout_graceful_shutdown=GRACE,
         )
         super().__init__(config)
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until told to go; then whoever called goes on, and closes what is theirs.
+
+        uvicorn would raise SIGTERM once more when all is done, which ends the process on the spot.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            super().run(sockets)
+            return
+        before = signal.signal(signal.SIGTERM, self._stop)
+        try:
+            super().run(sockets)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+    def _stop(self, *_: object) -> None:
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then say so."""

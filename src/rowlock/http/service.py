@@ -3,25 +3,26 @@
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import Any
 
 import msgspec
 
 from rowlock.audit import KEEP
 from rowlock.durations import Duration
 from rowlock.engine import Engine
-from rowlock.errors import RowlockError
+from rowlock.errors import NoSuchPath, RowlockError
 from rowlock.http import access, metrics, openapi, problems
 from rowlock.http.answers import begun, send_answer
+from rowlock.http.applications import Application, Applications
 from rowlock.http.bodies import Body, Budget, Gone, Receive
 from rowlock.http.bridge import Bridge
 from rowlock.http.call import Answer, Call
 from rowlock.http.claimer import Claimer
 from rowlock.http.limits import Limits
 from rowlock.http.logs import AccessLog
+from rowlock.http.relays import Scope
 from rowlock.http.replies import Send
 from rowlock.http.route import NOWHERE_IN_IIDY
 from rowlock.http.router import Router
@@ -30,8 +31,6 @@ from rowlock.http.upkeep import Upkeep
 from rowlock.http.who import Who
 from rowlock.worker import Worker
 
-Scope = MutableMapping[str, Any]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Authorize = Callable[[Call], Awaitable[Who]]
 
 log = logging.getLogger("rowlock.http")
@@ -58,7 +57,7 @@ class Service:
         audit_keep: Duration = KEEP,
         access_log: AccessLog | None = None,
         worker: Worker | None = None,
-        mounts: Mapping[str, App] | None = None,
+        applications: Mapping[str, Application] | None = None,
     ) -> None:
         self.engine = engine
         self.limits = limits or Limits()
@@ -75,7 +74,7 @@ class Service:
         self.watchers = 0
         """Who follows the events."""
         self.worker = worker
-        self._mounts = dict(mounts or {})
+        self._applications = Applications(applications or {})
         self._prefix = engine.world.token()[:8]
         self._count = 0
 
@@ -97,8 +96,6 @@ class Service:
             await self._live(receive, send)
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1003})
-        elif (mounted := self._mounted(scope)) is not None:
-            await mounted(scope, receive, send)
         else:
             await self._serve(scope, receive, send)
 
@@ -126,31 +123,25 @@ class Service:
         working.start()
         return working
 
-    def _mounted(self, scope: Scope) -> App | None:
-        for prefix, app in self._mounts.items():
-            if scope["path"].startswith(prefix) and scope["path"][len(prefix) :][:1] in ("", "/"):
-                scope["root_path"] = scope.get("root_path", "") + prefix
-                return app
-        return None
-
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
         body = Body(receive, dict(scope["headers"]), self.limits, budget=self._budget)
         call = Call(self, scope, body)
         answer = await self._answered(call)
-        body.release()
         if answer is None:
+            body.release()
             return
         sent = 0
         with suppress(Gone), access.acting(call):
             sent = await send_answer(call, answer, send=send)
+        body.release()
         self.requests.note(call, status=answer.status, seconds=time.perf_counter() - began)
         if self._log is not None:
             self._log.note(call, status=answer.status, sent=sent, seconds=time.perf_counter() - began)
 
     async def _answered(self, call: Call) -> Answer | None:
         try:
-            _find(call)
+            self._find(call)
             call.who = await self._authorize(call)
             call.read_query()
             with access.acting(call):
@@ -183,14 +174,18 @@ class Service:
         self.stopping = True
         self.claimer.watch.stop()
 
-
-def _find(call: Call) -> None:
-    try:
-        call.route, call.path = _ROUTER.find(call.method, call.scope["raw_path"])
-    except RowlockError:
-        if call.scope["raw_path"].startswith(IIDY):
-            call.route = NOWHERE_IN_IIDY
-        with suppress(RowlockError):
+    def _find(self, call: Call) -> None:
+        try:
+            call.route, call.path = _ROUTER.find(call.method, call.scope["raw_path"])
+        except RowlockError as error:
+            found = self._applications.route(call.scope) if isinstance(error, NoSuchPath) else None
+            if found is not None:
+                call.route = found
+            elif call.scope["raw_path"].startswith(IIDY):
+                call.route = NOWHERE_IN_IIDY
+            with suppress(RowlockError):
+                call.choose_kind()
+            if found is None:
+                raise
+        else:
             call.choose_kind()
-        raise
-    call.choose_kind()
