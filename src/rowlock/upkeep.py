@@ -45,7 +45,7 @@ def once(database: Database) -> Report:
     expired = database.run(sessions.expire)
     database.run(leases.end_idle)
     promoted = database.run(promote_due)
-    opened = database.run(gates.go_on_where_nobody_looks)
+    opened = database.run(gates.go_on_where_nobody_looks, chance=Random())
     folded = _fold(database)
     pruned = database.run(prune) + _keep_topics(database)
     database.run(marks.note)
