@@ -41,6 +41,7 @@ class Report(msgspec.Struct, frozen=True):
 
 def once(database: Database) -> Report:
     """Tick, bury the dead, put due items in line, open gates, add up tallies, forget old history; a little of each."""
+    schedules.set_right(database)
     ticks = schedules.tick_due(database)
     expired = database.run(sessions.expire)
     database.run(leases.end_idle)
