@@ -77,6 +77,16 @@ def ask_take(tx: Transaction, asking: Asking) -> Callable[[], Taken | None]:
     return lambda: _taken(asking, rows())
 
 
+class Taking(msgspec.Struct, frozen=True):
+    """The same as a piece of a trip; what to ask for is made anew each time that the trip must be made again."""
+
+    asked: Callable[[], Asking]
+
+    def __call__(self, tx: Transaction) -> Callable[[], Taken | None]:
+        """Ask; the answer is read when the trip has ended."""
+        return ask_take(tx, self.asked())
+
+
 @placed(place_of)
 def take_thoroughly(tx: Transaction, asking: Asking) -> Taken | None:
     """Promote what is due, then the first items that nobody holds, wherever they stand; None: nothing is ready.

@@ -1,6 +1,6 @@
 """Lists: named sets of items, with a gate, a state and settings. Verbs are functions of a transaction."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +11,7 @@ from rowlock.db import Transaction
 from rowlock.entries import encoded
 from rowlock.errors import InvalidSetting, ListComplete, NameTaken, NoSuchList, StaleVersion
 from rowlock.grouping import Place, placed
-from rowlock.model import Limits, ListInfo, Processor, Settings
+from rowlock.model import Counts, Limits, ListInfo, Processor, Settings
 from rowlock.names import check_limit, check_name, check_start, closest
 from rowlock.roles import spans
 
@@ -119,6 +119,21 @@ class Awake(msgspec.Struct, frozen=True):
     wake_at: int
 
 
+class Sight(msgspec.Struct, frozen=True):
+    """What somebody who looks for work has found."""
+
+    names: Sequence[str] = ()
+    """Lists that may have work."""
+    held: Sequence[str] = ()
+    """Exclusive lists that the session has."""
+    more: bool = False
+    """Whether there are more than these."""
+    settings: Mapping[str, Settings] = {}
+    """Of these lists, where they were read too."""
+    next: float | None = None
+    """Seconds until the next list wakes by itself, where that was asked too."""
+
+
 @placed(lambda: Place(flushed=False))
 def answer_calls(tx: Transaction) -> None:
     """Wake the lists that were called for since somebody last looked."""
@@ -154,7 +169,8 @@ def settings_of(tx: Transaction, names: Sequence[str]) -> dict[str, Settings]:
 
 def unfinished(tx: Transaction, *, fits: Callable[[Row], bool]) -> int:
     """How many items of fitting lists are ready, delayed, in anybody's hands or behind a gate that will open."""
-    return sum(_left(tx, row) for row in _all(tx) if row.state == "open" and fits(row))
+    fitting = (row for row in _all(tx) if row.state == "open" and fits(row))
+    return sum(left(row, tallies.read(tx, row.id, row.gate)[0]) for row in fitting)
 
 
 def _all(tx: Transaction) -> Iterator[Row]:
@@ -179,8 +195,8 @@ def processors(tx: Transaction, *, fits: Callable[[str], bool], limit: int = 100
     return found
 
 
-def _left(tx: Transaction, row: Row) -> int:
-    counts, _ = tallies.read(tx, row.id, row.gate)
+def left(row: Row, counts: Counts) -> int:
+    """How many items of a list are ready, delayed, in anybody's hands or behind a gate that will open."""
     opens = not counts.failed and not row.settings.manual
     return counts.ready + counts.delayed + counts.claimed + (counts.gated if opens else 0)
 
@@ -279,13 +295,12 @@ def hold_or_make(tx: Transaction, name: str) -> Row:
 
 
 def rename(tx: Transaction, name: str, to: str, *, version: int | None = None) -> None:
-    """Give the list another name; items, counts, history and schedules stay with it."""
+    """Give the list another name; items, counts and history stay with it."""
     check_name(to)
     hold(tx, name, version)
     if to != name and find(tx, to):
         raise NameTaken(f"there is a list {to!r} already", "drop it first, or choose another name", list=to)
     tx.run("lists/rename", name=name, to=to)
-    tx.run("schedules/follow", name=name, to=to)
 
 
 def _apart(name: str, **_: Any) -> Place:

@@ -1,7 +1,9 @@
 """What a key and a list's name may be, and which name somebody probably meant."""
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 
 from rowlock.errors import Invalid, InvalidKey, InvalidName
 
@@ -92,6 +94,16 @@ def _wrong_with_name(name: object) -> str:
         return "contains '*', which patterns need"
     size = len(name.encode())
     return f"is {size} bytes long" if size > NAME_BYTES else ""
+
+
+def fits(pattern: str, name: str) -> bool:
+    """Whether a name fits a pattern, in which `*` stands for anything."""
+    return _expression(pattern).fullmatch(name) is not None
+
+
+@lru_cache(1024)
+def _expression(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))))
 
 
 def is_token(text: str) -> bool:

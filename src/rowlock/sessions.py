@@ -107,6 +107,15 @@ def _decoded(row: tuple[Any, ...] | None) -> dict[str, Any]:
     return decoded if isinstance(decoded, dict) else {}
 
 
+def sought(tx: Transaction, session: str) -> list[str] | None:
+    """The patterns of the lists that a session looks for; None if it is no more."""
+    row = tx.row("sessions/sought", session=session)
+    if row is None:
+        return None
+    patterns: list[str] = msgspec.json.decode(row[0]) if row[0] else []
+    return patterns
+
+
 def hold_to(tx: Transaction, session: str, lists: Sequence[str]) -> None:
     """Hold a session to lists with these prefixes: only who is held to no others may see and touch it."""
     tx.run("sessions/hold_to", session=session, scope=msgspec.json.encode(lists).decode())

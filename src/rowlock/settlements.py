@@ -61,6 +61,22 @@ def ask_settle_done(
     return lambda: _done_or_gone(rows(), positions)
 
 
+class AllDone(msgspec.Struct, frozen=True):
+    """The same as a piece of a trip."""
+
+    session: str
+    token: str
+    positions: Sequence[int]
+    limited: str | None = None
+    """The list, if it has a limit: others may wait for what is done."""
+
+    def __call__(self, tx: Transaction) -> Callable[[], list[Verdict] | None]:
+        """Ask; the verdicts are read when the trip has ended."""
+        if self.limited is not None:
+            limits.wake(tx, self.limited)
+        return ask_settle_done(tx, self.session, self.token, self.positions)
+
+
 def _done_or_gone(rows: list[tuple[Any, ...]], positions: Sequence[int]) -> list[Verdict] | None:
     if not rows:
         return None

@@ -26,7 +26,9 @@ class Process:
         return f"http://127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        """Start it and wait until it takes connections."""
+        """Start it if it is not there, and wait until it takes connections."""
+        if self._process is not None:
+            return
         command = [sys.executable, "-m", "rowlock", "-q", "serve", "--no-access-log", "--port", str(self._port)]
         environment = {**os.environ, "ROWLOCK_DATABASE_URL": self._database}
         self._process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)

@@ -60,9 +60,10 @@ def _processors(engine: Engine, given: dict[str, Processor], *, allow: list[str]
         return []
     from rowlock.outgoing.sender import allowing
     from rowlock.worker import health  # HTTP is heavy, and only who sends needs it
+    from rowlock.worker.here import Here
 
     party = health.Party(allowing(allow), given, (lambda _: True) if listed else None)
-    answers = health.examine(engine, [party])
+    answers = health.examine(Here(engine), [party])
     return [_processor(name, wrong) for name, wrong in answers.items() if name != health.STORE]
 
 

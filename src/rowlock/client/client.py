@@ -1,10 +1,11 @@
 """A client: what an engine offers, by asking a server over HTTP."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
+from rowlock.client import trips
 from rowlock.client.link import Link, Terms
 from rowlock.client.session import Session
 from rowlock.client.tokens import Tokens
@@ -13,6 +14,7 @@ from rowlock.db.database import Verb
 from rowlock.engine.handles import Handles
 from rowlock.engine.runner import Runner, Writer
 from rowlock.errors import NeedsDatabase
+from rowlock.lists import Sight
 from rowlock.world import REAL, World
 
 P = ParamSpec("P")
@@ -86,6 +88,14 @@ class Client(Handles):
         raise NeedsDatabase(
             "a transaction cannot travel to a server: using= is for an Engine", "add where the database is"
         )
+
+    def trip(self, *works: Callable[..., Any]) -> list[Any]:
+        """Settle whole claims and claim in one request, as a worker asks it; the answers, in order."""
+        return trips.trip(self._link, works)
+
+    def look(self, session: str, *, wait: float = 0.0) -> Sight:
+        """Which lists may have work, of those that a session seeks; with `wait`, as soon as there are some in time."""
+        return trips.look(self._link, session, wait=wait)
 
     @contextmanager
     def apart(self) -> Iterator[Writer]:

@@ -1,6 +1,6 @@
 """Ways of items: each is a verb of `rowlock.items` and its neighbours, asked of a server."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -122,8 +122,8 @@ def when(delay: int, at: int | None) -> str | None:
 
 def increment(link: Link, name: str, keys: Sequence[str], *, error: str | None = None) -> int:
     """Note one failed attempt for each key that is there."""
-    said = None if error is None else bounded(error)
-    return _changed(link, name, keys, "increment", query={"error": said}, keyed=True)
+    said = {} if error is None else {"error": bounded(error)}
+    return _changed(link, name, keys, "increment", said=said, keyed=True)
 
 
 def done(link: Link, name: str, keys: Sequence[str]) -> int:
@@ -141,11 +141,14 @@ def retry(link: Link, name: str, keys: Sequence[str]) -> int:
     return _changed(link, name, keys, "retry")
 
 
-def _changed(link: Link, name: str, keys: Sequence[str], verb: str, **options: Any) -> int:
+def _changed(
+    link: Link, name: str, keys: Sequence[str], verb: str, *, said: Mapping[str, Any] = {}, keyed: bool = False
+) -> int:
     check_keys(keys)
     if not keys:
         return 0
-    counted = link.ask("POST", "lists", name, "items", verb, gives=dict[str, int], body={"keys": keys}, **options)
+    body = {"keys": keys, **said}
+    counted = link.ask("POST", "lists", name, "items", verb, gives=dict[str, int], body=body, keyed=keyed)
     (count,) = counted.values()
     return count
 

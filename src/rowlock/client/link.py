@@ -12,7 +12,7 @@ import msgspec
 
 from rowlock.client.problems import error_of, stranger
 from rowlock.entries import encoded
-from rowlock.errors import ExtraMissing, InvalidUrl, OutcomeUnknown, RowlockError, Unavailable
+from rowlock.errors import ExtraMissing, InvalidData, InvalidUrl, OutcomeUnknown, RowlockError, Unavailable
 from rowlock.targets import Target, check_header, parse
 from rowlock.world import World
 
@@ -118,7 +118,7 @@ class Link:
             known["if-match"] = f'"{version}"'
         if keyed:
             known["idempotency-key"] = self._terms.world.token()
-        content = lines if body is None else encoded(body).encode()
+        content = lines if body is None else _written(body)
         request = Request(method, _path(path, query), known, content, again, wait + self._terms.timeout)
         return self._read(self._heard(request), gives)
 
@@ -245,6 +245,15 @@ def _quoted(part: str) -> str:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _written(body: Any) -> bytes:
+    try:
+        return encoded(body).encode()
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        raise InvalidData(
+            "what was given cannot be written as JSON", "give text, numbers, lists and mappings"
+        ) from None
 
 
 def _seconds(text: str) -> float:

@@ -1,6 +1,6 @@
 """Ways of lists as wholes: each is a verb of `rowlock.lists` and its neighbours, asked of a server."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -61,7 +61,35 @@ def find(link: Link, name: str) -> lists.Row | None:
         info = show(link, name)
     except NoSuchList:
         return None
+    return _row(info)
+
+
+def _row(info: ListInfo) -> lists.Row:
     return lists.Row(0, info.name, info.state, info.gate, info.sealed, info.version, info.settings)
+
+
+def settings_of(link: Link, names: Sequence[str]) -> dict[str, Settings]:
+    """The settings of lists that are there, by name."""
+    found = {name: find(link, name) for name in names}
+    return {name: row.settings for name, row in found.items() if row is not None}
+
+
+def unfinished(link: Link, *, fits: Callable[[lists.Row], bool]) -> int:
+    """How many items of fitting lists are ready, delayed, in anybody's hands or behind a gate that will open."""
+    left, after = 0, ""
+    while infos := page(link, after=after):
+        left += sum(lists.left(_row(info), info.counts) for info in infos if info.state == "open" and fits(_row(info)))
+        after = infos[-1].name
+    return left
+
+
+def awaited_by_name(link: Link, name: str) -> bool:
+    """Whether something waits for the list's gate to be done with."""
+    try:
+        info = show(link, name)
+    except NoSuchList:
+        return False
+    return info.state == "open" and (info.sealed or (not info.settings.manual and info.counts.gated > 0))
 
 
 def gate_number(link: Link, name: str, gate: int | str) -> int:

@@ -10,7 +10,8 @@ from rowlock.client.items import ItemShown
 from rowlock.client.link import Link
 from rowlock.client.problems import told
 from rowlock.errors import StaleSession
-from rowlock.outcomes import Ending, Verdict
+from rowlock.failures import bounded
+from rowlock.outcomes import Ending, Fail, Outcome, Retry, Verdict
 from rowlock.sessions import EXPIRY, SessionInfo
 from rowlock.settlements import Settling
 
@@ -104,15 +105,14 @@ def page(link: Link, *, limit: int = 1000) -> list[SessionInfo]:
 
 def take(link: Link, asking: Asking) -> Taken | None:
     """The next items of a list, from the frontier or anywhere; its token makes it harmless to ask again."""
-    wanted = {
-        "list": asking.list,
-        "token": asking.token,
-        "limit": asking.limit,
-        "attempts": asking.attempts,
-        "noted": asking.keep == 0,
-    }
-    home = travel(link, {"session": asking.session, "claim": wanted})
+    home = travel(link, {"session": asking.session, "claim": wanted(asking)})
     return None if home.claimed is None else home.claimed.taken
+
+
+def wanted(asking: Asking) -> dict[str, Any]:
+    """What is asked for, as a server reads it."""
+    terms = {"list": asking.list, "token": asking.token, "limit": asking.limit, "attempts": asking.attempts}
+    return {**terms, "noted": asking.keep == 0}
 
 
 def note_handed(link: Link, session: str, taken: Taken) -> None:
@@ -141,8 +141,15 @@ def settle(
     close: bool = True,
 ) -> list[Verdict]:
     """Write each outcome where its item still stands as handed out; the server knows the holder."""
-    outcomes = [Ending.of(position, outcome) for position, outcome in settling]
+    outcomes = [_ending(position, outcome) for position, outcome in settling]
     return _landed(link, session, {"claim": token, "outcomes": outcomes, "close": close})
+
+
+def _ending(position: int, outcome: Outcome) -> Ending:
+    if isinstance(outcome, Retry | Fail):
+        # What somebody else's exception says may be of any length, and no text at all.
+        outcome = msgspec.structs.replace(outcome, error=bounded(outcome.error), kind=bounded(outcome.kind))
+    return Ending.of(position, outcome)
 
 
 def settle_done(link: Link, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:

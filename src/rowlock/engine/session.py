@@ -10,7 +10,7 @@ from rowlock.claims import Asking, Taken
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine.claim import Claim
 from rowlock.engine.list import List
-from rowlock.errors import OutcomeUnknown, Unavailable
+from rowlock.errors import OutcomeUnknown, RowlockError
 
 if TYPE_CHECKING:
     from rowlock.engine.handles import Handles
@@ -81,8 +81,8 @@ class Session:
             while not self.closing.wait(self._expiry / 3_000):
                 try:
                     alive = writer.run(sessions.beat, self.id, expiry=self._expiry)
-                except Unavailable:
-                    continue  # only the row's deletion is death; a database that is away cannot tell
+                except RowlockError:
+                    continue  # only the row's deletion is death; who is away, or refuses to answer, cannot tell
                 if not alive:
                     self.lost.set()
                     return

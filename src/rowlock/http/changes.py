@@ -29,6 +29,14 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keys: list[str]
 
 
+class Failing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Keys of items that have failed once more."""
+
+    keys: list[str]
+    error: str | None = None
+    """What went wrong, where it is too long for the query."""
+
+
 class KeyLine(msgspec.Struct, frozen=True):
     """The key of an item; what else a line says of it is ignored, so that a page can be sent back."""
 
@@ -100,12 +108,19 @@ async def increment(call: Call) -> Answer:
 
     Asked again it counts again; under an Idempotency-Key it does not.
     """
-    keys, name, error = await read_keys(call), call.path["list"], call.query.error
+    name, (keys, error) = call.path["list"], await _read_failing(call)
     if not call.header(b"idempotency-key"):
         return Answer(Incremented(await call.service.bridge.write(items.increment, name, keys, error=error)))
     work = partial(_increment, name=name, keys=keys, error=error)
     count, headers = await once(call, work, asked=[name, keys, error])
     return Answer(Incremented(count), headers=headers)
+
+
+async def _read_failing(call: Call) -> tuple[list[str], str | None]:
+    if call.sent is not Kind.JSON:
+        return await read_keys(call), call.query.error
+    given: Failing = await call.document()
+    return list(dict.fromkeys(given.keys)), call.query.error if given.error is None else given.error
 
 
 def _increment(tx: Transaction, *, name: str, keys: Sequence[str], error: str | None) -> int:

@@ -112,9 +112,7 @@ async def claim(call: Call) -> Claimed:
     name, limits = call.path["list"], call.service.limits
     if not 1 <= asked.limit <= limits.claim_items:
         raise Invalid(f"a claim of {asked.limit} items cannot be had", f"ask for 1 to {limits.claim_items}")
-    wait = milliseconds(asked.wait) / 1_000
-    if wait > limits.wait_seconds:
-        raise Invalid(f"nobody waits for {asked.wait!r}", f"wait for up to {limits.wait_seconds:g}s, and ask again")
+    wait = read_wait(call, asked.wait)
     await check_session(call, asked.session)
     under = key_of(call) if call.header(b"idempotency-key") else None
     wish = Wish(name, asked.session, asked.limit, wait, under)
@@ -123,6 +121,14 @@ async def claim(call: Call) -> Claimed:
         return Claimed(None, [], asked.session, name)
     await _still_theirs(call, asked.session, taken)
     return claimed(asked.session, taken)
+
+
+def read_wait(call: Call, wait: str | float) -> float:
+    """How many seconds somebody wants to wait, if that is not too long."""
+    seconds, longest = milliseconds(wait) / 1_000, call.service.limits.wait_seconds
+    if seconds > longest:
+        raise Invalid(f"nobody waits for {wait!r}", f"wait for up to {longest:g}s, and ask again")
+    return seconds
 
 
 async def _still_theirs(call: Call, session: str, taken: Taken) -> None:

@@ -116,7 +116,7 @@ ITEMS = (
         query=changes.IncrementQuery,
         idempotent=False,
         keyed=True,
-        **KEYS,
+        **{**KEYS, "takes": changes.Failing},
     ),
     Route(
         "POST", f"{ITEMS_OF}/delete", changes.delete, WORKER, {200: changes.Deleted}, query=changes.ChangeQuery, **KEYS
@@ -148,6 +148,16 @@ SESSIONS = (
     ),
     Route("GET", "/v1/sessions", sessions.page, VIEWER, {200: sessions.SessionPage}, scoped=True),
     Route("PUT", "/v1/sessions/{session}", sessions.beat, WORKER, {200: sessions.Living}, sessions.Beat, scoped=True),
+    Route(
+        "POST",
+        "/v1/sessions/{session}/look",
+        trips.look,
+        WORKER,
+        {200: trips.Seen},
+        trips.Looking,
+        streamed=True,
+        scoped=True,
+    ),
     Route("DELETE", "/v1/sessions/{session}", sessions.close, WORKER, {200: sessions.Closed}, scoped=True),
 )
 

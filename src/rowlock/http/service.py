@@ -27,6 +27,7 @@ from rowlock.http.replies import Send
 from rowlock.http.route import NOWHERE_IN_IIDY
 from rowlock.http.router import Router
 from rowlock.http.routes import ROUTES
+from rowlock.http.seats import Seats
 from rowlock.http.upkeep import Upkeep
 from rowlock.http.who import Who
 from rowlock.worker import Worker
@@ -63,6 +64,7 @@ class Service:
         self.limits = limits or Limits()
         self.bridge = Bridge(engine, waiting=self.limits.waiting_requests)
         self.claimer = Claimer(self.bridge)
+        self.seats = Seats(self.bridge, self.claimer.watch)
         self.stopping = False
         """Whether it is about to go: not ready any more, nobody waits for long."""
         self.audit_keep = audit_keep

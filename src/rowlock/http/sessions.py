@@ -97,7 +97,10 @@ async def beat(call: Call) -> Living:
 async def close(call: Call) -> Closed:
     """End a session: what it has claimed and not settled is free at once."""
     session = call.path["session"]
-    return Closed(await is_theirs(call, session) and await call.service.bridge.write(sessions.close, session))
+    closed = await is_theirs(call, session) and await call.service.bridge.write(sessions.close, session)
+    if closed:
+        call.service.seats.close(session)
+    return Closed(closed)
 
 
 async def page(call: Call) -> SessionPage:

@@ -13,11 +13,12 @@ from rowlock.errors import Invalid, RowlockError
 from rowlock.http import access
 from rowlock.http.call import Call
 from rowlock.http.claimer import Wish
-from rowlock.http.claims import Claimed, claimed
+from rowlock.http.claims import Claimed, claimed, read_wait
 from rowlock.http.problems import problem
 from rowlock.http.scopes import check_outcomes, check_session
 from rowlock.http.sessions import Closed
 from rowlock.http.texts import form, row, text
+from rowlock.model import Settings
 from rowlock.names import is_token
 from rowlock.outcomes import Done, Ending, Outcome, Verdict
 
@@ -72,6 +73,26 @@ class Home(msgspec.Struct, frozen=True):
     claimed: Claimed | None = None
     problem: dict[str, Any] | None = None
     """Why nothing could be claimed."""
+
+
+class Looking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A worker that looks for work."""
+
+    wait: str | float = 0
+    """How long to wait for a list that may have some."""
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """Lists that may have work."""
+
+    lists: dict[str, Settings]
+    """By name, each with its settings."""
+    held: list[str]
+    """Exclusive ones that the session has; they are among the lists too."""
+    more: bool
+    """Whether there are more: look again."""
+    next: float | None
+    """Seconds until the next list wakes by itself."""
 
 
 class OfSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,6 +157,20 @@ def _nobody_leaves() -> Awaitable[None]:
 
 def _told(error: RowlockError, call: Call) -> dict[str, Any]:
     return problem(access.veiled(error, call), call.id.decode())
+
+
+async def look(call: Call) -> Seen:
+    """Which lists may have work, of those that a session seeks; `wait` waits for some, for workers.
+
+    It also sees to the session's share of exclusive lists. That a list may have work does not mean that it has.
+    """
+    asked: Looking = await call.document()
+    session = call.path["session"]
+    await check_session(call, session)
+    wait = read_wait(call, asked.wait)
+    seen = await call.service.seats.look(session, call.who.lists, wait=wait, left=call.body.left)
+    await call.service.recheck(call)
+    return Seen(dict(seen.settings), list(seen.held), seen.more, seen.next)
 
 
 async def left(call: Call) -> Claimed:

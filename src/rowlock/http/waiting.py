@@ -7,11 +7,13 @@ next. Whether a list may have work is asked once for all lines, when the databas
 import asyncio
 import threading
 from collections import deque
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import islice
 
 import msgspec
 
-from rowlock import lists
+from rowlock import leases, lists
 from rowlock.db import Transaction
 from rowlock.errors import RowlockError, Unavailable
 from rowlock.http.bridge import Bridge
@@ -20,6 +22,9 @@ LOOK_ANYWAY = 1.0
 SHORTEST = 0.01
 """Seconds between two looks, however many hints there are."""
 AFTER_LOSS = 0.5
+MANY = 1_000
+
+Fits = Callable[[str], bool]
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -29,11 +34,15 @@ class Seen(msgspec.Struct, frozen=True):
     awake: list[str]
     next: float | None
     """Seconds until the next list wakes by itself."""
+    any: list[str] = []
+    """All lists that may have work, or many of them, where somebody waits for any."""
 
 
-def look(tx: Transaction, names: list[str]) -> Seen:
-    """Whether anybody has called, which of these lists may have work, and how long there is to wait."""
-    return Seen(lists.called(tx), lists.awake_among(tx, names), lists.next_wake(tx))
+def look(tx: Transaction, names: list[str], *, anything: bool) -> Seen:
+    """Whether anybody has called, which of these lists may have work, or any, and how long there is to wait."""
+    among = lists.awake_among(tx, names) if names else []
+    awake = [*lists.awake(tx, limit=MANY), *leases.free(tx, limit=MANY)] if anything else []
+    return Seen(lists.called(tx), among, lists.next_wake(tx), [each.name for each in awake])
 
 
 class Watch:
@@ -42,6 +51,8 @@ class Watch:
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
         self._lines: dict[str, deque[asyncio.Event]] = {}
+        self._lookers: dict[asyncio.Event, Fits] = {}
+        self._rung: dict[str, int] = {}
         self._looking: asyncio.Future[None] | None = None
         self._hint = asyncio.Event()
         self._listening = threading.Event()
@@ -51,9 +62,23 @@ class Watch:
         """Stand in the line of a list; the event is set when it is time to try."""
         turn = asyncio.Event()
         self._lines.setdefault(name, deque()).append(turn)
+        self._begin_to_look()
+        return turn
+
+    def enter_any(self, fits: Fits) -> asyncio.Event:
+        """Wait for any list that fits; the event is set when one may have work, for some of those who wait for it."""
+        turn = asyncio.Event()
+        self._lookers[turn] = fits
+        self._begin_to_look()
+        return turn
+
+    def leave_any(self, turn: asyncio.Event) -> None:
+        """Wait no longer."""
+        del self._lookers[turn]
+
+    def _begin_to_look(self) -> None:
         if self._looking is None or self._looking.done():
             self._looking = asyncio.ensure_future(self._look_while_waited_for())
-        return turn
 
     def leave(self, name: str, turn: asyncio.Event, *, next_too: bool) -> None:
         """Leave the line; the next may try too if there was something, or nobody has looked."""
@@ -70,11 +95,13 @@ class Watch:
         for line in self._lines.values():
             for turn in line:
                 turn.set()
+        for turn in self._lookers:
+            turn.set()
 
     async def _look_while_waited_for(self) -> None:
         self._begin_to_listen()
         try:
-            while self._lines and not self.stopped:
+            while (self._lines or self._lookers) and not self.stopped:
                 await self._wait_for_hint(await self._look())
                 await asyncio.sleep(SHORTEST)
         finally:
@@ -84,16 +111,34 @@ class Watch:
         """Wake the first of each line that may find something; for how long to wait now."""
         self._hint.clear()
         try:
-            seen = await self._bridge.read(look, list(self._lines))
+            seen = await self._seen()
             if seen.called:
                 await self._bridge.write(lists.answer_calls)
-                seen = await self._bridge.read(look, list(self._lines))
+                seen = await self._seen()
         except RowlockError:  # who tries to claim is told; whoever only waits, waits on
             return AFTER_LOSS
         for name in seen.awake:
             if line := self._lines.get(name):
                 line[0].set()
+        if self._ring(seen.any):
+            return SHORTEST
         return LOOK_ANYWAY if seen.next is None else min(LOOK_ANYWAY, max(0.0, seen.next))
+
+    async def _seen(self) -> Seen:
+        return await self._bridge.read(look, list(self._lines), anything=bool(self._lookers))
+
+    def _ring(self, names: Iterable[str]) -> bool:
+        """Wake some of those who wait for any list, twice as many each time that a list is still awake; if anybody."""
+        rung: dict[str, int] = {}
+        woken = False
+        for name in names:
+            rung[name] = 2 * self._rung.get(name, 0) or 1
+            fitting = (turn for turn, fits in self._lookers.items() if not turn.is_set() and fits(name))
+            for turn in islice(fitting, rung[name]):
+                turn.set()
+                woken = True
+        self._rung = rung
+        return woken
 
     async def _wait_for_hint(self, seconds: float) -> None:
         with suppress(TimeoutError):

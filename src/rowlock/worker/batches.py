@@ -6,11 +6,12 @@ from typing import Any
 
 from rowlock import limits, settlements
 from rowlock.attempts import resolve
-from rowlock.engine import Engine, Session, Transaction
+from rowlock.engine import Session, Transaction
 from rowlock.errors import DatabaseBusy, InvalidOutcome, Stale, Unavailable
 from rowlock.model import Item
 from rowlock.outcomes import Done, Outcome, Retry, Verdict, of_exception, read
 from rowlock.worker.hands import Hand
+from rowlock.worker.source import Post
 
 log = logging.getLogger("rowlock.worker")
 
@@ -21,14 +22,14 @@ class Cancelled(Exception):
     """The turn was over before the handler: what it wrote must not stay."""
 
 
-def run_batch(engine: Engine, session: Session, hand: Hand) -> list[Verdict] | None:
+def run_batch(post: Post, session: Session, hand: Hand) -> list[Verdict] | None:
     """Run the handler and settle in its transaction; the verdicts, or None if outcomes were left in the hand instead.
 
     A conflict in the database runs the handler again, like a verb; anything else it raises is every item's outcome.
     """
     for _ in range(TRIES):
         try:
-            return _run_once(engine, session, hand)
+            return _run_once(post, session, hand)
         except DatabaseBusy:
             continue
         except Stale as error:
@@ -48,12 +49,12 @@ def run_batch(engine: Engine, session: Session, hand: Hand) -> list[Verdict] | N
     return None
 
 
-def _run_once(engine: Engine, session: Session, hand: Hand) -> list[Verdict] | None:
-    with engine.late_transaction() as tx:
+def _run_once(post: Post, session: Session, hand: Hand) -> list[Verdict] | None:
+    with post.transaction() as tx:
         outcomes = _outcomes(_called(hand, tx), hand)
         if hand.cancelled.is_set():
             raise Cancelled
-        verdicts = _settle(engine, tx, session, hand, outcomes) if tx.begun else None
+        verdicts = _settle(post, tx, session, hand, outcomes) if tx.begun else None
     hand.over = verdicts is not None
     # What wrote nothing is settled by the worker, which claims in the same trip.
     hand.finished = list(zip(hand.taken.items, outcomes, strict=True))
@@ -91,7 +92,7 @@ def _outcomes(answer: Any, hand: Hand) -> list[Outcome]:
     return outcomes
 
 
-def _settle(engine: Engine, tx: Transaction, session: Session, hand: Hand, outcomes: list[Outcome]) -> list[Verdict]:
+def _settle(post: Post, tx: Transaction, session: Session, hand: Hand, outcomes: list[Outcome]) -> list[Verdict]:
     items, token = hand.taken.items, hand.taken.token
     if hand.plain and all(type(outcome) is Done for outcome in outcomes):
         if hand.eager:
@@ -99,7 +100,7 @@ def _settle(engine: Engine, tx: Transaction, session: Session, hand: Hand, outco
         verdicts: list[Verdict] = tx.run(settlements.settle_done, session.id, token, [item.position for item in items])
         return verdicts
     settling = [
-        (item.position, resolve(outcome, item.attempts, hand.rules, engine.world.random))
+        (item.position, resolve(outcome, item.attempts, hand.rules, post.source.world.random))
         for item, outcome in zip(items, outcomes, strict=True)
     ]
     return list(tx.run(settlements.settle, session.id, token, settling, holder=session.holder))

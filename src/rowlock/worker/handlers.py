@@ -1,7 +1,6 @@
 """Handlers: a function for the items of lists whose name fits a pattern, and how it is to be called."""
 
 import inspect
-import re
 import threading
 from collections.abc import Callable
 from enum import StrEnum
@@ -13,6 +12,7 @@ from rowlock.attempts import DEFAULT_ATTEMPTS, Policy, policy
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid
 from rowlock.model import Settings
+from rowlock.names import fits
 
 LARGEST_BATCH = 10_000
 
@@ -53,12 +53,16 @@ class Handler(msgspec.Struct, frozen=True):
 
     def fits(self, name: str) -> bool:
         """Whether a list's items are for this handler; `*` stands for anything."""
-        expression = ".*".join(map(re.escape, self.pattern.split("*")))
-        return re.fullmatch(expression, name) is not None
+        return fits(self.pattern, name)
 
     def is_for(self, name: str, settings: Callable[[], Settings]) -> bool:
         """Whether it works a list; its settings are asked for only if they matter."""
         return self.fits(name) and (self.accepts is None or self.accepts(settings()))
+
+    @property
+    def wants_transaction(self) -> bool:
+        """Whether it writes in the transaction that settles its items."""
+        return self.within is not None or (self.kind is Kind.BATCH and self.arguments == 2)
 
     def rules(self, settings: Settings) -> Policy:
         """When to give up and how long to wait: the handler's own word first, then the list's."""

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from rowlock import insight, lists
-from rowlock.engine import Engine
+from rowlock import lists
 from rowlock.errors import RowlockError
 from rowlock.model import Processor
 from rowlock.outgoing.sender import Sender
+from rowlock.worker.source import Post
 
 SECONDS = 5.0
 STORE = "store"
@@ -28,23 +28,23 @@ class Party(msgspec.Struct, frozen=True):
     fits: Callable[[str], bool] | None = None
 
 
-def examine(engine: Engine, parties: Sequence[Party], *, seconds: float = SECONDS) -> dict[str, str]:
+def examine(post: Post, parties: Sequence[Party], *, seconds: float = SECONDS) -> dict[str, str]:
     """What is wrong with the store and with each processor, by name; "" if it is well.
 
     A processor without a health address counts as well. What has not answered in time is ill, whatever comes later.
     """
     asking = Asking(seconds)
-    asking.ask(STORE, lambda: _store(engine, parties, asking))
+    asking.ask(STORE, lambda: _store(post, parties, asking))
     for party in parties:
         _ask_each(party.given, party.sender, asking)
     return asking.answers()
 
 
-def _store(engine: Engine, parties: Sequence[Party], asking: "Asking") -> str:
-    engine.read(insight.now)
+def _store(post: Post, parties: Sequence[Party], asking: "Asking") -> str:
+    post.well()
     for party in parties:
         if party.fits is not None:
-            _ask_each(engine.read(lists.processors, fits=party.fits), party.sender, asking)
+            _ask_each(post.source.read(lists.processors, fits=party.fits), party.sender, asking)
     return ""
 
 

@@ -7,7 +7,7 @@ from math import inf
 import msgspec
 
 from rowlock import leases
-from rowlock.engine import Engine, Session
+from rowlock.engine import Engine
 from rowlock.lists import Awake
 
 log = logging.getLogger("rowlock.worker")
@@ -28,7 +28,7 @@ class Hooks(msgspec.Struct, frozen=True):
 class Leasing:
     """The exclusive lists of one session; `held` are their names."""
 
-    def __init__(self, engine: Engine, session: Session, *, fits: Callable[[str], bool], hooks: Hooks) -> None:
+    def __init__(self, engine: Engine, session: str, *, fits: Callable[[str], bool], hooks: Hooks) -> None:
         self._engine = engine
         self._session = session
         self._fits = fits
@@ -49,7 +49,7 @@ class Leasing:
             self._balance(free, now)
         if now >= self._see_at or (self._asked and now >= self._seen_at + SOONEST):
             self._see_at, self._seen_at = inf, now
-            self._see(set(self._engine.read(leases.names, self._session.id)))
+            self._see(set(self._engine.read(leases.names, self._session)))
         return self.held
 
     def doubt(self, name: str) -> None:
@@ -72,26 +72,26 @@ class Leasing:
         return [each for each in page if self._fits(each.name)]
 
     def _balance(self, free: list[Awake], now: float) -> None:
-        shares = self._engine.read(leases.shares, self._session.id)
-        mine = shares.get(self._session.id, leases.Share(0))
-        step = leases.next_step(shares, self._session.id, free=len(free))
+        shares = self._engine.read(leases.shares, self._session)
+        mine = shares.get(self._session, leases.Share(0))
+        step = leases.next_step(shares, self._session, free=len(free))
         chosen = free[: step.take] + self._left_over(free[step.take :], now)
         if chosen:
-            self._engine.run(leases.take, self._session.id, [each.id for each in chosen])
+            self._engine.run(leases.take, self._session, [each.id for each in chosen])
             self._see_at = now
         if now >= self._round_at:
             self._round_at = now + ROUND
             self._ask(step, mine)
             if free and mine.lists >= leases.MOST:
-                self._engine.run(leases.rest, self._session.id, limit=PAGE)
+                self._engine.run(leases.rest, self._session, limit=PAGE)
             if self.held or mine.lists:
                 self._see_at = now
 
     def _ask(self, step: leases.Step, mine: leases.Share) -> None:
         if mine.asked:
-            self._engine.run(leases.collect, self._session.id)
+            self._engine.run(leases.collect, self._session)
         if step.ask is not None:
-            self._engine.run(leases.ask, self._session.id, step.ask)
+            self._engine.run(leases.ask, self._session, step.ask)
         self._asked = step.ask is not None or mine.asked > 0
 
     def _left_over(self, free: list[Awake], now: float) -> list[Awake]:

@@ -5,16 +5,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from rowlock import limits, settlements
+from rowlock import settlements
 from rowlock.attempts import resolve
 from rowlock.db import Transaction
 from rowlock.db.connections import RunAgain
-from rowlock.engine import Engine, Session
+from rowlock.engine import Session
 from rowlock.engine import Transaction as OpenTransaction
 from rowlock.errors import Invalid, InvalidOutcome, NotFound, OutcomeUnknown, Refused, RowlockError, Stale
 from rowlock.model import Item
 from rowlock.outcomes import Fail, Outcome, Verdict, of_exception, said
 from rowlock.worker.hands import Hand
+from rowlock.worker.source import Source
 
 log = logging.getLogger("rowlock.worker")
 
@@ -28,21 +29,16 @@ Told = Callable[[Item, Outcome, Verdict], None] | None
 class Settling:
     """Writes the outcomes of hands under one session."""
 
-    def __init__(self, engine: Engine, session: Session, *, told: Told) -> None:
-        self._engine = engine
+    def __init__(self, source: Source, session: Session, *, told: Told) -> None:
+        self._source = source
         self._session = session
         self._told = told
 
-    def quick(self, hand: Hand) -> Callable[[Transaction], Callable[[], Any]]:
+    def quick(self, hand: Hand) -> settlements.AllDone:
         """A piece of a trip that settles a hand whose items are all done."""
         positions = [item.position for item, _ in hand.finished]
-
-        def settle(tx: Transaction) -> Callable[[], Any]:
-            if hand.eager:
-                limits.wake(tx, hand.taken.list)
-            return settlements.ask_settle_done(tx, self._session.id, hand.taken.token, positions)
-
-        return settle
+        limited = hand.taken.list if hand.eager else None
+        return settlements.AllDone(self._session.id, hand.taken.token, positions, limited)
 
     def after_quick(self, hand: Hand, verdicts: list[Verdict] | None) -> None:
         """Take note of what a trip brought home; a claim that was no more is asked about once again."""
@@ -89,7 +85,7 @@ class Settling:
 
     def _run(self, verb: Any, hand: Hand, settling: Any, **options: Any) -> Any:
         ask: Callable[[], Any] = partial(
-            self._engine.run, verb, self._session.id, hand.taken.token, settling, **options
+            self._source.run, verb, self._session.id, hand.taken.token, settling, **options
         )
         try:
             return ask()
@@ -105,7 +101,7 @@ class Settling:
             return None
 
     def _resolved(self, hand: Hand, pending: Sequence[tuple[Item, Outcome]]) -> list[tuple[int, Outcome]]:
-        random = self._engine.world.random
+        random = self._source.world.random
         return [(item.position, _resolve(outcome, item, hand, random)) for item, outcome in pending]
 
     def note(self, pending: Sequence[tuple[Item, Outcome]], verdicts: Sequence[Verdict] | None) -> None:

@@ -3,6 +3,7 @@
 import queue
 from collections import Counter
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from rowlock import claims, gates
 from rowlock.attempts import Policy
 from rowlock.claims import Taken
-from rowlock.engine import Engine, Session
+from rowlock.engine import Session
 from rowlock.model import Item, Settings
 from rowlock.outcomes import Outcome
 from rowlock.worker.batches import run_batch
@@ -20,6 +21,7 @@ from rowlock.worker.hands import Before, Hand
 from rowlock.worker.leasing import Hooks
 from rowlock.worker.rate import Rate
 from rowlock.worker.settling import Settling, Told
+from rowlock.worker.source import Post
 from rowlock.worker.supply import Supply
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class Shift:
 
     def __init__(
         self,
-        engine: Engine,
+        post: Post,
         session: Session,
         handlers: Sequence[Handler],
         *,
@@ -63,14 +65,15 @@ class Shift:
         told: Told,
         leases: Hooks,
     ) -> None:
-        self._engine = engine
+        self._post = post
+        self._source = post.source
         self._before = before
-        self._monotonic = engine.world.monotonic
+        self._monotonic = post.source.world.monotonic
         self._session = session
         self._concurrency = concurrency
         self._flush = flush
-        self._supply = Supply(engine, session, handlers, hooks=leases)
-        self._settling = Settling(engine, session, told=told)
+        self._supply = Supply(post, session, handlers, hooks=leases)
+        self._settling = Settling(post.source, session, told=told)
         self._crew = Crew(concurrency, finish=self._finish, run_batch=self._run_batch, monotonic=self._monotonic)
         self._loop = _loop(self._finish) if any(h.kind is Kind.ASYNC for h in handlers) else None
         self._hands: list[Hand] = []
@@ -80,6 +83,8 @@ class Shift:
         self._timed = any(handler.timeout is not None for handler in handlers)
         self._waiting = False
         self._hungry_at = concurrency - 1
+        self.longest_wait = inf
+        """Seconds after which the worker looks at itself again, whatever there is to wait for."""
         self.events: queue.SimpleQueue[str] = queue.SimpleQueue()
         """What wakes the worker's thread: something finished, a hint that work was added, a stop."""
 
@@ -92,7 +97,7 @@ class Shift:
 
     def _run_batch(self, hand: Hand) -> None:
         # In the thread of the handler.
-        verdicts = run_batch(self._engine, self._session, hand)
+        verdicts = run_batch(self._post, self._session, hand)
         self._settling.note(hand.finished, verdicts)
         self.events.put("finished")
 
@@ -190,18 +195,26 @@ class Shift:
     def _travel(self, quick: list[Hand], order: Order | None) -> bool:
         self._session.close_doubtful()
         works: list[Callable[[Any], Any]] = [self._settling.quick(hand) for hand in quick]
-        ahead = order is not None and self._may_be_quick(order)
+        ahead = order is not None and self._asks_ahead(order)
         if order is not None and ahead:
-            works.append(lambda tx: claims.ask_take(tx, self._ask_anew(order)))
-        answers = self._engine.trip(*works) if works else []
+            works.append(claims.Taking(lambda: self._ask_anew(order)))
+        answers = self._source.trip(*works) if works else []
         for hand, verdicts in zip(quick, answers, strict=False):
             self._rate.count(len(hand.finished))
             self._settling.after_quick(hand, verdicts)
         if ahead:
             self._session.doubtful.pop()  # answered; what earlier tries of the trip asked for stays to be closed
-        return order is not None and self._take_on(answers[-1] if ahead else None, order)
+        if order is None:
+            return False
+        taken = answers[-1] if ahead else None
+        if taken is None and not (ahead and self._post.thorough):
+            allowed = order.rules.attempts
+            taken = self._session.take_items(order.list, limit=order.limit, attempts_allowed=allowed, thorough=True)
+        return self._take_on(taken, order)
 
-    def _may_be_quick(self, order: Order) -> bool:
+    def _asks_ahead(self, order: Order) -> bool:
+        if self._post.thorough:
+            return True
         return not order.limited and (self._session.searched_lately(order.list) or not self._hands)
 
     def _ask_anew(self, order: Order) -> claims.Asking:
@@ -211,13 +224,10 @@ class Shift:
 
     def _take_on(self, taken: Taken | None, order: Order) -> bool:
         if taken is None:
-            allowed = order.rules.attempts
-            taken = self._session.take_items(order.list, limit=order.limit, attempts_allowed=allowed, thorough=True)
-        if taken is None:
             self._supply.drop(order.list, awaited=self._awaited(order))
             return False
         if taken.alone and any(not hand.over for hand in self._hands):
-            self._engine.run(claims.close, self._session.id, taken.token)
+            self._source.run(claims.close, self._session.id, taken.token)
             self._clearing = True
             return False
         self._session.remember(taken)
@@ -239,7 +249,7 @@ class Shift:
         ours = self._unsettled()[order.list]
         if order.limited or not ours:
             return ours
-        return 1 if self._engine.read(gates.awaited_by_name, order.list) else 0
+        return 1 if self._source.read(gates.awaited_by_name, order.list) else 0
 
     def _unsettled(self) -> Counter[str]:
         found: Counter[str] = Counter()
@@ -262,6 +272,7 @@ class Shift:
     def _seconds_to_wait(self) -> float:
         # Turns without room: a handler that ends wakes us. No turns: look again when that is due, or at a hint.
         seconds = self._flush if self._supply.turns else max(0.001, self._supply.seconds_to_look())
+        seconds = min(seconds, self.longest_wait)
         if any(hand.unsettled for hand in self._hands):
             seconds = min(seconds, max(0.001, self._flush - (self._monotonic() - self._flushed_at)))
         return min(seconds, OVERDUE_CHECK) if self._timed else seconds

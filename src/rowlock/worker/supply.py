@@ -6,20 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from rowlock import lists
-from rowlock.engine import Engine, Session
-from rowlock.lists import Awake
+from rowlock.engine import Session
 from rowlock.model import Settings
 from rowlock.worker.handlers import Handler
-from rowlock.worker.leasing import Hooks, Leasing
+from rowlock.worker.leasing import Hooks
+from rowlock.worker.source import Post
 
-PAGE = 100
 SETTINGS_KEPT = 5.0
 MANY_SETTINGS = 1_000
 NONE = Settings()
 """Those of a list that is just being dropped."""
-LOOK_WHILE_BUSY = 0.25
-"""How long a list that wakes may wait behind others that are never done."""
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
+SHORTEST_PAUSE = 0.02
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -32,14 +29,14 @@ class Terms(msgspec.Struct, frozen=True):
 class Supply:
     """Turns over the lists that are awake; sleeping ones cost nothing, however many there are."""
 
-    def __init__(self, engine: Engine, session: Session, handlers: Sequence[Handler], *, hooks: Hooks) -> None:
-        self._engine = engine
+    def __init__(self, post: Post, session: Session, handlers: Sequence[Handler], *, hooks: Hooks) -> None:
+        self._source = post.source
         self._handlers = handlers
-        self.leasing = Leasing(engine, session, fits=lambda name: self.handler_of(name) is not None, hooks=hooks)
+        self._lookout = post.lookout(session, fits=lambda name: self.handler_of(name) is not None, hooks=hooks)
+        self.leasing = self._lookout.leasing
         self.turns: deque[tuple[str, Handler]] = deque()
         self.awaited: dict[str, int] = {}
         """Lists that can go on when we have fewer of their items in hand than so many."""
-        self._page_end: Awake | None = None
         self._terms: dict[str, Terms] = {}
         self._pause = SHORTEST_PAUSE
         self._look_at = 0.0
@@ -54,7 +51,7 @@ class Supply:
 
         One for whose handler there is no room keeps its place: else the same one might be passed over for ever.
         """
-        if self._engine.world.monotonic() >= (self._look_anyway_at if self.turns else self._look_at):
+        if self._source.world.monotonic() >= (self._look_anyway_at if self.turns else self._look_at):
             self._look()
         for turn in self.turns:
             free = room(*turn)
@@ -86,32 +83,31 @@ class Supply:
 
     def seconds_to_look(self) -> float:
         """How long there is nothing to do but wait."""
-        return max(0.0, self._look_at - self._engine.world.monotonic())
+        return max(0.0, self._look_at - self._source.world.monotonic())
 
     def _look(self) -> None:
-        if self._engine.read(lists.called):
-            self._engine.trip(lists.ask_to_answer)
-        page = self._engine.read(lists.awake, after=self._page_end, limit=PAGE)
-        self._page_end = page[-1] if len(page) == PAGE else None
-        self._look_anyway_at = self._engine.world.monotonic() + LOOK_WHILE_BUSY
+        seen = self._lookout.look()
+        now = self._source.world.monotonic()
+        self._look_anyway_at = now + self._lookout.busy_pause
+        self._terms |= {name: Terms(settings, now) for name, settings in seen.settings.items()}
         served = {name for name, _ in self.turns}
         if any(handler.accepts for handler in self._handlers):
-            self._read_settings([awake.name for awake in page])
-        for name in (*(awake.name for awake in page), *self.leasing.look()):
+            self._read_settings(seen.names)
+        for name in (*seen.names, *seen.held):
             handler = self.handler_of(name)
             if handler is not None and name not in served:
                 self.turns.append((name, handler))
-        if self.turns or self._page_end:
+        if self.turns or seen.more:
             self._pause = SHORTEST_PAUSE
         else:
             self._wait_longer()
 
     def _wait_longer(self) -> None:
-        world = self._engine.world
-        wakes = self._engine.read(lists.next_wake)
+        world = self._source.world
+        wakes = self._lookout.next_wake()
         pause = self._pause if wakes is None else min(self._pause, max(wakes, 0.001))
         self._look_at = world.monotonic() + world.jittered(pause)
-        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        self._pause = min(self._pause * 2, self._lookout.longest_pause)
 
     def settings(self, name: str) -> Settings:
         """The list's settings, read again every few seconds."""
@@ -120,13 +116,13 @@ class Supply:
 
     def _read_settings(self, names: Sequence[str]) -> None:
         # Of a whole page at once: lists that are nobody's here must not cost a question each.
-        now = self._engine.world.monotonic()
+        now = self._source.world.monotonic()
         wanted = [name for name in names if self._is_stale(name, now)]
         if len(self._terms) + len(wanted) > MANY_SETTINGS:
             self._terms.clear()
             wanted = list(names)
         if wanted:
-            found = self._engine.read(lists.settings_of, wanted)
+            found = self._source.read(lists.settings_of, wanted)
             self._terms |= {name: Terms(found.get(name, NONE), now) for name in wanted}
 
     def _is_stale(self, name: str, now: float) -> bool:

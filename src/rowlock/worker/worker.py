@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import msgspec
 
-from rowlock import lists, upkeep
+from rowlock import lists
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine import Engine, Session
-from rowlock.errors import Invalid, Stale, Unavailable
+from rowlock.errors import Invalid, NeedsDatabase, Stale, Unavailable
 from rowlock.model import Item, Processor
 from rowlock.outcomes import Outcome, Verdict
+from rowlock.worker.afar import Afar
 from rowlock.worker.handlers import Handler, define
+from rowlock.worker.here import Here
 from rowlock.worker.leasing import Hooks
 from rowlock.worker.shift import Shift
 from rowlock.worker.signals import told_by_signals
-from rowlock.worker.ticking import Ticking
+from rowlock.worker.source import Post, Source
 
 if TYPE_CHECKING:
     from rowlock.worker.processing import Processing
@@ -28,21 +30,20 @@ log = logging.getLogger("rowlock.worker")
 Function = TypeVar("Function", bound=Callable[..., Any])
 Until = Literal["stopped", "idle", "done"]
 
-HINT_SECONDS = 0.1
-AFTER_HINT = 0.005
-"""Our own commits are hints too: they must not come faster than they can be of use."""
 AFTER_LOSS = 0.5
+LOOK_AT_THE_END = 1.0
+"""How often a worker that ends by itself asks whether it is time."""
 
 
 class Worker:
-    """Runs handlers for the items of an engine's lists.
+    """Runs handlers for the items of an engine's lists, or of a client's: then on any machine that reaches the server.
 
     Register with `on`, then `run`. SIGTERM and Ctrl-C once: finish what runs, settle, hand back the rest; twice: now.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Source,
         *,
         concurrency: int = 16,
         holder: str | None = None,
@@ -50,11 +51,10 @@ class Worker:
         flush: Duration = "50ms",
         grace: Duration = "10s",
     ) -> None:
-        if not isinstance(engine, Engine):
-            raise Invalid(f"a worker works for an Engine, not for {type(engine).__name__}", "give Engine(…)")
         if concurrency < 1:
             raise Invalid(f"a concurrency of {concurrency} would never run anything", "give 1 or more")
-        self._engine = engine
+        self._post = _post(engine, expiry)
+        self._engine = self._post.source
         self._concurrency = concurrency
         self._holder = holder
         self._expiry = expiry
@@ -68,7 +68,6 @@ class Worker:
         self._at_once = threading.Event()
         self._shift: Shift | None = None
         self._complaint = ""
-        self._ticking = Ticking(engine)
 
     def on(
         self,
@@ -91,7 +90,10 @@ class Worker:
 
         def register(chosen: Function) -> Function:
             options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": timeout, "batch": batch}
-            self._handlers.append(define(pattern, chosen, processes=processes, within=within, **options))
+            handler = define(pattern, chosen, processes=processes, within=within, **options)
+            if handler.wants_transaction:
+                self._here("a handler that writes in the settling transaction")
+            self._handlers.append(handler)
             return chosen
 
         return register if function is None else register(function)
@@ -113,7 +115,8 @@ class Worker:
         from rowlock.outgoing.sender import allowing  # HTTP is heavy, and only who sends needs it
         from rowlock.worker.processing import Processing
 
-        processing = Processing(self._engine, allowing(allow), given=processor, secrets=secrets)
+        engine = self._here("sending items to a processor")
+        processing = Processing(engine, allowing(allow), given=processor, secrets=secrets)
         options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": None, "batch": None}
         handler = define(pattern, processing.handle, processes=False, **options)
         self._handlers.append(msgspec.structs.replace(handler, accepts=processing.accepts))
@@ -127,7 +130,7 @@ class Worker:
         from rowlock.worker import health  # HTTP is heavy, and only who sends needs it
 
         parties = [processing.party(handler) for handler, processing in self._processings]
-        answers = health.examine(self._engine, parties, seconds=seconds)
+        answers = health.examine(self._post, parties, seconds=seconds)
         return {name: wrong for name, wrong in answers.items() if wrong}
 
     def before(self, hook: Callable[[Item], None]) -> Callable[[Item], None]:
@@ -197,8 +200,10 @@ class Worker:
         told = self._told if self._hooks["after"] or self._hooks["failed"] else None
         terms: dict[str, Any] = {"concurrency": self._concurrency, "flush": self._flush, "before": before, "told": told}
         leases = Hooks(*(partial(self._tell_lease, kind) for kind in ("lease", "lease_end")))
-        shift = self._shift = Shift(self._engine, session, self._handlers, leases=leases, **terms)
-        chores = self._start_chores(session, shift)
+        shift = self._shift = Shift(self._post, session, self._handlers, leases=leases, **terms)
+        if until != "stopped":
+            shift.longest_wait = LOOK_AT_THE_END
+        chores = self._post.begin_chores(session, wake=lambda: shift.events.put("hint"))
         try:
             ended = self._work(shift, session, until)
             try:
@@ -226,7 +231,7 @@ class Worker:
     def _complain(self, error: Unavailable) -> None:
         # Once for each trouble, not twice a second while it lasts.
         if error.code != self._complaint:
-            log.warning("waiting for the database: %s", error.what, extra={"code": error.code})
+            log.warning("waiting: %s", error.what, extra={"code": error.code})
         self._complaint = error.code
 
     def _nothing_left(self, shift: Shift, until: Until) -> bool:
@@ -258,53 +263,10 @@ class Worker:
         for chore in chores:
             chore.join(timeout=1)
 
-    def _start_chores(self, session: Session, shift: Shift) -> list[threading.Thread]:
-        self._tick()
-        named = {
-            "rowlock hints": self._pass_on_hints,
-            "rowlock upkeep": self._keep_up,
-            "rowlock ticks": self._keep_ticking,
-        }
-        chores = [
-            threading.Thread(target=chore, args=(session, shift), name=name, daemon=True)
-            for name, chore in named.items()
-        ]
-        for chore in chores:
-            chore.start()
-        return chores
-
-    def _pass_on_hints(self, session: Session, shift: Shift) -> None:
-        database = self._engine.database.twin(connections=1)
-        try:
-            while self._shift is shift:
-                try:
-                    if database.hint(HINT_SECONDS):
-                        shift.events.put("hint")
-                        session.closing.wait(AFTER_HINT)
-                except Unavailable:
-                    session.lost.wait(AFTER_LOSS)
-        finally:
-            database.close()
-
-    def _keep_up(self, session: Session, shift: Shift) -> None:
-        world = self._engine.world
-        while self._shift is shift and not session.closing.wait(world.jittered(milliseconds(self._expiry) / 3_000)):
-            try:
-                upkeep.once(self._engine.database)
-            except Unavailable as error:
-                log.info("upkeep put off", extra={"code": error.code})
-
-    def _keep_ticking(self, session: Session, shift: Shift) -> None:
-        while self._shift is shift and not session.closing.wait(self._tick()):
-            pass
-
-    def _tick(self) -> float:
-        try:
-            self._ticking.look()
-        except Unavailable as error:
-            log.info("ticking put off", extra={"code": error.code})
-            return AFTER_LOSS
-        return self._ticking.wait
+    def _here(self, what: str) -> Engine:
+        if isinstance(self._engine, Engine):
+            return self._engine
+        raise NeedsDatabase(f"{what} needs the database itself", "give the worker an Engine, where the database is")
 
     def _about_to(self, item: Item) -> None:
         for hook in self._hooks["before"]:
@@ -320,6 +282,15 @@ class Worker:
         if verdict is Verdict.FAILED:
             for hook in self._hooks["failed"]:
                 _call(hook, item, outcome, verdict)
+
+
+def _post(source: Any, expiry: Duration) -> Post:
+    if isinstance(source, Engine):
+        return Here(source, expiry=expiry)
+    if callable(getattr(source, "look", None)):
+        return Afar(source)
+    what = f"a worker works for an Engine or a Client, not for {type(source).__name__}"
+    raise Invalid(what, "give Engine(…) or Client(…)")
 
 
 def _call(hook: Callable[..., None], *arguments: Any) -> None:

@@ -1,0 +1,124 @@
+"""Seats: a server looks for work on behalf of workers elsewhere, as those beside the database do for themselves."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from rowlock import claims, lists, sessions
+from rowlock.http.bodies import Gone
+from rowlock.http.bridge import Bridge
+from rowlock.http.waiting import Watch
+from rowlock.lists import Sight
+from rowlock.names import fits
+from rowlock.roles import covers
+from rowlock.worker.leasing import Hooks
+from rowlock.worker.lookout import Lookout
+
+KNOWN = 10_000
+"""Sessions of which is remembered how far they have looked; what is forgotten is looked for again."""
+PAGES = 100
+"""Of lists that are for others, in one look."""
+ROUND = 5.0
+"""How often one that waits for work looks for its share of exclusive lists."""
+
+
+def _nobody(_: str) -> None:
+    """The worker itself tells who wants to hear of it."""
+
+
+class Seat:
+    """The place of one worker elsewhere: what it seeks, and whoever looks for it."""
+
+    def __init__(self, bridge: Bridge, session: str, seeks: Sequence[str], *, prefixes: Sequence[str]) -> None:
+        self._bridge = bridge
+        self._session = session
+        self._seeks = seeks
+        self._prefixes = prefixes
+        self._lookout = Lookout(bridge.engine, session, fits=self.fits, hooks=Hooks(_nobody, _nobody))
+        self._turn = asyncio.Lock()
+        self.closed = asyncio.Event()
+
+    def fits(self, name: str) -> bool:
+        """Whether a list is for this worker."""
+        return covers(self._prefixes, name) and any(fits(pattern, name) for pattern in self._seeks)
+
+    async def look(self) -> Sight:
+        """Lists that may have work for it; StaleSession if it is no more."""
+        async with self._turn:
+            return await self._bridge.thread(self._looked)
+
+    def _looked(self) -> Sight:
+        engine = self._bridge.engine
+        if engine.read(sessions.sought, self._session) is None:
+            raise claims.lost(self._session)
+        seen = self._lookout.look()
+        names = [name for name in seen.names if self.fits(name)]
+        for _ in range(PAGES):
+            if names or seen.held or not seen.more:
+                break
+            seen = self._lookout.look()
+            names = [name for name in seen.names if self.fits(name)]
+        if not names and not seen.held:
+            return Sight(more=seen.more, next=self._lookout.next_wake())
+        settings = engine.read(lists.settings_of, [*names, *seen.held])
+        return msgspec.structs.replace(seen, names=names, settings=settings)
+
+
+class Seats:
+    """The seats of all workers elsewhere that have looked lately."""
+
+    def __init__(self, bridge: Bridge, watch: Watch) -> None:
+        self._bridge = bridge
+        self._watch = watch
+        self._seats: OrderedDict[tuple[str, tuple[str, ...]], Seat] = OrderedDict()
+
+    async def look(
+        self, session: str, prefixes: tuple[str, ...], *, wait: float, left: Callable[[], Awaitable[None]]
+    ) -> Sight:
+        """Lists that may have work for a session's worker, at once or as soon as there are some in time."""
+        seat = await self._seat(session, prefixes)
+        seen = await seat.look()
+        if seen.names or seen.held or wait <= 0:
+            return seen
+        return await self._wait(seat, time.monotonic() + wait, left)
+
+    async def _wait(self, seat: Seat, until: float, left: Callable[[], Awaitable[None]]) -> Sight:
+        gone = asyncio.ensure_future(left())
+        rung = self._watch.enter_any(seat.fits)
+        waiters = [gone, asyncio.ensure_future(rung.wait()), asyncio.ensure_future(seat.closed.wait())]
+        try:
+            while True:
+                seconds = max(0.0, min(ROUND, until - time.monotonic()))
+                await asyncio.wait(waiters, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+                if gone.done():
+                    raise Gone
+                if rung.is_set():
+                    rung.clear()
+                    waiters[1] = asyncio.ensure_future(rung.wait())
+                seen = await seat.look()
+                if seen.names or seen.held or self._watch.stopped or time.monotonic() >= until:
+                    return seen
+        finally:
+            for waiter in waiters:
+                waiter.cancel()
+            self._watch.leave_any(rung)
+
+    async def _seat(self, session: str, prefixes: tuple[str, ...]) -> Seat:
+        known = self._seats.get((session, prefixes))
+        if known is None:
+            seeks = await self._bridge.read(sessions.sought, session)
+            if seeks is None:
+                raise claims.lost(session)
+            known = self._seats[session, prefixes] = Seat(self._bridge, session, seeks, prefixes=prefixes)
+            if len(self._seats) > KNOWN:
+                self._seats.popitem(last=False)
+        self._seats.move_to_end((session, prefixes))
+        return known
+
+    def close(self, session: str) -> None:
+        """A session has ended: whoever waits for its work need not wait any longer."""
+        for key in [key for key in self._seats if key[0] == session]:
+            self._seats.pop(key).closed.set()

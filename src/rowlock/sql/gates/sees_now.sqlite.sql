@@ -1,2 +1,0 @@
--- The only writer sees all there is.
-select true

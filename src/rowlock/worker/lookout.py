@@ -1,0 +1,36 @@
+"""A lookout: which lists may have work, of those that a session seeks; beside the database."""
+
+from collections.abc import Callable
+
+from rowlock import lists
+from rowlock.engine import Engine
+from rowlock.lists import Awake, Sight
+from rowlock.worker.leasing import Hooks, Leasing
+
+PAGE = 100
+
+
+class Lookout:
+    """Looks at lists that are awake, page by page, and at the exclusive ones that its session has."""
+
+    longest_pause = 1.0
+    """Seconds between two looks when nothing was there."""
+    busy_pause = 0.25
+    """How long a list that wakes may wait behind others that are never done."""
+
+    def __init__(self, engine: Engine, session: str, *, fits: Callable[[str], bool], hooks: Hooks) -> None:
+        self._engine = engine
+        self.leasing = Leasing(engine, session, fits=fits, hooks=hooks)
+        self._page_end: Awake | None = None
+
+    def look(self) -> Sight:
+        """The next page of lists that may have work."""
+        if self._engine.read(lists.called):
+            self._engine.trip(lists.ask_to_answer)
+        page = self._engine.read(lists.awake, after=self._page_end, limit=PAGE)
+        self._page_end = page[-1] if len(page) == PAGE else None
+        return Sight([awake.name for awake in page], [*self.leasing.look()], more=self._page_end is not None)
+
+    def next_wake(self) -> float | None:
+        """Seconds until the next sleeping list wakes by itself, if one does."""
+        return self._engine.read(lists.next_wake)

@@ -1,0 +1,113 @@
+"""A worker that has only an address: whatever happens between it and the database, each item is settled once."""
+
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from tests.client.losing import Losing, losing
+from tests.client.process import serving_process
+from tests.http.serving import Serving
+from tests.worker.running import eventually, running, work_off
+
+from rowlock import Client, Engine, Item, Worker
+from rowlock.errors import Invalid, NeedsDatabase, TokenRefused
+
+NAMES = [f"k{number:03}" for number in range(200)]
+
+
+@pytest.fixture
+def pair(served: Serving) -> Iterator[tuple[Losing, Client]]:
+    with losing(served.client.port) as found:
+        yield found
+
+
+def test_lost_answers_neither_settle_nor_hand_out_twice(pair: tuple[Losing, Client]) -> None:
+    between, client = pair
+    client["work"].add(NAMES)
+    handled: Counter[str] = Counter()
+    worker = Worker(client, concurrency=4)
+
+    @worker.on("work", attempts=3, backoff="0s..0s")
+    def handle(item: Item) -> None:
+        handled[f"{item.key} {item.attempts}"] += 1
+        if len(handled) % 20 == 1:
+            between.lose = 1
+        if item.key.endswith("7") and not item.attempts:
+            raise ValueError
+
+    work_off(worker)
+    progress = client["work"].progress()
+    assert (progress.done, progress.retried, client["work"].counts().total) == (200, 20, 0)
+    assert (len(handled), set(handled.values())) == (220, {1})
+    assert "POST /v1/claims" in between.lost
+
+
+def test_a_server_that_is_killed_under_a_worker_loses_nothing(sqlite_url: str) -> None:
+    handled: Counter[str] = Counter()
+    with serving_process(sqlite_url) as process, Client(process.url) as client:
+        client["work"].add(NAMES)
+        worker = Worker(client, concurrency=4)
+        killed = threading.Event()
+
+        @worker.on("work")
+        def handle(item: Item) -> None:
+            handled[item.key] += 1
+            if len(handled) == 100 and not killed.is_set():
+                killed.set()
+                process.end(signal.SIGKILL)
+                threading.Timer(0.3, process.start).start()
+
+        work_off(worker)
+        assert (client["work"].progress().done, client["work"].counts().total) == (200, 0)
+        assert (len(handled), set(handled.values())) == (200, {1})
+
+
+def test_what_is_added_while_a_worker_waits_is_worked_soon(client: Client) -> None:
+    done: list[str] = []
+    worker = Worker(client)
+    worker.on("in*", lambda item: done.append(item.key))
+    with running(worker):
+        assert eventually(client.sessions)
+        for key in "abc":
+            client["inbox"].add(key)
+            assert eventually(lambda key=key: key in done)
+    assert client.sessions() == []
+
+
+def test_a_worker_whose_token_is_no_good_says_so_at_once(served: Serving) -> None:
+    engine: Engine = served.service.engine
+    engine.tokens.create("admin")
+    with Client(f"http://127.0.0.1:{served.client.port}", token="rl_wrong") as client:
+        worker = Worker(client)
+        worker.on("work", lambda _: None)
+        with pytest.raises(TokenRefused):
+            worker.run(signals=False)
+
+
+def test_a_worker_whose_token_is_revoked_ends_with_the_reason(served: Serving) -> None:
+    engine: Engine = served.service.engine
+    made = engine.tokens.create("worker")
+    engine["work"].add("a")
+    with Client(f"http://127.0.0.1:{served.client.port}", token=made.text, patience=0) as client:
+        worker = Worker(client)
+
+        @worker.on("work")
+        def handle(_: Item) -> None:
+            engine.tokens.create("admin")
+            engine.tokens.revoke(made.info.id)
+
+        with pytest.raises(TokenRefused):
+            worker.run(signals=False)
+    assert engine["work"].progress().done <= 1
+
+
+def test_a_handler_that_writes_in_the_database_is_refused(client: Client) -> None:
+    worker = Worker(client)
+    with pytest.raises(NeedsDatabase):
+        worker.on("work", lambda items, tx: None, batch=5)
+    with pytest.raises(NeedsDatabase):
+        worker.on("work", lambda item: None, within=lambda items, tx: None)
+    with pytest.raises(Invalid, match="an Engine or a Client"):
+        Worker("http://127.0.0.1")  # type: ignore[arg-type]
