@@ -1,13 +1,16 @@
 """Gates: stages that open when nothing unfinished is left before them; the end of a list. Verbs of a transaction."""
 
+from random import Random
+
 import msgspec
 
 from rowlock import lists, tallies, waiters
 from rowlock.db import Transaction
-from rowlock.errors import GatePassed, GateShut
+from rowlock.errors import GatePassed, GateShut, Invalid
 from rowlock.model import Counts, GateInfo, Settings, Then
 
 RIPE_AT_ONCE = 100
+LOOKED_AT = 1000
 
 
 class Stand(msgspec.Struct, frozen=True):
@@ -63,10 +66,15 @@ def awaited_by_name(tx: Transaction, name: str) -> bool:
     return row is not None and awaited(tx, row.id)
 
 
-def go_on_where_nobody_looks(tx: Transaction) -> int:
-    """Open and complete what is ripe, also where no worker comes by; how many lists went on."""
+def go_on_where_nobody_looks(tx: Transaction, *, chance: Random) -> int:
+    """Open and complete what is ripe, also where no worker comes by; how many lists went on.
+
+    Of many lists that nobody works only some are looked at, by chance: so none is behind the others for ever.
+    """
+    shared, free = (chance.randint(0, max(0, count - LOOKED_AT)) for count in tx.row("gates/awake") or (0, 0))
+    window = {"window": LOOKED_AT, "skip_shared": shared, "skip_free": free}
     went = 0
-    for (name,) in tx.rows("gates/ripe", limit=RIPE_AT_ONCE):
+    for (name,) in tx.rows("gates/ripe", limit=RIPE_AT_ONCE, **window):
         still = tx.row("lists/hold_still", name=name)
         went += still is not None and advance(tx, still[0])
     return went
@@ -101,6 +109,11 @@ def open_gate(tx: Transaction, name: str, gate: int | str) -> bool:
     number = row.settings.gate_number(gate)
     if number == row.gate:
         return False
+    if not tx.value("gates/sees_now"):
+        what = (
+            f"gate {number} of the list {name!r} cannot be opened at repeatable read: what was added since is not seen"
+        )
+        raise Invalid(what, "open it in a transaction at read committed or serializable")
     left = tx.value("gates/below", list=row.id, gate=max(number, row.gate + 1) if number > row.gate else 2**31)
     if left and number < row.gate:
         what = f"the list {name!r} is past gate {number}: it is at gate {row.gate}, with {left} items"

@@ -295,12 +295,13 @@ def hold_or_make(tx: Transaction, name: str) -> Row:
 
 
 def rename(tx: Transaction, name: str, to: str, *, version: int | None = None) -> None:
-    """Give the list another name; items, counts and history stay with it."""
+    """Give the list another name; items, counts, history and schedules stay with it."""
     check_name(to)
     hold(tx, name, version)
     if to != name and find(tx, to):
         raise NameTaken(f"there is a list {to!r} already", "drop it first, or choose another name", list=to)
     tx.run("lists/rename", name=name, to=to)
+    tx.run("schedules/follow", name=name, to=to)
 
 
 def _apart(name: str, **_: Any) -> Place:

@@ -41,11 +41,12 @@ class Report(msgspec.Struct, frozen=True):
 
 def once(database: Database) -> Report:
     """Tick, bury the dead, put due items in line, open gates, add up tallies, forget old history; a little of each."""
+    schedules.set_right(database)
     ticks = schedules.tick_due(database)
     expired = database.run(sessions.expire)
     database.run(leases.end_idle)
     promoted = database.run(promote_due)
-    opened = database.run(gates.go_on_where_nobody_looks)
+    opened = database.run(gates.go_on_where_nobody_looks, chance=Random())
     folded = _fold(database)
     pruned = database.run(prune) + _keep_topics(database)
     database.run(marks.note)

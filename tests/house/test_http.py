@@ -3,10 +3,8 @@
 import subprocess
 import sys
 
-import pytest
 from tests.house.places import ROOT
 
-from rowlock.http.route import Route
 from rowlock.http.routes import ROUTES
 
 
@@ -17,9 +15,8 @@ def test_the_reference_of_routes_is_up_to_date() -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
-def test_a_route_says_what_it_does(route: Route) -> None:
-    assert route.summary.endswith(".")
+def test_a_route_says_what_it_does() -> None:
+    assert [route.path for route in ROUTES if not route.summary.endswith(".")] == []
 
 
 def test_every_route_has_a_name_of_its_own() -> None:
@@ -27,6 +24,6 @@ def test_every_route_has_a_name_of_its_own() -> None:
     assert len({(route.method, route.path) for route in ROUTES}) == len(ROUTES)
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
-def test_only_what_tells_nothing_is_open_to_everybody(route: Route) -> None:
-    assert route.role is not None or (route.method == "GET" and "{" not in route.path)
+def test_only_what_tells_nothing_is_open_to_everybody() -> None:
+    opened = [route for route in ROUTES if route.role is None]
+    assert [route.path for route in opened if route.method != "GET" or "{" in route.path] == []

@@ -1,9 +1,9 @@
 """Small rooms: a file fits in a head, a function on a screen, a call needs no counting of commas."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from tests.house.places import MODULES, ROOT, SOURCE, functions, shown
 
 FILE_LINES = 400
@@ -29,24 +29,27 @@ LONG = {"src/rowlock/errors.py": "one tree, drawn at its head: each error is fou
 OURS = [*MODULES, *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "bench").rglob("*.py"))]
 
 
-@pytest.mark.parametrize("path", OURS, ids=shown)
-def test_a_file_fits_in_a_head(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= FILE_LINES or shown(path) in LONG
+def measured(paths: list[Path]) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Every function with its file and name."""
+    return ((f"{shown(path)}:{name}", function) for path in paths for name, function in functions(path))
 
 
-@pytest.mark.parametrize("path", OURS, ids=shown)
-def test_a_function_fits_on_a_screen(path: Path) -> None:
-    assert [name for name, function in functions(path) if lines(function) > FUNCTION_LINES] == []
+def test_a_file_fits_in_a_head() -> None:
+    long = [shown(path) for path in OURS if len(path.read_text().splitlines()) > FILE_LINES]
+    assert [path for path in long if path not in LONG] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=shown)
-def test_a_public_call_has_at_most_two_positional_parameters(path: Path) -> None:
-    too_many = {f"{shown(path)}:{name}" for name, function in functions(path) if positional(function) > POSITIONAL}
+def test_a_function_fits_on_a_screen() -> None:
+    assert [name for name, function in measured(OURS) if lines(function) > FUNCTION_LINES] == []
+
+
+def test_a_public_call_has_at_most_two_positional_parameters() -> None:
+    too_many = {name for name, function in measured(MODULES) if positional(function) > POSITIONAL}
     assert {name for name in too_many if is_public(name)} - set(MANY_POSITIONAL) == set()
 
 
 def test_every_exception_is_still_one() -> None:
-    known = {f"{shown(path)}:{name}": function for path in MODULES for name, function in functions(path)}
+    known = dict(measured(MODULES))
     assert [name for name in MANY_POSITIONAL if name not in known or positional(known[name]) <= POSITIONAL] == []
 
 

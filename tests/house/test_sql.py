@@ -6,12 +6,11 @@ columns that a statement has named itself, never those of a table.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
-import pytest
-from tests.house.places import MODULES, SOURCE, SQL, STATEMENTS, shown, tree
+from tests.house.places import MODULES, ROOT, SOURCE, SQL, STATEMENTS, shown, strings, tree
 
 from rowlock.db.statements import names
 
@@ -58,22 +57,27 @@ def written(node: ast.expr) -> str:
 USED = {name for path in MODULES for choice in said(path) for name in choice.split("|")}
 
 
-@pytest.mark.parametrize("path", STATEMENTS, ids=shown)
-def test_a_statement_says_why_or_is_short(path: Path) -> None:
-    lines = path.read_text().splitlines()
-    assert lines[0].startswith("-- ") or len(lines) <= SHORT
+def those(paths: Iterable[Path], are: Callable[[Path], object]) -> list[str]:
+    """The files of which something is true, as people say them."""
+    return [shown(path) for path in paths if are(path)]
 
 
-@pytest.mark.parametrize("path", VARIANTS, ids=shown)
-def test_a_variant_says_why_it_differs(path: Path) -> None:
-    assert path.name.split(".")[1] in DIALECTS
-    assert path.read_text().startswith("-- ")
+def test_a_statement_says_why_or_is_short() -> None:
+    silent = those(STATEMENTS, lambda path: not path.read_text().startswith("-- "))
+    assert [path for path in silent if len((ROOT / path).read_text().splitlines()) > SHORT] == []
 
 
-@pytest.mark.parametrize("path", VARIANTS, ids=shown)
-def test_a_variant_takes_the_same_parameters(path: Path) -> None:
-    sibling = path.with_name(f"{path.name.partition('.')[0]}.sql")
-    assert takes(path) == takes(sibling)
+def test_a_variant_says_why_it_differs() -> None:
+    assert those(VARIANTS, lambda path: path.name.split(".")[1] not in DIALECTS) == []
+    assert those(VARIANTS, lambda path: not path.read_text().startswith("-- ")) == []
+
+
+def test_a_variant_takes_the_same_parameters() -> None:
+    assert those(VARIANTS, lambda path: takes(path) != takes(sibling(path))) == []
+
+
+def sibling(path: Path) -> Path:
+    return path.with_name(f"{path.name.partition('.')[0]}.sql")
 
 
 def takes(path: Path) -> set[str]:
@@ -81,35 +85,30 @@ def takes(path: Path) -> set[str]:
     return set(_PARAMETER.findall(text)) | set(_FRAGMENT.findall(text)) & {"keys", "ids"}
 
 
-@pytest.mark.parametrize("path", STATEMENTS, ids=shown)
-def test_keywords_and_names_are_in_lower_case(path: Path) -> None:
-    assert re.findall(r"[A-Z]+", code(path)) == []
+def test_keywords_and_names_are_in_lower_case() -> None:
+    assert those(STATEMENTS, lambda path: re.search(r"[A-Z]", code(path))) == []
 
 
-@pytest.mark.parametrize("path", sorted(set(STATEMENTS) - set(VARIANTS)), ids=shown)
-def test_a_file_holds_one_statement(path: Path) -> None:
-    assert ";" not in code(path)
+def test_a_file_holds_one_statement() -> None:
+    assert those(sorted(set(STATEMENTS) - set(VARIANTS)), lambda path: ";" in code(path)) == []
 
 
-@pytest.mark.parametrize("path", STATEMENTS, ids=shown)
-def test_columns_are_named(path: Path) -> None:
-    assert not _STAR.search(code(path))
+def test_columns_are_named() -> None:
+    assert those(STATEMENTS, lambda path: _STAR.search(code(path))) == []
 
 
-@pytest.mark.parametrize("path", OUTSIDE_DB, ids=shown)
-def test_python_outside_db_holds_no_sql(path: Path) -> None:
-    texts = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
-    assert [text for text in texts if isinstance(text, str) and _SQL_TEXT.match(text)] == []
+def test_python_outside_db_holds_no_sql() -> None:
+    texts = [(shown(path), text) for path in OUTSIDE_DB for _, text in strings(path)]
+    assert [each for each in texts if _SQL_TEXT.match(each[1])] == []
 
 
-@pytest.mark.parametrize("name", names())
-def test_every_statement_is_used(name: str) -> None:
-    assert any(fnmatch(name, pattern) for pattern in USED)
+def test_every_statement_is_used() -> None:
+    assert [name for name in names() if not any(fnmatch(name, pattern) for pattern in USED)] == []
 
 
-@pytest.mark.parametrize("name", sorted(USED))
-def test_every_statement_that_is_named_exists(name: str) -> None:
-    assert any(fnmatch(each, name) for each in names())
+def test_every_statement_that_is_named_exists() -> None:
+    known = names()
+    assert [name for name in sorted(USED) if not any(fnmatch(each, name) for each in known)] == []
 
 
 def test_sql_in_python_is_seen() -> None:

@@ -69,25 +69,21 @@ def ours(path: Path, text: str) -> set[str]:
     return set(wrong_words(text)) - set(THEIRS.get(shown(path), {}))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=shown)
-def test_names_in_code_are_our_words(path: Path) -> None:
-    assert {name: ours(path, name) for name in defined(path) if ours(path, name)} == {}
+def test_names_in_code_are_our_words() -> None:
+    assert [(shown(path), name) for path in MODULES for name in defined(path) if ours(path, name)] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=shown)
-def test_what_code_says_is_in_our_words(path: Path) -> None:
-    assert {line: ours(path, text) for line, text in strings(path) if ours(path, text)} == {}
+def test_what_code_says_is_in_our_words() -> None:
+    assert [(shown(path), line) for path in MODULES for line, text in strings(path) if ours(path, text)] == []
 
 
-@pytest.mark.parametrize("path", STATEMENTS, ids=shown)
-def test_statements_are_in_our_words(path: Path) -> None:
-    assert wrong_words(path.read_text()) == []
+def test_statements_are_in_our_words() -> None:
+    assert [shown(path) for path in STATEMENTS if wrong_words(path.read_text())] == []
 
 
-@pytest.mark.parametrize("path", PAGES, ids=shown)
-def test_pages_are_in_our_words(path: Path) -> None:
-    lines = path.read_text().splitlines()
-    assert {number: wrong_words(line) for number, line in enumerate(lines, 1) if wrong_words(line)} == {}
+def test_pages_are_in_our_words() -> None:
+    lines = ((shown(path), line) for path in PAGES for line in path.read_text().splitlines())
+    assert [each for each in lines if wrong_words(each[1])] == []
 
 
 @pytest.mark.parametrize("text", ["a job", "JobRunner", "task_id", "two queues", "the dead-letter table", "Consumer"])

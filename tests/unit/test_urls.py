@@ -84,9 +84,14 @@ def test_isolation_is_read_from_the_address(spelling: str) -> None:
     assert (address.isolation, address.target) == ("serializable", "postgresql://host/db?sslmode=disable")
 
 
-@pytest.mark.parametrize("spelling", ["repeatable-read", "repeatable_read", "repeatable%20read", "repeatable+read"])
+@pytest.mark.parametrize("spelling", ["read-committed", "read_committed", "read%20committed", "Read+Committed"])
 def test_isolation_of_two_words_may_be_spelt_in_several_ways(spelling: str) -> None:
-    assert parse(f"postgresql://host/db?isolation={spelling}").isolation == "repeatable read"
+    assert parse(f"postgresql://host/db?isolation={spelling}").isolation == "read committed"
+
+
+def test_repeatable_read_is_refused() -> None:
+    with pytest.raises(InvalidUrl, match="none that we work at"):
+        parse("postgresql://host/db?isolation=repeatable-read")
 
 
 def test_options_reach_the_server_as_they_were_written(postgres: Server) -> None:

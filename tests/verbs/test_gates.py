@@ -292,6 +292,20 @@ def test_upkeep_goes_on_where_no_worker_comes_by(timed: Engine, clock: Clock) ->
     assert (timed.upkeep().opened, timed["work"].info().gate) == (1, 1)
 
 
+def test_upkeep_goes_on_behind_a_thousand_lists_that_nobody_works(timed: Engine, clock: Clock) -> None:
+    with timed.transaction() as tx:
+        for number in range(1_001):
+            tx[f"idle {number}"].add("a")
+    clock.advance(1)
+    timed["work"].add("a")
+    timed["work"].add("b", gate=1)
+    ann = Desk(timed)
+    ann.done(ann.got())
+    # Whether a pass comes to it is left to chance: in a hundred passes one does.
+    assert any(timed.upkeep().opened for _ in range(100))
+    assert timed["work"].info().gate == 1
+
+
 def test_a_settlement_that_is_asked_again_after_a_gate_opened_is_answered(timed: Engine) -> None:
     timed["work"].add("a")
     ann = Desk(timed)

@@ -203,6 +203,28 @@ def test_upkeep_ticks(timed: Engine, clock: Clock) -> None:
     assert (timed.upkeep().ticked, timed.upkeep().ticked) == (1, 0)
 
 
+@pytest.mark.parametrize("when", [{"every": "15m"}, {"cron": "*/15 * * * *"}], ids=["interval", "cron"])
+def test_a_clock_that_was_a_year_ahead_silences_nobody(timed: Engine, clock: Clock, when: dict[str, str]) -> None:
+    timed.schedule("poll").set("work", **when)
+    advance(clock, "365d")
+    timed.upkeep()
+    timed["work"].done(keys(timed))
+    clock.advance(-timedelta(days=365).total_seconds())
+    timed.upkeep()
+    assert keys(timed) == []
+    advance(clock, "15m")
+    timed.upkeep()
+    assert (len(keys(timed)), keys(timed)[0].startswith("poll@2023-11-14T22")) == (1, True)
+
+
+def test_a_list_that_is_renamed_keeps_its_schedules(timed: Engine, clock: Clock) -> None:
+    every(timed)
+    timed["work"].rename("feed")
+    advance(clock, "15m")
+    timed.tick()
+    assert ([info.name for info in timed.lists()], timed["feed"].counts().ready) == (["feed"], 1)
+
+
 def test_stored_rows_agree_after_ticking(timed: Engine, clock: Clock) -> None:
     every(timed, "1m", catch_up="all", priority=2)
     advance(clock, "10m")

@@ -12,7 +12,7 @@ from psycopg.rows import dict_row
 from sqlalchemy.orm import Session
 
 from rowlock import Engine
-from rowlock.errors import AlreadyThere, InvalidTransaction
+from rowlock.errors import AlreadyThere, Invalid, InvalidTransaction
 
 OPENERS = ("driver", "core", "orm")
 
@@ -58,6 +58,40 @@ def caller(request: pytest.FixtureRequest, engine: Engine) -> Iterator[Any]:
     caller = opened(engine)
     yield caller
     caller.close()
+
+
+@pytest.fixture
+def old_view(postgres_url: str) -> "Iterator[psycopg.Connection[Any]]":
+    """A caller who sees the database as it was: a list with two gates, without the item that was added since."""
+    with Engine(postgres_url) as engine, psycopg.connect(postgres_url) as caller:
+        engine["mail"].add("seen")
+        engine["mail"].add("after", gate=1)
+        caller.execute("set transaction isolation level repeatable read")
+        caller.execute("select 1")
+        engine["mail"].add("unseen")
+        yield caller
+
+
+def test_a_gate_is_not_opened_past_what_the_caller_cannot_see(
+    postgres_url: str, old_view: "psycopg.Connection[Any]"
+) -> None:
+    with Engine(postgres_url) as engine:
+        engine.join(old_view)["mail"].done("seen")
+        old_view.commit()
+        engine.upkeep()
+        assert engine["mail"].info().gate == 0
+        engine["mail"].done("unseen")
+        assert engine["mail"].info().gate == 1
+
+
+def test_a_gate_is_not_opened_by_hand_by_who_cannot_see_what_is_left(
+    postgres_url: str, old_view: "psycopg.Connection[Any]"
+) -> None:
+    with Engine(postgres_url) as engine:
+        mail = engine.join(old_view)["mail"]
+        mail.done("seen")
+        with pytest.raises(Invalid, match="repeatable read"):
+            mail.open_gate(1)
 
 
 def test_an_add_lands_when_the_caller_commits(engine: Engine, caller: Any) -> None:

@@ -15,7 +15,7 @@ DIALECTS = {
     "cockroachdb": "cockroach",
     "cockroach": "cockroach",
 }
-ISOLATIONS = ("read committed", "repeatable read", "serializable")
+ISOLATIONS = ("read committed", "serializable")
 _HINT = "give a file's path, sqlite:///path, or postgresql://user@host/name"
 # Taken for a path, these would make a file whose name is a password.
 _SCHEME_ONLY = re.compile(r"(sqlite|postgres(ql)?|cockroach(db)?)(\+\w+)?:", re.IGNORECASE)
@@ -73,7 +73,7 @@ def _server(url: str, dialect: str) -> Address:
         dict(parse_qsl(parts.query)).get("isolation", "read committed").replace("-", " ").replace("_", " ").lower()
     )
     if isolation not in ISOLATIONS:
-        raise InvalidUrl(f"isolation={isolation!r} is none we know", f"use one of {', '.join(ISOLATIONS)}")
+        raise InvalidUrl(f"isolation={isolation!r} is none that we work at", f"use one of {', '.join(ISOLATIONS)}")
     # The others go on letter by letter: what a plus sign means is the server's affair.
     others = "&".join(option for option in options if not option.startswith("isolation="))
     return Address(dialect, _joined("postgresql", parts.netloc, parts.path, others), masked(url), isolation)

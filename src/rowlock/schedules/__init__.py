@@ -252,6 +252,24 @@ def tick_due(database: Database) -> list[Tick]:
     return done
 
 
+def set_right(database: Database) -> int:
+    """Let schedules tick again that have ticked at times still to come, while the clock was ahead; how many."""
+    count = 0
+    for now, row in database.read(ahead):
+        try:
+            next_at = row.plan.first_after(now)
+        except (Invalid, ExtraMissing):
+            continue  # as for a tick: another machine may know the calendar
+        count += database.run(_move, row, last_at=now, next_at=next_at)
+    return count
+
+
+def ahead(tx: Transaction, *, limit: int = PAGE) -> list[tuple[int, Row]]:
+    """Schedules whose last tick is still to come, each with the database's now."""
+    rows = tx.rows("schedules/ahead", tolerance=MINUTE, limit=limit)
+    return [(now, _row(tuple(columns))) for now, *columns in rows]
+
+
 def _tick_one(database: Database, row: Row, now: int) -> Tick | None:
     # The calendar is read outside of any transaction: nobody waits for it.
     try:
@@ -263,10 +281,14 @@ def _tick_one(database: Database, row: Row, now: int) -> Tick | None:
     return database.run(move_on, row, keys, last_at=coming[-1] if coming else row.last_at, next_at=next_at)
 
 
+def _move(tx: Transaction, row: Row, *, last_at: int | None, next_at: int | None) -> bool:
+    seen = {"seen": row.next_at, "version": row.version}
+    return tx.run("schedules/move_on", name=row.name, last_at=last_at, next_at=next_at, **seen) == 1
+
+
 def move_on(tx: Transaction, row: Row, keys: list[str], *, last_at: int | None, next_at: int | None) -> Tick | None:
     """Move a schedule on and put its items on their list, at once; None if it is not where it was seen."""
-    seen = {"seen": row.next_at, "version": row.version}
-    if not tx.run("schedules/move_on", name=row.name, last_at=last_at, next_at=next_at, **seen):
+    if not _move(tx, row, last_at=last_at, next_at=next_at):
         return None
     if not keys:
         return Tick(row.name, row.plan.list)

@@ -1,14 +1,14 @@
 -- Lists that could go on, had anybody looked: the last item left their gate and no worker of theirs came by since. Those in
--- a worker's hands are looked at by it.
+-- a worker's hands are looked at by it. Of many that are awake only so many are looked at, from anywhere among them.
 select l.name from (
     select id, name, gate, sealed, manual from (
         select id, name, gate, sealed, manual from rowlock_lists
-        where wake_at <= {now} and not exclusive and state = 'open' order by wake_at, id limit 1000
+        where wake_at <= {now} and not exclusive and state = 'open' order by wake_at, id limit :window offset :skip_shared
     ) as shared
     union all
     select id, name, gate, sealed, manual from (
         select id, name, gate, sealed, manual from rowlock_lists
-        where wake_at <= {now} and exclusive and not leased and state = 'open' order by wake_at, id limit 1000
+        where wake_at <= {now} and exclusive and not leased and state = 'open' order by wake_at, id limit :window offset :skip_free
     ) as free
 ) as l
 where not exists (

@@ -1,0 +1,2 @@
+-- The only writer sees all there is.
+select true
