@@ -1,5 +1,6 @@
 """A real server on a port of its own, and a client that speaks HTTP over a plain socket."""
 
+import asyncio
 import http.client
 import threading
 import time
@@ -8,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgspec
+import uvicorn.server
 
 from rowlock import Engine
 from rowlock.http.limits import Limits
@@ -79,6 +81,20 @@ def until(condition: Callable[[], Any]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
+
+
+class Hasty:
+    """asyncio as uvicorn sees it here: it looks ten times a second whether it shall end, and hundreds of tests wait."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    async def sleep(self, seconds: float) -> None:
+        """Not so long."""
+        await asyncio.sleep(seconds / 20)
+
+
+uvicorn.server.asyncio = Hasty()  # type: ignore[assignment]
 
 
 class Serving(msgspec.Struct):

@@ -29,6 +29,15 @@ class Victim(msgspec.Struct):
         """How many bytes it holds."""
         return int(psutil.Process(self.process.pid).memory_info().rss)
 
+    def peak(self) -> int:
+        """The most that it has held since that was forgotten."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+
+    def forget_peak(self) -> None:
+        """Count from now on."""
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+
     def connections(self) -> int:
         """How many clients it has."""
         found = psutil.Process(self.process.pid).net_connections("tcp")
