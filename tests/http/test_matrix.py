@@ -36,7 +36,11 @@ def shown(served: Serving) -> dict[str, str]:
     """What each role sends, with and without a prefix."""
     tokens = served.service.engine.tokens
     whole = {str(role): tokens.create(role).text for role in Role}
-    held = {f"{role} of own": tokens.create(role, lists=["own/"]).text for role in Role if role is not Role.ADMIN}
+    held = {
+        f"{role} of own": tokens.create(role, lists=["own/", "topics/own/"]).text
+        for role in Role
+        if role is not Role.ADMIN
+    }
     return {"": "", **{name: f"Bearer {text}" for name, text in (whole | held).items()}}
 
 
@@ -50,6 +54,12 @@ def filled(served: Serving) -> None:
         served.service.engine[name].add(["a", "canary"])
         served.service.engine.counter(name).raise_to(1)
         served.service.engine.schedule(name).set(name, every="1w")
+        served.service.engine.topic(topic(name)).define({name.partition("/")[2]: "text"})
+
+
+def topic(name: str) -> str:
+    """A topic whose lists have the prefix of that list."""
+    return name.partition("/")[0]
 
 
 def statuses(ask: Client, name: str, authorization: str) -> Iterator[tuple[Route, int]]:
@@ -71,6 +81,7 @@ def path(route: Route, name: str) -> str:
     filled = route.path
     for parameter in route.parameters:
         value = name if parameter in HELD else SAMPLES.get(parameter, "none")
+        value = topic(name) if parameter == "topic" else value
         filled = filled.replace(f"{{{parameter}}}", value.replace("/", "%2F"))
     return filled
 

@@ -25,6 +25,13 @@ FAMILIES = {
         "rename": "lists",
         "drop": "lists",
     },
+    "Topics": {
+        "topic": "publishing",
+        "subscribe": "topics",
+        "unsubscribe": "topics",
+        "publish": "publishing",
+        "notifications": "publishing",
+    },
     "Numbers": {"counter": "counters"},
     "Service": {"up": "serving", "serve": "serving", "openapi": "serving"},
     "Access": {"token": "tokens", "audit": "tokens"},

@@ -24,6 +24,7 @@ from rowlock.client import items as of_items
 from rowlock.client import lists as of_lists
 from rowlock.client import schedules as of_schedules
 from rowlock.client import sessions as of_sessions
+from rowlock.client import topics as of_topics
 from rowlock.topics import matching, notifications, records, subscriptions
 
 Table = dict[Callable[..., Any], Callable[..., Any]]
@@ -93,27 +94,27 @@ OTHERS: Table = {
     audit.page: tokens.audit,
 }
 
-TOPICS = (
-    topics.define,
-    topics.show,
-    topics.page,
-    subscriptions.subscribe,
-    subscriptions.unsubscribe,
-    subscriptions.unsubscribe_from,
-    subscriptions.page,
-    subscriptions.count,
-    matching.matches,
-    records.publish,
-    records.page,
-    records.retry,
-    records.failed,
-    notifications.page,
-    notifications.forget,
-)
+TOPICS: Table = {
+    topics.define: of_topics.define,
+    topics.show: of_topics.show,
+    topics.page: of_topics.page,
+    subscriptions.subscribe: of_topics.subscribe,
+    subscriptions.unsubscribe: of_topics.unsubscribe,
+    subscriptions.unsubscribe_from: of_topics.unsubscribe_from,
+    subscriptions.page: of_topics.subscriptions,
+    subscriptions.count: of_topics.count,
+    matching.matches: of_topics.matches,
+    records.publish: of_topics.publish,
+    records.page: of_topics.records,
+    records.retry: of_topics.retry,
+    records.failed: of_topics.failed,
+    notifications.page: of_topics.notifications,
+    notifications.forget: of_topics.forget,
+}
+
 NEEDS_DATABASE: Mapping[Callable[..., Any], str] = {
-    **dict.fromkeys(TOPICS, "topics are not served over HTTP: use an Engine, where the database is"),
     ranges.snapshot: "a snapshot is one read of the whole list: page through its items instead",
 }
 """Verbs of handles that no request says the same as, and why."""
 
-WAYS: Table = {**ITEMS, **LISTS, **SESSIONS, **OTHERS}
+WAYS: Table = {**ITEMS, **LISTS, **SESSIONS, **TOPICS, **OTHERS}

@@ -8,16 +8,17 @@ from functools import lru_cache
 
 from rowlock import audit
 from rowlock.engine import Tokens
-from rowlock.errors import CrossSite, NoSuchList, NoSuchSchedule, NotAllowed, RowlockError, TokenRefused
+from rowlock.errors import CrossSite, NoSuchList, NoSuchSchedule, NoSuchTopic, NotAllowed, RowlockError, TokenRefused
 from rowlock.http.bridge import Bridge
 from rowlock.http.call import Call
 from rowlock.http.who import ANYBODY, NOBODY, Who, holder
 from rowlock.roles import Role, allows
+from rowlock.topics.records import list_of
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 SCHEME = "bearer"
-HELD = ("list", "counter", "schedule")
-"""What stands in paths by a name that prefixes are held against."""
+HELD = {"list": "{}", "counter": "{}", "schedule": "{}", "topic": list_of("{}", "")}
+"""What stands in paths by a name that prefixes are held against, and as what: a topic as the lists of its records."""
 NOTE_SECONDS = 60.0
 """How often the last use of tokens is written down."""
 
@@ -91,7 +92,7 @@ def check(call: Call, who: Who) -> None:
         raise NotAllowed(what, "ask for a token of that role", role=route.role)
     if not who.lists:
         return
-    if named := [call.path[noun] for noun in HELD if noun in call.path]:
+    if named := [written.format(call.path[noun]) for noun, written in HELD.items() if noun in call.path]:
         who.check(named[0])
     elif not route.scoped:
         # Whoever adds a route without a thought of prefixes has closed it to those who have some.
@@ -116,8 +117,8 @@ def acting(call: Call, need: Role | None = None) -> AbstractContextManager[None]
 
 
 def veiled(error: RowlockError, call: Call) -> RowlockError:
-    """The error as they may read it: a list or a schedule that is not theirs is not suggested either."""
-    if call.who.lists and isinstance(error, NoSuchList | NoSuchSchedule):
+    """The error as they may read it: a list, a schedule or a topic that is not theirs is not suggested either."""
+    if call.who.lists and isinstance(error, NoSuchList | NoSuchSchedule | NoSuchTopic):
         return type(error)(error.what, "", **error.fields)
     return error
 

@@ -6,16 +6,17 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from rowlock.http.call import Call, Header
+from rowlock.http.texts import field
 
 
 class Page(msgspec.Struct, frozen=True):
     """Things of one kind, in its first field: as NDJSON each stands on a line of its own."""
 
 
-def link(call: Call, after: str | None, **query: Any) -> list[Header]:
+def link(call: Call, after: str | None, *, by: str = "after", **query: Any) -> list[Header]:
     """The header that names the next page, if there is one."""
     if after is None:
         return []
-    asked = {name: value for name, value in {**query, "after": after}.items() if value is not None}
+    asked = {name: field(value) for name, value in {**query, by: after}.items() if value is not None}
     target = f"{call.scope['raw_path'].decode('latin-1')}?{urlencode(asked, quote_via=quote)}"
     return [(b"link", f'<{target}>; rel="next"'.encode("latin-1"))]

@@ -15,15 +15,17 @@ from rowlock.http import (
     items,
     lists,
     metrics,
+    records,
     schedules,
     sessions,
     tokens,
+    topics,
     trips,
 )
 from rowlock.http.forms import ItemDetails, ItemPage, NewItem, NewItems
 from rowlock.http.limits import Limits
 from rowlock.http.route import Route
-from rowlock.model import Added, ListInfo, Settings
+from rowlock.model import Added, ListInfo, Settings, TopicInfo
 from rowlock.roles import Role
 
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
@@ -275,6 +277,51 @@ SCHEDULES = (
     Route("GET", f"{SCHEDULE}/ticks", schedules.ticks, VIEWER, {200: schedules.TickPage}, query=schedules.TickQuery),
 )
 
+TOPIC = "/v1/topics/{topic}"
+WISHES, RECORDS = f"{TOPIC}/subscriptions", f"{TOPIC}/records"
+TOPICS = (
+    Route("GET", "/v1/topics", topics.page, VIEWER, {200: topics.TopicPage}, query=topics.TopicQuery, scoped=True),
+    Route("GET", TOPIC, topics.show, VIEWER, {200: topics.TopicShown}),
+    Route("PUT", TOPIC, topics.put, OPERATOR, {200: TopicInfo, 201: TopicInfo}, topics.TopicWanted),
+    Route("POST", WISHES, topics.subscribe, WORKER, {200: topics.SubscribedPage}, topics.Wish, topics.Wish),
+    Route("GET", WISHES, topics.listed, VIEWER, {200: topics.SubscriptionPage}, query=topics.SubscriptionQuery),
+    Route("DELETE", f"{WISHES}/{{subscription}}", topics.end, WORKER, {200: topics.Unsubscribed}),
+    Route("POST", f"{TOPIC}/unsubscribe", topics.unsubscribe, WORKER, {200: topics.Unsubscribed}, topics.Leaving),
+    Route(
+        "POST",
+        f"{TOPIC}/matches",
+        topics.matches,
+        WORKER,
+        {200: topics.SubscriptionPage},
+        topics.Sample,
+        query=topics.MatchQuery,
+    ),
+    Route(
+        "POST",
+        RECORDS,
+        records.publish,
+        WORKER,
+        {200: records.PublishedPage},
+        records.NewRecord,
+        records.NewRecord,
+        query=records.PublishQuery,
+        idempotent=False,
+        keyed=True,
+    ),
+    Route("GET", RECORDS, records.page, VIEWER, {200: records.RecordPage}, query=records.RecordQuery),
+    Route(
+        "GET",
+        f"{TOPIC}/notifications",
+        records.told,
+        VIEWER,
+        {200: records.NotificationPage},
+        query=records.NotificationQuery,
+    ),
+    Route("POST", f"{TOPIC}/forget", records.forget, WORKER, {200: lists.Changed}, records.Forgetting),
+    Route("GET", f"{TOPIC}/failures", records.failed, VIEWER, {200: records.FailedPage}, query=records.FailedQuery),
+    Route("POST", f"{TOPIC}/retry", records.retry, OPERATOR, {200: changes.Retried}),
+)
+
 TOKENS = (
     Route("GET", "/v1/tokens", tokens.page, ADMIN, {200: tokens.TokenPage}, query=tokens.TokenQuery),
     Route("POST", "/v1/tokens", tokens.create, ADMIN, {201: tokens.TokenMade}, tokens.TokenWanted, idempotent=False),
@@ -282,4 +329,4 @@ TOKENS = (
     Route("GET", "/v1/audit", tokens.audit, ADMIN, {200: tokens.AuditPage}, query=tokens.AuditQuery),
 )
 
-ROUTES = (*HEALTH, *LISTS, *ITEMS, *SESSIONS, *CLAIMS, *GATES, *COUNTERS, *SCHEDULES, *IIDY, *TOKENS)
+ROUTES = (*HEALTH, *LISTS, *ITEMS, *SESSIONS, *CLAIMS, *GATES, *COUNTERS, *SCHEDULES, *TOPICS, *IIDY, *TOKENS)

@@ -1,0 +1,51 @@
+"""What the tests of the verbs say of topics holds over HTTP too: the same values, the same errors."""
+
+import pytest
+from tests.http.serving import Serving
+from tests.verbs.test_subscriptions import (  # noqa: F401
+    comics,
+    test_a_number_of_another_topic_is_not_taken_back,
+    test_a_subscriber_is_a_key,
+    test_all_of_a_subscriber_is_taken_back_at_once,
+    test_one_wrong_wish_among_many_subscribes_nobody,
+    test_subscriptions_come_in_pages,
+    test_to_subscribe_again_changes_nothing,
+    test_too_many_at_once_are_refused,
+)
+from tests.verbs.test_topics import (  # noqa: F401
+    test_a_field_keeps_its_kind,
+    test_an_unknown_topic_is_told_with_the_nearest,
+    test_fields_that_cannot_be_are_refused,
+    test_topics_come_by_name,
+)
+
+from rowlock import Client, Fail, Invalid, Worker
+from rowlock.errors import InvalidPredicate, InvalidRecord
+
+
+def test_records_are_published_told_and_looked_at(served: Serving, client: Client) -> None:
+    topic = client.topic("comics")
+    topic.define(issue="integer")
+    topic.subscribe_many([("ann", {}), ("bob", {"issue": 1})])
+    number = topic.publish({"issue": 1}, key="saga")
+    first, bad = topic.publish_many([{"issue": 2}, {"issue": "two"}], partial=True)
+    assert (first.id, bad.id, bad.error != "") == (number + 1, None, True)
+    worker, there = Worker(served.service.engine), served.service.engine.topic("comics")
+    there.deliver(worker, lambda each: Fail("away") if each.subscriber == "bob" else None)
+    worker.run(until="done", signals=False)
+    assert topic.notifications(limit=2) == there.notifications(limit=2)
+    assert topic.notifications(subscriber="bob", delivered=False) == there.notifications(subscriber="bob")
+    assert topic.records() == there.records()
+    assert (topic.failed(), topic.retry(), topic.failed()) == (1, 1, 0)
+    assert (topic.forget("ann", "saga"), topic.forget("ann", number)) == (True, False)
+
+
+@pytest.mark.parametrize("wrong", [[1], {"issue": object()}, {"issue": 2**64}, {1: 1}, {"price": float("nan")}])
+def test_what_cannot_be_sent_is_refused(client: Client, wrong: object) -> None:
+    topic = client.topic("comics")
+    topic.define(issue="integer", price="number")
+    with pytest.raises(InvalidRecord):
+        topic.publish(wrong)  # type: ignore[arg-type]
+    with pytest.raises((InvalidPredicate, Invalid)):
+        topic.subscribe_many([("ann", wrong)])  # type: ignore[list-item]
+    assert (topic.count(), topic.records()) == (0, [])
