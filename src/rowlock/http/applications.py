@@ -1,6 +1,7 @@
 """Applications: services of their own that are served beside rowlock's, at the root, behind the same door."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from rowlock.worker import Worker
 
 OURS = ("/v1", "/iidy")
 """Where the service stands, today and tomorrow: no application is asked about what is below."""
+FULLY = 2
 READS = ("GET", "HEAD", "OPTIONS")
 
 
@@ -41,28 +43,47 @@ class Applications:
 
     def __init__(self, given: Mapping[str, Application]) -> None:
         self._given = dict(given)
+        self._routes = {name: _routes(name, application.asgi) for name, application in given.items()}
+        self._known: dict[tuple[str, str, str, Role | None], Route] = {}
 
     def route(self, scope: Mapping[str, Any]) -> Route | None:
         """Where a request goes that the service has no route for; None if nobody has one."""
         path: str = scope["path"]
         if path.startswith(tuple(f"{ours}/" for ours in OURS)) or path in OURS:
             return None
-        found = sorted(self._fitting(scope), key=lambda each: -each[0])
-        if not found:
-            return None
-        _, name, application, shown = found[0]
-        least = Role.VIEWER if scope["method"] in READS else Role.WORKER
-        role = None if application.is_open(path) else least
-        return Route(scope["method"], shown, Relay(name, application.asgi), role, {}, foreign=True)
+        found = self._fitting(scope)
+        return None if found is None else self._route(scope["method"], path, *found)
 
-    def _fitting(self, scope: Mapping[str, Any]) -> Iterator[tuple[int, str, Application, str]]:
-        """Who has the path: 2 if it also answers to the method, 1 if not, and the path as it is written there."""
-        for name, application in self._given.items():
-            routes = getattr(application.asgi, "routes", None)
-            if routes is None:
-                yield 2, name, application, f"/… ({name})"
-                continue
-            for route in routes:
-                fits = route.matches(scope)[0].value
-                if fits:
-                    yield fits, name, application, getattr(route, "path", f"/… ({name})")
+    def _fitting(self, scope: Mapping[str, Any]) -> tuple[str, str] | None:
+        """Who has the path, and how it is written there: the first that answers to the method, else the first."""
+        first = None
+        for name, routes in self._routes.items():
+            for shown, matches in routes:
+                fits = matches(scope)
+                if fits == FULLY:
+                    return name, shown
+                if fits and first is None:
+                    first = name, shown
+        return first
+
+    def _route(self, method: str, path: str, name: str, shown: str) -> Route:
+        application = self._given[name]
+        role = None if application.is_open(path) else Role.VIEWER if method in READS else Role.WORKER
+        known = self._known.get((method, name, shown, role))
+        if known is None:
+            relay = Relay(name, application.asgi)
+            known = self._known[method, name, shown, role] = Route(method, shown, relay, role, {}, foreign=True)
+        return known
+
+
+def _routes(name: str, asgi: Asgi) -> list[tuple[str, Callable[[Mapping[str, Any]], int]]]:
+    """The paths of an application as they are written, and whether a request fits: 2, or 1 but for its method."""
+    routes = getattr(asgi, "routes", None)
+    if routes is None:
+        return [(f"/… ({name})", lambda _: FULLY)]
+    return [(getattr(route, "path", f"/… ({name})"), partial(_fits, route)) for route in routes]
+
+
+def _fits(route: Any, scope: Mapping[str, Any]) -> int:
+    fits: int = route.matches(scope)[0].value
+    return fits

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rowlock.engine import Engine
 from rowlock.errors import RowlockError, Unavailable
 from rowlock.http import iidy
 from rowlock.http.call import Answer, Call, Header
@@ -35,16 +36,16 @@ def line(error: RowlockError) -> str:
 def answer(error: RowlockError, call: Call) -> Answer:
     """The answer that tells an error, in the kind that was asked for."""
     if isinstance(error, Unavailable):
-        error = _without_address(error, call)
+        error = without_address(error, call.service.engine)
     if call.route.iidy:
         return Answer(iidy.problem(error, call.kind), error.http_status, headers(error))
     value = line(error) if call.kind is Kind.TEXT else problem(error, call.id.decode())
     return Answer(value, error.http_status, headers(error))
 
 
-def _without_address(error: Unavailable, call: Call) -> Unavailable:
-    # Who asks here need not know where the database is.
-    what = error.what.replace(call.service.engine.database.address.shown, "the database")
+def without_address(error: Unavailable, engine: Engine) -> Unavailable:
+    """The same for whoever asks from elsewhere: they need not know where the database is."""
+    what = error.what.replace(engine.database.address.shown, "the database")
     return type(error)(what, error.hint, **error.fields)
 
 

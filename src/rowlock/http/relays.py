@@ -7,10 +7,10 @@ from typing import Any
 from rowlock.errors import RowlockError
 from rowlock.http.bodies import Receive
 from rowlock.http.call import Answer, Call
-from rowlock.http.replies import EXTENSION, Send
+from rowlock.http.replies import EXTENSION, Send, send_whole
 
 Scope = MutableMapping[str, Any]
-Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
+Asgi = Callable[[Scope, Any, Any], Awaitable[None]]
 
 log = logging.getLogger("rowlock.http")
 
@@ -38,6 +38,7 @@ class Relayed:
         self._asgi = asgi
         self._body: bytes | None = body
         self._held: list[dict[str, Any]] = []
+        self._start: dict[str, Any] | None = None
         self._begun = False
         self.status = 500
         self.sent = 0
@@ -56,6 +57,8 @@ class Relayed:
             log.exception("an application went wrong", extra={"app": self._name, "request": call.id.decode()})
             hint = f"this is a bug in {self._name}; the log of the service says more"
             return None if self._begun else RowlockError("something unexpected went wrong", hint)
+        if self._held:
+            self._start = self._held.pop(0)
         for message in self._held:
             await self._pass_on(message, call, send)
         return None
@@ -83,14 +86,28 @@ class Relayed:
             # Starlette says 500 and then raises what happened: only then is it known what to say.
             if self._held or (message["type"] == START and message["status"] == 500):
                 self._held.append(message)
+            elif message["type"] == START:
+                self._start = message
             else:
                 await self._pass_on(message, call, send)
 
         return said
 
     async def _pass_on(self, message: dict[str, Any], call: Call, send: Send) -> None:
-        if message["type"] == START:
-            self._begun, self.status = True, message["status"]
-            message = {**message, "headers": [*message.get("headers", ()), (b"x-request-id", call.id)]}
         self.sent += len(message.get("body", b""))
+        start, self._start = self._start, None
+        if start is not None:
+            self._begun, self.status = True, start["status"]
+            headers = [*start.get("headers", ()), (b"x-request-id", call.id)]
+            if _is_whole(message, headers):
+                whole = {"status": self.status, "headers": headers, "body": message["body"]}
+                await send_whole(call.scope, send, bare=True, **whole)
+                return
+            await send({**start, "headers": headers})
         await send(message)
+
+
+def _is_whole(message: Mapping[str, Any], headers: list[tuple[bytes, bytes]]) -> bool:
+    """Whether it is all that follows the headers, and they say so."""
+    body = message.get("body", b"")
+    return not message.get("more_body") and (b"content-length", b"%d" % len(body)) in headers

@@ -29,7 +29,7 @@ class Reply:
     def __init__(self, cycle: RequestResponseCycle) -> None:
         self._cycle = cycle
 
-    async def __call__(self, status: int, headers: Sequence[Header], body: bytes) -> None:
+    async def __call__(self, status: int, headers: Sequence[Header], body: bytes, *, common: bytes = _ALWAYS) -> None:
         """Write it, unless the client has gone."""
         cycle = self._cycle
         if cycle.flow.write_paused and not cycle.disconnected:
@@ -37,14 +37,14 @@ class Reply:
         if cycle.disconnected:
             return
         cycle.response_started, cycle.waiting_for_100_continue = True, False
-        cycle.transport.write(self._written(status, headers, body))
+        cycle.transport.write(self._written(status, headers, body, common=common))
         cycle.response_complete = True
         cycle.message_event.set()
         if not cycle.keep_alive:
             cycle.transport.close()
         cycle.on_response()
 
-    def _written(self, status: int, headers: Sequence[Header], body: bytes) -> bytes:
+    def _written(self, status: int, headers: Sequence[Header], body: bytes, *, common: bytes) -> bytes:
         cycle = self._cycle
         lines = [b"%b: %b\r\n" % header for header in (*cycle.default_headers, *headers)]
         head = b"".join(lines)
@@ -52,14 +52,17 @@ class Reply:
             raise RuntimeError("a header holds the end of a line")
         close = b"" if cycle.keep_alive else b"connection: close\r\n"
         shown = b"" if cycle.scope["method"] == "HEAD" else body
-        return b"".join((STATUS_LINE[status], head, _ALWAYS, close, b"\r\n", shown))
+        return b"".join((STATUS_LINE[status], head, common, close, b"\r\n", shown))
 
 
-async def send_whole(scope: Any, send: Send, *, status: int, headers: Sequence[Header], body: bytes) -> None:
-    """Send a whole answer."""
+async def send_whole(
+    scope: Any, send: Send, *, status: int, headers: Sequence[Header], body: bytes, bare: bool = False
+) -> None:
+    """Send a whole answer; a `bare` one has no headers but its own."""
     reply: Reply | None = scope.get("extensions", {}).get(EXTENSION)
     if reply is not None:
-        await reply(status, headers, body)
+        await reply(status, headers, body, common=b"" if bare else _ALWAYS)
         return
-    await send({"type": "http.response.start", "status": status, "headers": [*ALWAYS, *headers]})
+    all_of_them = headers if bare else [*ALWAYS, *headers]
+    await send({"type": "http.response.start", "status": status, "headers": all_of_them})
     await send({"type": "http.response.body", "body": body})

@@ -28,6 +28,7 @@ class Router:
     def __init__(self, routes: Iterable[Route]) -> None:
         self._shapes: dict[tuple[str, int], list[Shape]] = {}
         self._paths: list[str] = []
+        self._firsts: set[bytes] = set()
         for route in routes:
             self._enter(route)
         for shapes in self._shapes.values():
@@ -36,6 +37,7 @@ class Router:
     def _enter(self, route: Route) -> None:
         self._paths.append(route.path)
         parts = route.path.encode().split(b"/")
+        self._firsts.add(parts[1])
         holes = tuple(at for at, part in enumerate(parts) if part.startswith(b"{"))
         shapes = self._shapes.setdefault((route.method, len(parts)), [])
         shape = next((each for each in shapes if each.holes == holes), None)
@@ -46,10 +48,17 @@ class Router:
 
     def find(self, method: str, raw_path: bytes) -> tuple[Route, dict[str, str]]:
         """The route, and what stands in its path; what is not there is refused with what is."""
+        found = self.seek(method, raw_path)
+        if found is None:
+            raise self._missing(method, raw_path, raw_path.split(b"/"))
+        return found
+
+    def seek(self, method: str, raw_path: bytes) -> tuple[Route, dict[str, str]] | None:
+        """The same, but None if there is nothing: to tell what there is takes longer than to answer a request."""
         parts = raw_path.split(b"/")
         found = self._matching(method, parts) or (self._matching("GET", parts) if method == "HEAD" else None)
         if found is None:
-            raise self._missing(method, raw_path, parts)
+            return None
         route, holes = found
         if not holes:
             return route, {}
@@ -61,6 +70,10 @@ class Router:
             if route is not None and all(parts[at] for at in shape.holes):
                 return route, shape.holes
         return None
+
+    def knows(self, raw_path: bytes) -> bool:
+        """Whether there is something at a path, for any method."""
+        return not self._firsts.isdisjoint(raw_path.split(b"/", 2)[1:2]) and bool(self.allowed(raw_path))
 
     def allowed(self, raw_path: bytes) -> list[str]:
         """The methods that a path answers to."""

@@ -12,7 +12,7 @@ import msgspec
 from rowlock.audit import KEEP
 from rowlock.durations import Duration
 from rowlock.engine import Engine
-from rowlock.errors import NoSuchPath, RowlockError
+from rowlock.errors import RowlockError
 from rowlock.http import access, metrics, openapi, problems
 from rowlock.http.answers import begun, send_answer
 from rowlock.http.applications import Application, Applications
@@ -24,7 +24,7 @@ from rowlock.http.limits import Limits
 from rowlock.http.logs import AccessLog
 from rowlock.http.relays import Scope
 from rowlock.http.replies import Send
-from rowlock.http.route import NOWHERE_IN_IIDY
+from rowlock.http.route import NOWHERE_IN_IIDY, Route
 from rowlock.http.router import Router
 from rowlock.http.routes import ROUTES
 from rowlock.http.seats import Seats
@@ -177,17 +177,23 @@ class Service:
         self.claimer.watch.stop()
 
     def _find(self, call: Call) -> None:
+        path = call.scope["raw_path"]
         try:
-            call.route, call.path = _ROUTER.find(call.method, call.scope["raw_path"])
-        except RowlockError as error:
-            found = self._applications.route(call.scope) if isinstance(error, NoSuchPath) else None
-            if found is not None:
-                call.route = found
-            elif call.scope["raw_path"].startswith(IIDY):
+            found = _ROUTER.seek(call.method, path) or self._applied(call, path)
+            call.route, call.path = found or _ROUTER.find(call.method, path)
+        except RowlockError:
+            if path.startswith(IIDY):
                 call.route = NOWHERE_IN_IIDY
             with suppress(RowlockError):
                 call.choose_kind()
-            if found is None:
-                raise
-        else:
+            raise
+        if not call.route.foreign:
             call.choose_kind()
+            return
+        with suppress(RowlockError):
+            call.choose_kind()
+
+    def _applied(self, call: Call, path: bytes) -> tuple[Route, dict[str, str]] | None:
+        """The route of an application, where the service has none of any method."""
+        route = None if _ROUTER.knows(path) else self._applications.route(call.scope)
+        return None if route is None else (route, {})

@@ -1,0 +1,58 @@
+"""Counts: every transaction notes what it added in rows of its own; a refresh adds them up, a thousand at a time.
+
+So nobody waits for a count, and it never goes back: what was noted is taken once, in the transaction that counts it.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from rowlock import Engine, Item, Move, Transaction
+from rowlock.apps.chat.tables import Executes, Tables
+
+LIST = "chat/counts"
+AT_ONCE = 10_000
+
+
+class Counts:
+    """How many chats an application has, and how many messages a chat."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def plan(self, engine: Engine, every: str) -> None:
+        """Have it refreshed so often by whoever works."""
+        engine.schedule(LIST).set(LIST, every=every, key="refresh")
+
+    def note_chats(self, tx: Executes, counts: Mapping[int, int]) -> None:
+        """Note how many chats of each application this transaction adds."""
+        self._note(tx, [(application, None, count) for application, count in counts.items()])
+
+    def note_messages(self, tx: Executes, counts: Mapping[int, int]) -> None:
+        """Note how many messages of each chat this transaction adds."""
+        self._note(tx, [(None, chat, count) for chat, count in counts.items()])
+
+    def _note(self, tx: Executes, rows: list[Any]) -> None:
+        if rows:
+            self._tables.rows(tx, "additions/add", rows=_json(rows))
+
+    def refresh(self, _: list[Item], tx: Transaction) -> Move | None:
+        """Handle the list: count what was noted, in the transaction that settles the item; again if more is left."""
+        ((now,),) = self._tables.rows(tx, "refreshed/now")
+        taken = self._tables.rows(tx, "additions/take", limit=AT_ONCE)
+        chats, messages = Counter[int](), Counter[int]()
+        for application, chat, count in taken:
+            (chats if chat is None else messages)[application if chat is None else chat] += count
+        for noun, counts in (("applications", chats), ("chats", messages)):
+            if counts:
+                self._tables.rows(tx, f"{noun}/count", rows=_json(sorted(counts.items())))
+        if len(taken) == AT_ONCE:
+            return Move()
+        self._tables.rows(tx, "refreshed/set", at=now)
+        return None
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

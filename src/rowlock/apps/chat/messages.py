@@ -1,0 +1,110 @@
+"""Messages: stored at once, or accepted onto a list and stored by a worker, hundreds at a time.
+
+Either way a message is written as it is at one version of it, and a higher version wins. So it does not matter in which
+order the versions of a message arrive, nor whether one of them arrives twice.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from rowlock import Engine, Item, NewItem, Refused, Transaction
+from rowlock.apps.chat.counts import Counts
+from rowlock.apps.chat.model import Message, folded
+from rowlock.apps.chat.tables import Executes, Tables
+
+LIST = "chat/messages"
+BATCH = 500
+SHORTEST_INDEXED = 3
+FEW = 8
+"""Items that are looked at for one message: it seldom has more versions under way."""
+
+
+class Messages:
+    """The messages of one engine; `behind` says whether they are accepted onto the list."""
+
+    def __init__(self, tables: Tables, counts: Counts, *, behind: bool) -> None:
+        self._tables = tables
+        self._counts = counts
+        self._behind = behind
+
+    def accept(self, tx: Transaction, messages: Sequence[Message]) -> None:
+        """Take messages, each at a new version of it; they are durable when the transaction commits."""
+        if self._behind:
+            new = tx[LIST].add([NewItem(_key(each), each.body) for each in messages]).added
+        else:
+            new = self.store(tx, messages)
+        if new < sum(each.version == 0 for each in messages):
+            raise Refused("a number of this chat is in use already", "raise its counter above the highest message")
+
+    def store(self, tx: Executes, messages: Iterable[Message]) -> int:
+        """Write messages to their table, the newest version of each; how many are new."""
+        newest = {(each.chat, each.number): each for each in sorted(messages, key=lambda each: each.version)}
+        added = self._tables.rows(tx, "messages/add", rows=_rows(newest.values()))
+        known = newest.keys() - set(added)
+        if known:
+            self._tables.rows(tx, "messages/change", rows=_rows(newest[each] for each in sorted(known)))
+        self._counts.note_messages(tx, Counter(chat for chat, _ in added))
+        return len(added)
+
+    def drain(self, items: list[Item], tx: Transaction) -> None:
+        """Handle the list: store what was accepted, in the transaction that settles the items."""
+        self.store(tx, map(_message, items))
+
+    def latest(self, source: Engine | Transaction, chat: int, *, number: int) -> Message | None:
+        """A message as it is now, stored or under way; None if there is none."""
+        # What is under way is asked for first: what a worker stores meanwhile is then found stored.
+        ends = _key(Message(chat, number, 0, ""))[:-1], _key(Message(chat, number + 1, 0, ""))[:-1]
+        pending = [_message(item) for item in source[LIST].items(after=ends[0], upto=ends[1], page=FEW)]
+        stored = source.read(self._tables.rows, "messages/show", chat=chat, number=number)
+        return max(pending + [_stored(chat, row) for row in stored], key=lambda each: each.version, default=None)
+
+    def page(self, engine: Engine, chat: int, *, after: int, limit: int) -> list[Message]:
+        """Messages of a chat in the order of their numbers, strictly after one, stored or under way."""
+        found = self._pending(engine, chat, after, limit)
+        for row in engine.read(self._tables.rows, "messages/page", chat=chat, after=after, limit=limit):
+            stored = _stored(chat, row)
+            if stored.number not in found or found[stored.number].version < stored.version:
+                found[stored.number] = stored
+        return [found[number] for number in sorted(found)[:limit]]
+
+    def search(self, engine: Engine, chat: int, *, text: str, after: int, limit: int) -> list[dict[str, Any]]:
+        """Stored messages of a chat in which a text stands, also as a part of words, whatever its capitals."""
+        wanted = folded(text)
+        by_index = self._tables.has_index and len(wanted) >= SHORTEST_INDEXED
+        way = "messages/search_index" if by_index else "messages/search"
+        rows = engine.read(self._tables.rows, way, chat=chat, text=wanted, after=after, limit=limit)
+        return [{"number": number, "body": body} for number, body in rows]
+
+    def _pending(self, engine: Engine, chat: int, after: int, limit: int) -> dict[int, Message]:
+        """The first so many messages under way, each at its newest version: these come last."""
+        found: dict[int, Message] = {}
+        begin, end = _key(Message(chat, after + 1, 0, ""))[:-1], _key(Message(chat + 1, 0, 0, ""))[:-1]
+        for item in engine[LIST].items(after=begin, upto=end, page=limit):
+            message = _message(item)
+            if message.number not in found and len(found) == limit:
+                break
+            found[message.number] = message
+        return found
+
+
+def _key(message: Message) -> str:
+    # Of one width, so that the order of the bytes is that of the numbers.
+    return f"{message.chat:016x}/{message.number:016x}/{message.version:016x}"
+
+
+def _message(item: Item) -> Message:
+    chat, number, version = (int(part, 16) for part in item.key.split("/"))
+    return Message(chat, number, version, item.data)
+
+
+def _stored(chat: int, row: tuple[Any, ...]) -> Message:
+    number, body, version = row
+    return Message(chat, number, version, body)
+
+
+def _rows(messages: Iterable[Message]) -> str:
+    rows = [(each.chat, each.number, each.version, each.body, folded(each.body)) for each in messages]
+    return msgspec.json.encode(rows).decode()

@@ -1,0 +1,1 @@
+update chat_applications set name = :name where token = :token returning id

@@ -1,0 +1,3 @@
+-- What was added since the last time.
+update chat_chats set messages_count = messages_count + (given.value ->> 1)::bigint
+from json_array_elements(:rows::json) as given (value) where id = (given.value ->> 0)::bigint

@@ -1,0 +1,1 @@
+update chat_refreshed set at = :at where at < :at
