@@ -45,7 +45,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": components,
-            "responses": {"Problem": _problem()},
+            "responses": {"Problem": _problem(), "IidyProblem": _iidy_problem()},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -70,7 +70,7 @@ def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
         "x-role": "anybody" if route.role is None else route.role.value,
         "security": [] if route.role is None else [{"token": []}, {}],
     }
-    operation["responses"]["default"] = {"$ref": "#/components/responses/Problem"}
+    operation["responses"]["default"] = {"$ref": f"#/components/responses/{'IidyProblem' if route.iidy else 'Problem'}"}
     if route.description:
         operation["description"] = " ".join(route.description.split())
     if route.takes is not None or route.lines is not None:
@@ -162,4 +162,12 @@ def _problem() -> dict[str, Any]:
     return {
         "description": "Something is wrong: what, and what to do.",
         "content": {PROBLEM: {"schema": {"$ref": REF.format(name="Problem")}}, TEXT: {"schema": {"type": "string"}}},
+    }
+
+
+def _iidy_problem() -> dict[str, Any]:
+    told = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+    return {
+        "description": "Something is wrong, in the words of IIDY.",
+        "content": {JSON: {"schema": told}, TEXT: {"schema": {"type": "string"}}},
     }
