@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.servers import NoServer, Server, quick_place
+from tests.shelf import TEMPLATES, Shelf
 
 from rowlock import Engine
 
 DATABASES = ("sqlite", "postgres", "cockroach")
-# What lies in a database differs a little between the two that one server stands for.
-TEMPLATES = {"postgresql": "rowlock_template", "cockroachdb": "rowlock_template_cockroach"}
 
 _numbers = count(1)
 
@@ -54,25 +53,33 @@ def sqlite_url() -> Iterator[str]:
         yield str(Path(folder, "work.db"))
 
 
-def fresh(server: Server, scheme: str, template: str = "") -> Iterator[str]:
+def fresh(server: Server, scheme: str, template: str) -> Iterator[str]:
     """The address of a new database on the server; dropped at the end."""
     name = f"test_{next(_numbers)}"
     with server.connect() as connection:
-        connection.execute(f"create database {name} template {template or TEMPLATES[scheme]} strategy file_copy")
+        connection.execute(f"create database {name} template {template}")
         yield server.url(name, scheme)
         connection.execute(f"drop database {name} with (force)")
 
 
+@pytest.fixture(scope="session")
+def shelf(postgres: Server) -> Shelf:
+    """Where databases are kept between tests."""
+    return Shelf(postgres)
+
+
 @pytest.fixture
-def postgres_url(postgres: Server) -> Iterator[str]:
+def postgres_url(shelf: Shelf) -> Iterator[str]:
     """The address of a fresh, migrated PostgreSQL database."""
-    yield from fresh(postgres, "postgresql")
+    with shelf.lent("postgresql") as url:
+        yield url
 
 
 @pytest.fixture
-def cockroach_url(postgres: Server) -> Iterator[str]:
+def cockroach_url(shelf: Shelf) -> Iterator[str]:
     """A fresh, migrated database that is spoken to as if it were CockroachDB: serialisable, its own statements."""
-    yield from fresh(postgres, "cockroachdb")
+    with shelf.lent("cockroachdb") as url:
+        yield url
 
 
 @pytest.fixture

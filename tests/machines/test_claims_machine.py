@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 )
 from tests.machines.claims_oracle import LIMIT, Claim, Item, Oracle
 from tests.machines.test_items_machine import Make, in_a_file, on_a_server
-from tests.servers import Server
+from tests.shelf import Shelf
 
 from rowlock import Done, Fail, Move, Retry, StaleClaim, StaleSession, claims, sessions, settlements, tallies
 from rowlock.check import check
@@ -309,8 +309,8 @@ def test_claims_in_a_file_do_what_dictionaries_would() -> None:
     run(in_a_file, QUICK)
 
 
-def test_claims_on_postgres_do_what_dictionaries_would(postgres: Server) -> None:
-    run(on_a_server(postgres, "postgresql"), BRIEF)
+def test_claims_on_postgres_do_what_dictionaries_would(shelf: Shelf) -> None:
+    run(on_a_server(shelf, "postgresql"), BRIEF)
 
 
 @pytest.mark.torture
@@ -322,5 +322,5 @@ def test_claims_in_a_file_do_what_dictionaries_would_for_long() -> None:
 @pytest.mark.torture
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("scheme", ["postgresql", "cockroachdb"])
-def test_claims_on_a_server_do_what_dictionaries_would_for_long(postgres: Server, scheme: str) -> None:
-    run(on_a_server(postgres, scheme), LONG)
+def test_claims_on_a_server_do_what_dictionaries_would_for_long(shelf: Shelf, scheme: str) -> None:
+    run(on_a_server(shelf, scheme), LONG)

@@ -3,7 +3,6 @@
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from tests.conftest import TEMPLATES
 from tests.machines.oracle import Oracle
-from tests.servers import Server, quick_place
+from tests.servers import quick_place
+from tests.shelf import Shelf
 
 from rowlock import Engine, tallies
 from rowlock.errors import AlreadyThere, GatePassed, NameTaken, NoSuchItem, NoSuchList, StaleVersion
@@ -182,17 +181,11 @@ def in_a_file(clock: Callable[[], int]) -> Iterator[Engine]:
         yield engine
 
 
-def on_a_server(server: Server, scheme: str) -> Make:
-    numbers = count(1)
-
+def on_a_server(shelf: Shelf, scheme: str) -> Make:
     @contextmanager
     def make(clock: Callable[[], int]) -> Iterator[Engine]:
-        name = f"machine_{scheme}_{next(numbers)}"
-        with server.connect() as connection:
-            connection.execute(f"create database {name} template {TEMPLATES[scheme]} strategy file_copy")
-            with Engine(server.url(name, scheme), clock=clock) as engine:
-                yield engine
-            connection.execute(f"drop database {name} with (force)")
+        with shelf.lent(scheme) as url, Engine(url, clock=clock) as engine:
+            yield engine
 
     return make
 
@@ -207,8 +200,8 @@ def test_lists_in_a_file_do_what_dictionaries_would() -> None:
     run(in_a_file, QUICK)
 
 
-def test_lists_on_postgres_do_what_dictionaries_would(postgres: Server) -> None:
-    run(on_a_server(postgres, "postgresql"), QUICK)
+def test_lists_on_postgres_do_what_dictionaries_would(shelf: Shelf) -> None:
+    run(on_a_server(shelf, "postgresql"), QUICK)
 
 
 @pytest.mark.torture
@@ -220,5 +213,5 @@ def test_lists_in_a_file_do_what_dictionaries_would_for_long() -> None:
 @pytest.mark.torture
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("scheme", ["postgresql", "cockroachdb"])
-def test_lists_on_a_server_do_what_dictionaries_would_for_long(postgres: Server, scheme: str) -> None:
-    run(on_a_server(postgres, scheme), LONG)
+def test_lists_on_a_server_do_what_dictionaries_would_for_long(shelf: Shelf, scheme: str) -> None:
+    run(on_a_server(shelf, scheme), LONG)

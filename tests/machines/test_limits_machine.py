@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from tests.machines.test_items_machine import PHASES, Make, in_a_file, on_a_server
-from tests.servers import Server
+from tests.shelf import Shelf
 
 from rowlock import Done, Fail, Retry, claims, sessions, settlements
 from rowlock.check import check
@@ -238,8 +238,8 @@ def test_limits_in_a_file_hold_and_hinder_nothing_else() -> None:
     run(in_a_file, QUICK)
 
 
-def test_limits_on_postgres_hold_and_hinder_nothing_else(postgres: Server) -> None:
-    run(on_a_server(postgres, "postgresql"), BRIEF)
+def test_limits_on_postgres_hold_and_hinder_nothing_else(shelf: Shelf) -> None:
+    run(on_a_server(shelf, "postgresql"), BRIEF)
 
 
 @pytest.mark.torture

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from itertools import count
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -20,8 +19,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from tests import wishes
-from tests.conftest import TEMPLATES
-from tests.servers import Server, quick_place
+from tests.servers import quick_place
+from tests.shelf import Shelf
 
 from rowlock import Engine, topics
 from rowlock.errors import InvalidPredicate
@@ -146,17 +145,11 @@ def in_a_file() -> Iterator[Engine]:
         yield engine
 
 
-def on_a_server(server: Server, scheme: str) -> Make:
-    numbers = count(1)
-
+def on_a_server(shelf: Shelf, scheme: str) -> Make:
     @contextmanager
     def make() -> Iterator[Engine]:
-        name = f"topics_{scheme}_{next(numbers)}"
-        with server.connect() as connection:
-            connection.execute(f"create database {name} template {TEMPLATES[scheme]} strategy file_copy")
-            with Engine(server.url(name, scheme)) as engine:
-                yield engine
-            connection.execute(f"drop database {name} with (force)")
+        with shelf.lent(scheme) as url, Engine(url) as engine:
+            yield engine
 
     return make
 
@@ -179,8 +172,8 @@ def test_all_matchers_agree_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "cockroachdb"])
-def test_all_matchers_agree_on_a_server(postgres: Server, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(on_a_server(postgres, scheme), {**BRIEF, "max_examples": 6}, monkeypatch)
+def test_all_matchers_agree_on_a_server(shelf: Shelf, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(on_a_server(shelf, scheme), {**BRIEF, "max_examples": 6}, monkeypatch)
 
 
 @pytest.mark.torture
@@ -192,7 +185,5 @@ def test_all_matchers_agree_in_a_file_for_long(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.torture
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("scheme", ["postgresql", "cockroachdb"])
-def test_all_matchers_agree_on_a_server_for_long(
-    postgres: Server, scheme: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(on_a_server(postgres, scheme), LONG, monkeypatch)
+def test_all_matchers_agree_on_a_server_for_long(shelf: Shelf, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(on_a_server(shelf, scheme), LONG, monkeypatch)
