@@ -1,46 +1,18 @@
 """The work of a record, cut off after each persisted step in turn: the end is the same, everybody is recorded once."""
 
-import threading
 from collections import Counter
 from functools import partial
 from itertools import count
-from typing import Any
 
 import pytest
 from tests.conftest import Clock
-from tests.races.faults import Faulty
+from tests.races.lives import Life
 
 from rowlock import Engine, Notification, Worker
 from rowlock.check import check
-from rowlock.db.connections import Lost
 from rowlock.engine.telling import Telling
-from rowlock.errors import DatabaseUnreachable
 
-PATIENCE = 30.0
 SUBSCRIBERS = [f"{number}" for number in range(5)]
-STEPS = ("begin", "change", "commit", "execute", "executemany", "hint", "query", "script", "trip")
-
-
-class Life:
-    """A process that is gone after a number of persisted steps: nothing of it reaches the database from then on."""
-
-    def __init__(self, steps: int) -> None:
-        self._left = steps
-        self.over = threading.Event()
-
-    def wrap(self, connection: Any) -> Faulty:
-        """A connection of that process."""
-        before = {f"before_{step}": self._check for step in STEPS}
-        return Faulty(connection, **before, after_commit=self._count, after_trip=self._count)
-
-    def _check(self, _: Any) -> None:
-        if self.over.is_set():
-            raise Lost(DatabaseUnreachable("this process is no more", ""))
-
-    def _count(self, _: Any) -> None:
-        self._left -= 1
-        if self._left == 0:
-            self.over.set()
 
 
 def live(url: str, clock: Clock, steps: int, told: list[str]) -> bool:
@@ -50,14 +22,7 @@ def live(url: str, clock: Clock, steps: int, told: list[str]) -> bool:
         worker = Worker(engine, concurrency=2, grace="0s")
         telling = Telling(engine, partial(note, told), page=2)
         worker.on("topics/comics/*", telling.handler, within=telling.note_delivered, backoff="0s")
-        thread = threading.Thread(target=partial(worker.run, until="done", signals=False))
-        thread.start()
-        while thread.is_alive() and not life.over.wait(0.01):
-            pass
-        worker.stop(now=True)
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
-    return not life.over.is_set()
+        return life.work(worker)
 
 
 def note(told: list[str], notification: Notification) -> None:
@@ -74,7 +39,9 @@ def test_the_end_is_the_same_after_whichever_step_the_worker_dies(url: str, cloc
             comics.subscribe_many([(name, {}) for name in SUBSCRIBERS])
             number = comics.publish({"issue": steps})
         whole = live(url, clock, steps, told)
-        clock.advance(60)  # the dead worker's session has ended
+        clock.advance(60)
+        with Engine(url, clock=clock) as engine:
+            engine.upkeep()  # the dead worker's session has ended
         assert live(url, clock, 1_000_000, told)
         with Engine(url, clock=clock) as engine:
             recorded = [each for each in engine.topic("comics").notifications() if each.record_id == number]

@@ -1,6 +1,7 @@
 """Records: published with their list in one transaction, matched in pages, told of once to each subscriber."""
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import pytest
@@ -240,6 +241,22 @@ def test_a_complete_record_leaves_no_list(timed: Engine, clock: Any) -> None:
     clock.advance(61)
     timed.upkeep()
     assert (timed.lists(), comics.records()[0].finished_at is not None) == ([], True)
+
+
+def test_of_two_who_tidy_up_at_once_the_slower_finds_nothing_to_do(timed: Engine, clock: Any) -> None:
+    topic = timed.topic("comics")
+    topic.define(FIELDS)
+    number = topic.publish({})
+    match(timed, number)
+    timed[f"topics/comics/{number}"].done(["match"])
+    timed.upkeep()
+    clock.advance(61)
+    with ThreadPoolExecutor(1) as pool:
+        with timed.transaction() as tx:
+            tx[f"topics/comics/{number}"].drop()
+            slower = pool.submit(timed.run, tidying.finish_records)
+            wait([slower], timeout=0.2)  # on a server it has seen the list by now, and waits for us
+        assert slower.result() == 1
 
 
 def test_a_list_with_failed_items_stays(timed: Engine, clock: Any) -> None:

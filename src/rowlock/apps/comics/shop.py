@@ -1,0 +1,166 @@
+"""The shop: comics arrive, are wished for, sold and refunded. Each is one transaction, whoever else is at it."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import groupby, islice
+from secrets import token_hex
+from typing import Any
+
+from rowlock import Engine, Item, NotFound, Subscription, Transaction
+from rowlock.apps.comics import model
+
+TOPIC = "comics"
+STOCK, SALES, REFUNDS = "comics/stock", "comics/sales", "comics/refunds"
+PATTERNS, SETTINGS = "comics/patterns", "comics/settings"
+EVERYTHING = "*"
+"""How the empty pattern is kept: a key is never empty."""
+KEPT = "3650d"
+"""Who was told of a comic is remembered so long: nobody is told twice."""
+NEWEST = 50
+APOLOGY = "We are sorry: the last copy has gone. Your money is on its way back, and you will hear when another comes."
+THANKS = "Thank you: it is yours."
+
+Verb = Callable[[Transaction], Any]
+
+
+def _each(tx: Transaction, asked: list[Verb]) -> list[Any]:
+    return [do(tx) for do in asked]
+
+
+class Shop:
+    """What the shop knows and does."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.topic = engine.topic(TOPIC)
+        self.topic.define(model.FIELDS, keep_for=KEPT)
+        self._together = engine.grouped.together(_each)
+
+    def secret(self) -> str:
+        """What this shop signs its links with: made once, the same for all who serve it."""
+        self._engine[SETTINGS].add("unsubscribe", data={"secret": token_hex(32)})
+        found: str = self._engine[SETTINGS].show("unsubscribe").data["secret"]
+        return found
+
+    async def arrive(self, comic: Mapping[str, Any]) -> None:
+        """Put a copy into stock, and let those know who wait for it."""
+        await self._together.awaited(partial(_arrive, comic=comic))
+
+    async def subscribe(self, email: str, wish: Mapping[str, Any]) -> int:
+        """Note a wish; the number that it has, or had already."""
+        number: int = await self._together.awaited(partial(_subscribe, email=email, wish=wish))
+        return number
+
+    async def complete(self, email: str, comic: Mapping[str, Any], *, key: str) -> tuple[dict[str, Any], bool]:
+        """Sell a copy, or, if there is none, give the money back; and whether it was asked and answered before."""
+        do = partial(_complete, email=email, comic=comic)
+        found: tuple[dict[str, Any], bool] = await self._together.awaited(
+            partial(_once, key=f"comics {email}\0{key}" if key else "", asked=[email, comic], do=do)
+        )
+        return found
+
+    async def refund(self, number: str) -> dict[str, Any]:
+        """Take a sale back: the money goes back, and the copy into stock."""
+        found: dict[str, Any] = await self._together.awaited(partial(_refund, number=number))
+        return found
+
+    async def unsubscribe(self, which: int | str) -> int:
+        """Take back one wish by its number, or all of somebody's; how many there were."""
+        count: int = await self._together.awaited(lambda tx: tx.topic(TOPIC).unsubscribe(which))
+        return count
+
+    def stock(self, *, after: str = "", limit: int = NEWEST) -> list[dict[str, Any]]:
+        """Comics in stock, each with how many copies there are, strictly after one."""
+        copies = self._engine[STOCK].items(after=f"{after}." if after else "")
+        groups = groupby(copies, key=lambda copy: copy.key.partition("-")[0])
+        found = []
+        for key, group in islice(groups, limit):
+            first = next(group)
+            found.append({"comic": first.data, "copies": 1 + sum(1 for _ in group), "key": key})
+        return found
+
+    def subscriptions(self, *, email: str | None, after: int, limit: int) -> list[Subscription]:
+        """Wishes in the order in which they were made."""
+        return self.topic.subscriptions(subscriber=email, after=after, limit=limit)
+
+    def told(self) -> list[dict[str, Any]]:
+        """Who was told of what: the newest, newest first."""
+        found = self.topic.notifications(delivered=True, limit=NEWEST)
+        return [{"comic": _ordered(each.record), "email": each.subscriber} for each in found]
+
+    def ledger(self, name: str, *, after: str, limit: int) -> list[dict[str, Any]]:
+        """Sales or refunds in their order, strictly after one."""
+        return [_entry(item) for item in self._engine[name].page(after=_padded(after), limit=limit)]
+
+    def pending(self) -> dict[str, Any]:
+        """What is still to be done: comics that are not looked for yet, and people who are not told yet."""
+        patterns = sorted(item.key.removeprefix(EVERYTHING) for item in self._engine[PATTERNS].items())
+        waiting = [each.record for each in self.topic.records(limit=NEWEST) if each.matched_at is None]
+        untold = self.topic.notifications(delivered=False, limit=NEWEST)
+        return {
+            "comics": [
+                {"comic": _ordered(comic), "queries": [model.query(comic, names) for names in patterns]}
+                for comic in waiting
+            ],
+            "notifications": [{"comic": _ordered(each.record), "email": each.subscriber} for each in untold],
+            "failed": self.topic.failed(),
+        }
+
+
+def _ordered(comic: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: comic[name] for name in model.FIELDS if name in comic}
+
+
+def _padded(number: str) -> str:
+    return number.rjust(12, "0") if number else ""
+
+
+def _entry(item: Item) -> dict[str, Any]:
+    return {"id": int(item.key), **item.data}
+
+
+def _arrive(tx: Transaction, *, comic: Mapping[str, Any]) -> None:
+    known = model.digest(comic)
+    tx.topic(TOPIC).publish(comic, key=known)
+    tx[STOCK].add(f"{known}-{tx.counter(STOCK).next():012}", data=comic)
+
+
+def _subscribe(tx: Transaction, *, email: str, wish: Mapping[str, Any]) -> int:
+    tx[PATTERNS].add(model.pattern(wish) or EVERYTHING)
+    return tx.topic(TOPIC).subscribe(email, wish)
+
+
+def _once(tx: Transaction, *, key: str, asked: Any, do: Verb) -> tuple[Any, bool]:
+    return tx.once(key, asked, do=lambda: do(tx)) if key else (do(tx), False)
+
+
+def _complete(tx: Transaction, *, email: str, comic: Mapping[str, Any]) -> dict[str, Any]:
+    known = model.digest(comic)
+    while copies := _copies(tx, known):
+        # Of two who want the last copy one takes it off the list; the other finds that it is gone.
+        if tx[STOCK].done(copies[0].key):
+            return {"sale": _written(tx, SALES, email, comic), "message": THANKS}
+    tx.topic(TOPIC).forget(email, known)
+    return {"refund": _written(tx, REFUNDS, email, comic), "message": APOLOGY}
+
+
+def _copies(tx: Transaction, known: str) -> list[Item]:
+    return [copy for copy in tx[STOCK].page(after=f"{known}-", limit=1) if copy.key.startswith(f"{known}-")]
+
+
+def _written(tx: Transaction, ledger: str, email: str, comic: Mapping[str, Any]) -> dict[str, Any]:
+    number = tx.counter(ledger).next()
+    entry = {"comic": dict(comic), "email": email}
+    tx[ledger].add(f"{number:012}", data=entry)
+    return {"id": number, **entry}
+
+
+def _refund(tx: Transaction, *, number: str) -> dict[str, Any]:
+    key = _padded(number)
+    if key not in tx[SALES]:
+        raise NotFound(f"there is no sale {number}", "see GET /sales; a sale is refunded once")
+    sale = tx[SALES].show(key).data
+    if not tx[SALES].done(key):
+        raise NotFound(f"there is no sale {number} any more", "a sale is refunded once")
+    _arrive(tx, comic=sale["comic"])
+    return {"refund": _written(tx, REFUNDS, sale["email"], sale["comic"])}
