@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conftest import fresh
+from tests.conftest import DATABASES, fresh
 from tests.servers import Server
 
 from rowlock import Engine, Settings, Then, schema
@@ -39,9 +39,10 @@ Engine(sys.argv[1], wrap=Dying).migrate()
 """
 
 
-@pytest.fixture
-def empty(request: pytest.FixtureRequest, dialect: str) -> Iterator[str]:
+@pytest.fixture(params=DATABASES)
+def empty(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a database of each kind without any table."""
+    dialect: str = request.param
     if dialect == "sqlite":
         yield request.getfixturevalue("sqlite_url")
     else:

@@ -5,12 +5,15 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import pytest
+from tests.conftest import DATABASES
 
 from rowlock import Engine
 from rowlock.check import check
 from rowlock.engine import Topic
 from rowlock.errors import Invalid, InvalidKey, InvalidRecord, NoSuchTopic
 from rowlock.topics import records, tidying
+
+pytestmark = pytest.mark.parametrize("dialect", DATABASES)
 
 FIELDS = {"series": "text", "issue": "integer", "price": "number"}
 

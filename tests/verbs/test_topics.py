@@ -3,9 +3,12 @@
 import contextlib
 
 import pytest
+from tests.conftest import DATABASES
 
 from rowlock import Engine, TopicInfo
 from rowlock.errors import FieldTaken, InvalidDuration, InvalidField, InvalidName, NoSuchTopic
+
+pytestmark = pytest.mark.parametrize("dialect", DATABASES)
 
 
 class Broken(Exception):
