@@ -20,7 +20,9 @@ function show(message) {
     line = document.createElement("li");
     line.id = "m" + message.number;
     line.append(document.createElement("span"), document.createElement("span"));
-    list.append(line);
+    // Our own may be shown before somebody else's of a lower number has come.
+    const later = [...list.children].find((other) => Number(other.firstChild.textContent) > message.number);
+    list.insertBefore(line, later || null);
   }
   line.firstChild.textContent = message.number;
   line.lastChild.textContent = message.body;

@@ -9,11 +9,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
+from starlette.types import Receive, Scope, Send
 
 from rowlock import Engine, Invalid, RedisCounters, RowlockError
 from rowlock.apps import problems
@@ -36,6 +35,8 @@ BYTES = 6 * BODY + 1_000
 """Of a request's body: every character may be written as an escape."""
 POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; frame-ancestors 'none'"
 
+Answering = Callable[[Request], Awaitable[Response]]
+
 _encode = msgspec.json.Encoder().encode
 _TAG = re.compile(r'(?:W/)?"(\d{1,19})"')
 
@@ -48,25 +49,25 @@ class Routes:
         self._chats = chats
         self._redis = redis
 
-    def app(self) -> Starlette:
+    def app(self) -> Router:
         """The ASGI application."""
         base = "/api/v1/applications"
         chat = f"{base}/{{token}}/chats/{{chat}}"
-        told = {RowlockError: self._problem, HTTPException: self._misled}
-        routes = [
-            _route(f"{chat}/messages", GET=self.messages, POST=self.post),
-            _route(f"{chat}/messages/search", POST=self.search),
-            _route(f"{chat}/messages/{{message}}", GET=self.message, PUT=self.edit),
-            _route(f"{base}/{{token}}/chats", GET=self.chats, POST=self.open),
-            _route(chat, GET=self.chat),
-            _route(base, GET=self.applications, POST=self.create),
-            _route(f"{base}/", GET=self.applications, POST=self.create),
-            _route(f"{base}/{{token}}", GET=self.application, PUT=self.rename),
-            _route("/chat", GET=_file("page.html", "text/html")),
-            _route("/chat/page.js", GET=_file("page.js", "text/javascript")),
-            _route("/chat/page.css", GET=_file("page.css", "text/css")),
-        ]
-        return Starlette(routes=routes, exception_handlers=told)  # type: ignore[arg-type]
+        paths: dict[str, dict[str, Answering]] = {
+            f"{chat}/messages": {"GET": self.messages, "POST": self.post},
+            f"{chat}/messages/search": {"POST": self.search, "GET": self.message, "PUT": self.edit},
+            f"{chat}/messages/{{message}}": {"GET": self.message, "PUT": self.edit},
+            f"{base}/{{token}}/chats": {"GET": self.chats, "POST": self.open},
+            chat: {"GET": self.chat},
+            base: {"GET": self.applications, "POST": self.create},
+            f"{base}/": {"GET": self.applications, "POST": self.create},
+            f"{base}/{{token}}": {"GET": self.application, "PUT": self.rename},
+            "/chat": {"GET": _file("page.html", "text/html")},
+            "/chat/page.js": {"GET": _file("page.js", "text/javascript")},
+            "/chat/page.css": {"GET": _file("page.css", "text/css")},
+        }
+        routes = [Route(path, Resource(self._engine, functions)) for path, functions in paths.items()]
+        return Router(routes, redirect_slashes=False, default=Resource(self._engine, {}))
 
     async def create(self, request: Request) -> Response:
         """A new application."""
@@ -128,7 +129,7 @@ class Routes:
 
     async def message(self, request: Request) -> Response:
         """One message; its ETag is its version."""
-        number = check_number(request.path_params["message"], "message")
+        number = check_number(request.path_params.get("message", "search"), "message")
         found = await asyncio.to_thread(self._chats.message, *_chat(request), number=number)
         tag = {"etag": f'"{found.version}"'}
         if str(found.version) in _TAG.findall(request.headers.get("if-none-match", "")):
@@ -138,7 +139,7 @@ class Routes:
     async def edit(self, request: Request) -> Response:
         """Another body for a message."""
         token, chat = _chat(request)
-        number = check_number(request.path_params["message"], "message")
+        number = check_number(request.path_params.get("message", "search"), "message")
         body = check_body((await _given(request)).body)
         edited = await self._chats.edit.awaited(Editing(token, chat, number, body, _versions(request)))
         return _json(edited.shown, headers={"etag": f'"{edited.version}"'})
@@ -160,29 +161,39 @@ class Routes:
             return 0
         return await asyncio.to_thread(lambda: redis.counter(counter_of(*named)).next())
 
-    async def _problem(self, _: Request, error: RowlockError) -> Response:
-        return problems.answer(error, self._engine)
 
-    async def _misled(self, request: Request, error: HTTPException) -> Response:
-        path = request.url.path[:200]
-        if error.status_code != 405:
-            return problems.answer(NoSuchPath(f"there is nothing at {path}", "look at the path"), self._engine)
-        allowed = sorted(each.strip() for each in (error.headers or {}).get("Allow", "").split(","))
+class Resource:
+    """What stands at a path: a function for each method, and a problem for everything that is wrong.
+
+    An ASGI application of its own: it has no need of the layers that Starlette puts around functions, and messages come
+    by the thousand.
+    """
+
+    def __init__(self, engine: Engine, functions: Mapping[str, Answering]) -> None:
+        self._engine = engine
+        self._functions = dict(functions)
+        if "GET" in functions:
+            self._functions["HEAD"] = functions["GET"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request = Request(scope, receive)
+        try:
+            function = self._functions.get(scope["method"])
+            response = await function(request) if function else self._misled(request)
+        except RowlockError as error:
+            response = problems.answer(error, self._engine)
+        await response(scope, receive, send)
+
+    def _misled(self, request: Request) -> Response:
+        path, allowed = request.url.path[:200], sorted(self._functions)
+        if not allowed:
+            raise NoSuchPath(f"there is nothing at {path}", "all paths are below /api/v1/applications")
         hint = f"it answers to {', '.join(allowed)}"
-        wrong = WrongMethod(f"{path} does not answer to {request.method[:20]}", hint, allow=allowed)
-        return problems.answer(wrong, self._engine)
+        raise WrongMethod(f"{path} does not answer to {request.method[:20]}", hint, allow=allowed)
 
 
-def _route(path: str, **functions: Callable[[Request], Awaitable[Response]]) -> Route:
-    """One route for all methods of a path, so that others are told which there are."""
-
-    async def answered(request: Request) -> Response:
-        return await functions["GET" if request.method == "HEAD" else request.method](request)
-
-    return Route(path, answered, methods=list(functions))
-
-
-def _file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
+def _file(name: str, kind: str) -> Answering:
     content = (HERE / name).read_bytes()
 
     async def sent(_: Request) -> Response:
