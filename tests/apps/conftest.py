@@ -1,10 +1,10 @@
 """The chat application on each database, with messages stored at once and behind, and with numbers by Redis."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 from tests.apps.chatting import WAYS, Chatting, chatting
-from tests.conftest import fresh
 from tests.redis_servers import RedisServer
 
 
@@ -23,11 +23,15 @@ def chat(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     options = {"write_behind": "on"} if way == "on" else {}
     if way == "redis":
         options["redis"] = request.getfixturevalue("redis").url
-    if database == "sqlite":
-        urls = iter([str(tmp_path_factory.mktemp("chat") / "work.db")])
-    else:
-        urls = fresh(request.getfixturevalue("postgres"), "postgresql")
-    with chatting(next(urls), **options) as found:
+    with place(database, request, tmp_path_factory) as url, chatting(url, **options) as found:
         yield found
-    for _ in urls:
-        pass
+
+
+def place(
+    database: str, request: pytest.FixtureRequest, folders: pytest.TempPathFactory
+) -> AbstractContextManager[str]:
+    """A database for as long as the block goes on."""
+    if database == "sqlite":
+        return nullcontext(str(folders.mktemp("chat") / "work.db"))
+    lent: AbstractContextManager[str] = request.getfixturevalue("shelf").lent("postgresql")
+    return lent
