@@ -98,7 +98,7 @@ def test_a_long_message_is_cut_off_at_its_end() -> None:
 
 
 @pytest.mark.parametrize("line", ["300 Multiple Choices", "302 Found", "400 Bad Request", "500 Internal Server Error"])
-@pytest.mark.parametrize("body", [{}, {"done": True}, {"gate": 3}])
+@pytest.mark.parametrize("body", [{}, b"", {"done": True}, {"gate": 3}, {"status": "no"}])
 def test_a_status_that_is_no_success_is_a_failed_attempt(line: str, body: Any) -> None:
     assert outcome(ITEM, answer(body, line)) == Retry(line, kind=f"status {line[:3]}")
 
@@ -125,6 +125,7 @@ def test_a_status_that_is_no_success_is_a_failed_attempt(line: str, body: Any) -
         (b'{"data": 1, "response": 2}', "say different things"),
         (b'{"data": ' + b"[" * 100_000, "nested too deeply"),
         (b'{"data": 1e999}', "out of range"),
+        (b'{"status": "ok"}', "none of the fields gate, done, data and error is there"),
         (b'{"data": "\\ud800"}', "truncated"),
     ],
 )

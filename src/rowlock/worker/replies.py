@@ -24,11 +24,15 @@ class Reply(msgspec.Struct, frozen=True):
     error: Any = None
 
 
+_KNOWN = set(Reply.__struct_fields__)
+
+
 def outcome(item: Item, answer: Answer) -> Outcome:
     """What becomes of the item."""
     try:
         reply = msgspec.json.decode(answer.body, type=Reply)
         finished, data = _one(reply.done, reply.complete), _one(reply.data, reply.response)
+        _refuse_foreign(reply, answer)
     except (ValueError, RecursionError) as error:
         return _unread(answer, error)
     if reply.error not in (None, False, ""):
@@ -46,7 +50,15 @@ def _one(first: Any, second: Any) -> Any:
     return second if first is None else first
 
 
+def _refuse_foreign(reply: Reply, answer: Answer) -> None:
+    # `{}` leaves the item as it is; `{"status": "ok"}` is no answer to what was asked, and would be asked for ever.
+    if answer.well and reply == Reply() and not msgspec.json.decode(answer.body, type=dict).keys() <= _KNOWN:
+        raise ValueError("none of the fields gate, done, data and error is there")
+
+
 def _unread(answer: Answer, error: Exception) -> Retry:
+    if not answer.well and not answer.body.strip():
+        return _again(answer, answer.line)
     what = "the answer is empty" if not answer.body.strip() else _spoken(error)
     began = answer.body[:EXCERPT].decode(errors="replace")
     excerpt = f" in {began!r}" if began.strip() else ""
