@@ -27,7 +27,7 @@ def insert(number):
 from rowlock import Unavailable
 crowd(insert, threads=2)
 """
-PROCESSES = 8
+PROCESSES = 4
 KILLS = 3
 LINES = 25
 

@@ -87,7 +87,7 @@ def test_a_limit_holds_while_processes_are_killed(
         with engine.transaction() as tx:
             for statement in LOG[engine.database.dialect.names[-1]]:
                 tx.execute(statement)
-        gang = Gang(url, WORKER, 8)
+        gang = Gang(url, WORKER, 4)
         for part in (20, 60):
             until(lambda after=part: engine["work"].progress().done >= after, 120)
             gang.kill_one(lambda: at_work(engine))
