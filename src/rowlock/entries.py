@@ -206,13 +206,14 @@ def _new(entry: Any, shared: Shared, line: int) -> NewItem:
     unknown = set(entry) - {"key", *defaults}
     if unknown or "key" not in entry:
         wrong = f"has no field {min(map(str, unknown))!r}" if unknown else "has no key"
-        raise Invalid(f"an item {wrong} (line {line})", "its fields are key, data, due, gate and priority")
+        what = f"an item {wrong} (line {line})"
+        raise Invalid(what, "its fields are key, data, due, gate and priority", line=line)
     return NewItem(**(defaults | dict(entry)))
 
 
 def _row(new: NewItem, line: int | None, shared: Shared) -> dict[str, Any]:
     check_key(new.key, line)
-    delay, due = delay_or_moment(new.due)
+    delay, due = _due(new.due, line)
     return {
         "key": new.key,
         "gate": None if new.gate is None else _gate(new.gate, line, shared),
@@ -224,6 +225,15 @@ def _row(new: NewItem, line: int | None, shared: Shared) -> dict[str, Any]:
     }
 
 
+def _due(due: Any, line: int | None) -> tuple[int, int | None]:
+    try:
+        return delay_or_moment(due)
+    except Invalid as error:
+        if line is None:
+            raise
+        raise type(error)(f"{error.what} (line {line})", error.hint, **error.fields, line=line) from None
+
+
 def _gate(gate: int | str, line: int | None, shared: Shared) -> int:
     named = isinstance(gate, str) and shared.gate_number is not None
     return shared.gate_number(gate) if named else _number("gate", gate, GATES, line)  # type: ignore[misc,arg-type]
@@ -232,7 +242,8 @@ def _gate(gate: int | str, line: int | None, shared: Shared) -> int:
 def _number(name: str, value: Any, allowed: range, line: int | None) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value not in allowed:
         where = f" (line {line})" if line is not None else ""
-        raise Invalid(f"{name} {value!r} cannot be had{where}", f"it is a whole number from 0 to {allowed[-1]}")
+        hint = f"it is a whole number from 0 to {allowed[-1]}"
+        raise Invalid(f"{name} {value!r} cannot be had{where}", hint, line=line)
     return value
 
 
@@ -248,11 +259,13 @@ def _encoded(new: NewItem, line: int | None) -> str | None:
         raise InvalidData(
             f"the data of {new.key!r} cannot be written as JSON{where}",
             "give text, numbers, lists and mappings",
+            line=line,
         ) from None
     if len(text.encode()) > DATA_BYTES:
         raise InvalidData(
             f"the data of {new.key!r} is larger than {DATA_BYTES} bytes{where}",
             "keep it elsewhere and store where",
+            line=line,
         )
     return text
 

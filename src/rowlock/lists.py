@@ -69,10 +69,15 @@ def missing(tx: Transaction, name: str) -> NoSuchList:
     return NoSuchList(f"there is no list {name!r}", hint, list=name)
 
 
+def make(tx: Transaction, name: str) -> bool:
+    """Make the list if it is not there yet, whoever else is about to; whether it was made."""
+    check_name(name)
+    return bool(tx.run("lists/create", name=name))
+
+
 def ensure(tx: Transaction, name: str) -> None:
     """Make the list if it is not there yet."""
-    check_name(name)
-    tx.run("lists/create", name=name)
+    make(tx, name)
 
 
 class Entrance(msgspec.Struct, frozen=True):

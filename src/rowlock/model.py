@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from rowlock import shapes
 from rowlock.bounds import ConcurrencyBy, Limits, check_concurrency, read_rate
 from rowlock.durations import Duration, Moment, milliseconds, span
 from rowlock.errors import Invalid, InvalidSetting
@@ -264,9 +265,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         try:
             return msgspec.convert(known | changes, Settings)
         except msgspec.ValidationError as error:
-            raise InvalidSetting(
-                f"a setting cannot have that value: {error}", "the reference of settings tells what each takes"
-            ) from None
+            what = f"a setting cannot have that value: {shapes.wrong(error)}"
+            raise InvalidSetting(what, "the reference of settings tells what each takes") from None
 
 
 def _names_a_gate(name: str) -> bool:

@@ -132,7 +132,7 @@ def test_a_processor_is_set_and_shown_without_secrets(quick: QuickShell) -> None
     ("value", "wrong"),
     [
         ("nonsense", "neither http:// nor https://"),
-        ("{}", "missing required field `url`"),
+        ("{}", "there is no 'url'"),
         ('{"url"', "processor cannot be that"),
         ('{"url": "https://x/", "what": 1}', "unknown field `what`"),
         ('{"url": "https://x/", "headers": {"x-token": "hunter2"}}', "could be seen by everybody"),

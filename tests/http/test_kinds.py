@@ -58,3 +58,45 @@ def test_what_is_not_offered_is_refused(quick: Client) -> None:
 @pytest.mark.parametrize("sent", ["image/png", "text/plain; charset=latin-1", "text/xml"])
 def test_a_body_that_cannot_be_read_is_refused(quick: Client, sent: str) -> None:
     assert quick("POST", "/v1/lists/names/items", b"a", content_type=sent).status == 415
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize("body", [b'{"key": "a"}', b'[{"key": "a"}]', b' {"items": ["a"]}', b'{"key": 1}\n{"key": 2}'])
+@pytest.mark.parametrize("accept", ["text/plain", "application/x-ndjson"])
+def test_json_that_comes_as_a_form_is_not_taken_for_keys(quick: Client, body: bytes, accept: str) -> None:
+    reply = quick("POST", "/v1/lists/forms/items", body, content_type=FORM, accept=accept)
+    assert (reply.status, "Content-Type: application/json" in reply.text) == (415, True)
+    assert quick("POST", "/v1/lists/forms/items/delete", body, content_type=FORM).status == 415
+    assert quick("GET", "/v1/lists/forms/items").text == ""
+
+
+def test_lines_that_come_as_a_form_are_keys_and_so_is_json_that_says_it_is_text(quick: Client) -> None:
+    quick("POST", "/v1/lists/lines/items", b"a=b\n", content_type=FORM)
+    quick("POST", "/v1/lists/lines/items", b'{"key": "a"}\n', content_type="text/plain")
+    assert [item["key"] for item in quick.json("GET", "/v1/lists/lines/items")["items"]] == ["a=b", '{"key": "a"}']
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        (b'{"key": 7}', "line 4 is not what is taken here: key must be text, not a whole number"),
+        (b"{", "line 4 is not JSON: it ends too early"),
+        (b'{"key": ""}', "line 4"),
+        (b'{"key": "a", "priority": 77}', "line 4"),
+        (b'{"key": "a", "due": "soon"}', "line 4"),
+        (b'{"key": "a", "data": "%b"}' % (b"x" * 262_145), "line 4"),
+    ],
+)
+@pytest.mark.parametrize("accept", ["application/json", "application/x-ndjson"])
+def test_what_is_wrong_with_ndjson_names_the_line(quick: Client, line: bytes, wrong: str, accept: str) -> None:
+    body = b'"first"\n\n{"key": "third"}\n%b\n"fifth"\n' % line
+    reply = quick("POST", "/v1/lists/wrong/items", body, content_type="application/x-ndjson", accept=accept)
+    assert (wrong in reply.text, '"line":4' in reply.text) == (True, True), reply.text
+    assert quick("GET", "/v1/lists/wrong/items").text == ""
+
+
+def test_what_is_wrong_with_ndjson_of_keys_names_the_line(quick: Client) -> None:
+    reply = quick("POST", "/v1/lists/wrong/items/delete", b'"a"\n\n7\n', content_type="application/x-ndjson")
+    assert (reply.status, "line 3 is not what is taken here" in reply.text) == (422, True), reply.text

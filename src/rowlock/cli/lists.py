@@ -5,6 +5,7 @@ from typing import Any
 import click
 import msgspec
 
+from rowlock import shapes
 from rowlock.cli import output
 from rowlock.cli.asking import ask
 from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal, version_option
@@ -159,6 +160,7 @@ def _processor(value: str) -> Processor:
         return Processor(value)
     try:
         return msgspec.json.decode(value, type=Processor)
-    except msgspec.MsgspecError as error:
-        what = f"processor cannot be that: {error}"
+    except msgspec.DecodeError as error:
+        shaped = isinstance(error, msgspec.ValidationError)
+        what = f"processor cannot be that: {shapes.wrong(error) if shaped else shapes.not_json(error)}"
         raise InvalidSetting(what, """write it like processor='{"url": "https://example.org/work"}'""") from None

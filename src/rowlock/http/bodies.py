@@ -8,9 +8,11 @@ from typing import IO, Any
 
 import msgspec
 
+from rowlock import shapes
 from rowlock.errors import InvalidBody, InvalidShape, Overloaded, TooLarge
 from rowlock.http.limits import KB, Limits
 from rowlock.http.packing import unpacker_of
+from rowlock.http.replies import Reply
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
@@ -45,7 +47,13 @@ class Body:
     """The body of one request."""
 
     def __init__(
-        self, receive: Receive, headers: Mapping[bytes, bytes], limits: Limits, *, budget: "Budget | None" = None
+        self,
+        receive: Receive,
+        headers: Mapping[bytes, bytes],
+        limits: Limits,
+        *,
+        budget: "Budget | None" = None,
+        reply: "Reply | None" = None,
     ) -> None:
         self.receive = receive
         self._limits = limits
@@ -53,6 +61,7 @@ class Body:
         self._length = headers.get(b"content-length")
         self._coding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         self.read = False
+        self._reply = reply
         self._budget = budget
         self._held = 0
         self._first: Mapping[str, Any] | None = None
@@ -93,9 +102,19 @@ class Body:
             raise _too_large(most)
 
     async def left(self) -> None:
-        """Return when the client has gone: for who keeps it waiting."""
+        """Return when the client has gone."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
+
+    async def left_or_silent(self) -> None:
+        """Return when the client has gone or will say no more, which cannot be told apart: for who keeps it waiting."""
+        while not self.silent and (await self.receive())["type"] != "http.disconnect":
+            pass
+
+    @property
+    def silent(self) -> bool:
+        """Whether the client has closed its side; it may still listen."""
+        return self._reply is not None and self._reply.silent
 
     async def whole(self, most: int) -> bytes:
         """All of it, if it is not too large."""
@@ -162,23 +181,16 @@ def _decoder(form: Any) -> "msgspec.json.Decoder[Any]":
     return msgspec.json.Decoder(form)
 
 
-def decoded(text: bytes | str, form: Any) -> Any:
-    """JSON as a value of that form."""
+def decoded(text: bytes | str, form: Any, *, line: int | None = None) -> Any:
+    """JSON as a value of that form; what is wrong names the line if it is one of many."""
+    place, fields = ("the body", {}) if line is None else (f"line {line}", {"line": line})
     try:
         return _decoder(form).decode(text)
     except msgspec.ValidationError as error:
-        where = str(error).partition(" - at ")[2]
-        fields = {"pointer": _pointer(where)} if where else {}
-        raise InvalidShape(f"the body is not what is taken here: {error}", "see GET /openapi.json", **fields) from None
+        what = f"{place} is not what is taken here: {shapes.wrong(error)}"
+        raise InvalidShape(what, "see GET /openapi.json", pointer=shapes.pointer(error), **fields) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidBody(f"the body is not JSON: {_position(error)}", "check its quotes and commas") from None
+        what = f"{place} is not JSON: {shapes.not_json(error)}"
+        raise InvalidBody(what, "check its quotes and commas", **fields) from None
     except RecursionError:
-        raise InvalidBody("the body is nested too deeply", "keep it flat") from None
-
-
-def _position(error: Exception) -> str:
-    return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-
-
-def _pointer(where: str) -> str:
-    return where.strip("`$").replace("[", "/").replace("]", "").replace(".", "/")
+        raise InvalidBody(f"{place} is nested too deeply", "keep it flat", **fields) from None

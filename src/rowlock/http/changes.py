@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from io import BytesIO
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec import Meta
 from rowlock import failures, items
 from rowlock.db import Transaction
 from rowlock.errors import Invalid
+from rowlock.http import kinds
 from rowlock.http.access import acting
 from rowlock.http.bodies import decoded
 from rowlock.http.call import Answer, Call
@@ -172,8 +174,10 @@ async def read_keys(call: Call) -> list[str]:
         return list(dict.fromkeys(given.keys))
     text = await call.body.whole(call.service.limits.document_bytes)
     if call.sent is Kind.TEXT:
+        kinds.refuse_unlabelled(call.header(b"content-type"), BytesIO(text))
         return list(dict.fromkeys(lines_of(text)))
-    told = (decoded(line, str | KeyLine) for line in text.splitlines() if line.strip())
+    numbered = enumerate(text.split(b"\n"), 1)
+    told = (decoded(line, str | KeyLine, line=number) for number, line in numbered if line.strip())
     return list(dict.fromkeys(each if isinstance(each, str) else each.key for each in told))
 
 

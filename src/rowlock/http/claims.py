@@ -10,6 +10,7 @@ from rowlock.claims import Taken
 from rowlock.durations import milliseconds
 from rowlock.elsewhere import Settlement
 from rowlock.errors import Invalid, InvalidOutcome, RowlockError
+from rowlock.http.bodies import Gone
 from rowlock.http.call import Call
 from rowlock.http.claimer import Wish
 from rowlock.http.forms import ItemShown, shown
@@ -116,11 +117,20 @@ async def claim(call: Call) -> Claimed:
     await check_session(call, asked.session)
     under = key_of(call) if call.header(b"idempotency-key") else None
     wish = Wish(name, asked.session, asked.limit, wait, under)
-    taken = await call.service.claimer.claim(wish, left=call.body.left)
+    taken = await _taken(call, wish)
     if taken is None:
         return Claimed(None, [], asked.session, name)
     await _still_theirs(call, asked.session, taken)
     return claimed(asked.session, taken)
+
+
+async def _taken(call: Call, wish: Wish) -> Taken | None:
+    try:
+        return await call.service.claimer.claim(wish, left=call.body.left_or_silent)
+    except Gone:
+        if call.body.silent:
+            return None  # nothing came in time: if they are still there, they hear that
+        raise
 
 
 def read_wait(call: Call, wait: str | float) -> float:

@@ -77,7 +77,7 @@ def _given(call: Call) -> int | None:
 
 async def _tell(call: Call, follower: Follower) -> AsyncIterator[bytes]:
     service = call.service
-    left = asyncio.ensure_future(call.body.left())
+    left = asyncio.ensure_future(call.body.left_or_silent())
     service.watchers += 1
     quiet = 0.0
     try:

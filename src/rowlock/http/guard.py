@@ -17,6 +17,8 @@ from rowlock.http.limits import MB, Limits
 from rowlock.http.replies import EXTENSION, Reply
 
 LOOK = 1.0
+FRAMING = 16
+"""How many bytes of a chunked body may say where its chunks begin, for each that is in them."""
 DISCARDED = 8 * MB
 """How much of a body that was refused is still read, so that its sender reads the answer."""
 
@@ -87,6 +89,8 @@ class GuardedProtocol(HttpToolsProtocol):
     """One connection, watched."""
 
     guard: Guard
+    reply: Reply
+    """To the latest request."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -97,6 +101,9 @@ class GuardedProtocol(HttpToolsProtocol):
         self._piece = 0
         self._got = 0
         self._discarded = 0
+        self._framed = 0
+        self._body = 0
+        self._last = False
         self._unread_since: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -119,8 +126,11 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.phase is Phase.IDLE:
             self._head = 0
         self._piece = len(data)
+        framed, self._framed = self.phase is Phase.BODY, self._framed + len(data)
         super().data_received(data)
-        if self.phase is Phase.HEAD:
+        if framed and self.phase is Phase.BODY and self._framed > self.guard.limits.header_bytes + FRAMING * self._body:
+            self.refuse(413, "error too-large: the body is mostly framing (hint: send larger chunks)")
+        elif self.phase is Phase.HEAD:
             self._head += len(data)
             if self._head > self.guard.limits.header_bytes:
                 self.refuse(431, "error too-large: the headers are too large (hint: send fewer)")
@@ -131,6 +141,11 @@ class GuardedProtocol(HttpToolsProtocol):
         self._discarded = 0
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; what follows a body is none, whatever it is called: nobody has looked at it who should have."""
+        if self.phase is Phase.HEAD:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Its head is there."""
         most = self.guard.limits.header_bytes
@@ -138,15 +153,21 @@ class GuardedProtocol(HttpToolsProtocol):
         much = self._head + self._piece > most
         self._head = 0
         self._wait(Phase.BODY)
+        self._framed = self._body = 0
+        if [name for name, _ in self.headers].count(b"host") != 1 and self.parser.get_http_version() == "1.1":
+            self.refuse(400, "error invalid-head: there must be one Host header (hint: send it once)")
+            return
         if much and len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > most:
             self.refuse(431, "error too-large: the headers are too large (hint: send fewer)")
             return
         super().on_headers_complete()
-        self.scope["extensions"] = {EXTENSION: Reply(self.cycle)}  # type: ignore[dict-item]
+        self.reply = Reply(self.cycle)
+        self.scope["extensions"] = {EXTENSION: self.reply}  # type: ignore[dict-item]
 
     def on_body(self, body: bytes) -> None:
         """Some of its body is there; of one that was answered before its end, only so much is still read."""
         self._got += len(body)
+        self._body += len(body)
         if self.transport.is_closing():
             return
         if self.cycle.response_complete:
@@ -173,6 +194,18 @@ class GuardedProtocol(HttpToolsProtocol):
         # uvicorn would set a timer for each request; who is idle for too long is found by the next look.
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
+        elif self._last:
+            self.transport.close()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """The client says no more: it may still wait for the answer to what it has said."""
+        cycle = self.cycle
+        self._last = cycle is not None and not cycle.response_complete and not cycle.more_body
+        if self._last:
+            self.reply.silent = True
+            # Who only waits for what may come is told, and leaves: it looks the same as a client that is gone.
+            cycle.message_event.set()
+        return self._last
 
     def _wait(self, phase: Phase) -> None:
         self.phase, self.since, self._got = phase, self.guard.now, 0

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import partial
 from io import BytesIO
+from itertools import chain, groupby
 from typing import IO, Annotated, Any
 
 import msgspec
@@ -13,6 +14,7 @@ from rowlock import results as stored
 from rowlock.db import Transaction
 from rowlock.entries import Batch, Changes, Shared
 from rowlock.errors import Refused
+from rowlock.http import kinds
 from rowlock.http.bodies import decoded
 from rowlock.http.call import Answer, Call
 from rowlock.http.changes import Deleted
@@ -102,6 +104,7 @@ async def add(call: Call) -> Added | Answer:
     if call.sent is Kind.JSON:
         return await _added(call, await _of_document(call, shared))
     with await call.body.file() as file:
+        kinds.refuse_unlabelled(call.header(b"content-type"), file)
         if call.body.small:
             quick = entries.quick_batch(file.read(), shared) if call.sent is Kind.TEXT else None
             file.seek(0)
@@ -141,17 +144,24 @@ async def _of_document(call: Call, shared: Shared) -> list[Batch]:
 def _read(call: Call, file: IO[bytes], shared: Shared) -> Iterator[Batch]:
     if call.sent is Kind.TEXT:
         return entries.batches(file, shared)
-    return entries.batches(_entries(file), shared)
+    return _documents(file, shared, 1)
 
 
-def _entries(lines: Iterable[bytes]) -> Iterator[Any]:
-    return (entry_of(decoded(line, str | NewItem)) for line in lines if not line.isspace())
+def _documents(lines: Iterable[bytes], shared: Shared, first_line: int) -> Iterator[Batch]:
+    """Batches of what stands on lines, each a JSON document; blank ones are passed over, and numbers stay true."""
+    for blank, run in groupby(enumerate(lines, first_line), lambda each: not each[1].strip()):
+        if not blank:
+            first = next(run)
+            found = (entry_of(decoded(line, str | NewItem, line=number)) for number, line in chain((first,), run))
+            yield from entries.batches(found, shared, first_line=first[0])
 
 
 async def _add_stream(call: Call, shared: Shared) -> AsyncIterator[Report]:
     so_far = Report(0, 0, 0)
     async for lines in _batches(call):
         await call.service.recheck(call)  # the next lines may have come long after the first
+        if not so_far.lines:
+            kinds.refuse_unlabelled(call.header(b"content-type"), BytesIO(b"\n".join(lines[:1])))
         so_far = await _commit(call, lines, shared, so_far)
         yield so_far
 
@@ -181,7 +191,7 @@ async def _commit(call: Call, lines: list[bytes], shared: Shared, so_far: Report
 def _ready(call: Call, lines: list[bytes], shared: Shared, first_line: int) -> Iterator[Batch]:
     if call.sent is Kind.TEXT:
         return entries.batches(BytesIO(b"\n".join(lines)), shared, first_line=first_line)
-    return entries.batches(list(_entries(lines)), shared, first_line=first_line)
+    return _documents(lines, shared, first_line)
 
 
 async def page(call: Call) -> Answer:
@@ -245,17 +255,25 @@ def _put(
     tx: Transaction, name: str, batch: Batch, changes: Changes, holds: Condition
 ) -> tuple[bool, Item, list[Failure]]:
     [key] = batch.keys()
+    with tx.whole():
+        held = _checked(tx, name, key, holds)
+        if held is None:
+            if items.add(tx, name, [batch]).added:
+                return True, *_show(tx, name, key)
+            # Somebody was faster: then theirs is changed, if what must hold holds for it.
+            held = _checked(tx, name, key, holds)
+        gate = batch.lowest_gate
+        if held is not None and gate not in (None, held.gate):
+            what = f"the item {key!r} of {name!r} stands at gate {held.gate}, not {gate}"
+            raise Refused(what, "leave the gate out; a worker moves it")
+        items.save(tx, name, key, changes=changes)
+        return False, *_show(tx, name, key)
+
+
+def _checked(tx: Transaction, name: str, key: str, holds: Condition) -> items.Standing | None:
     held = _held(tx, name, key)
     holds.check(held.version if held else None, f"the item {key!r} of {name!r}")
-    # Somebody may be faster to add it: then theirs is changed.
-    if held is None and items.add(tx, name, [batch]).added:
-        return True, *_show(tx, name, key)
-    gate = batch.lowest_gate
-    if held is not None and gate not in (None, held.gate):
-        what = f"the item {key!r} of {name!r} stands at gate {held.gate}, not {gate}"
-        raise Refused(what, "leave the gate out; a worker moves it")
-    items.save(tx, name, key, changes=changes)
-    return False, *_show(tx, name, key)
+    return held
 
 
 def _save(tx: Transaction, name: str, key: str, changes: Changes, holds: Condition) -> tuple[Item, list[Failure]]:
@@ -279,8 +297,7 @@ async def remove(call: Call) -> Deleted:
 
 def _remove(tx: Transaction, name: str, key: str, holds: Condition) -> int:
     if holds != Condition():
-        held = _held(tx, name, key)
-        holds.check(held.version if held else None, f"the item {key!r} of {name!r}")
+        _checked(tx, name, key, holds)
     return items.done(tx, name, [key])
 
 

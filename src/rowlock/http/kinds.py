@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 from functools import lru_cache
+from typing import IO
 
 from rowlock.errors import NotOffered, UnknownKind
 
@@ -34,7 +35,9 @@ _SPOKEN = {
 }
 _RANGES = {"text/*": Kind.TEXT, "application/*": Kind.JSON}
 # What curl and others say of a file when nobody told them what it is: lines.
-_UNLABELLED = ("application/x-www-form-urlencoded", "application/octet-stream")
+_FORM = "application/x-www-form-urlencoded"
+_UNLABELLED = (_FORM, "application/octet-stream")
+FIRST_BYTES = 1_000
 _HINT = "send or ask for text/plain, application/json or application/x-ndjson"
 
 
@@ -92,3 +95,14 @@ def _quality(parameters: list[str]) -> float:
             except ValueError:
                 return 0.0
     return 1.0
+
+
+def refuse_unlabelled(content_type: str, body: IO[bytes]) -> None:
+    """Refuse JSON that came as if it were a form, as curl sends it when it is not told: its lines are no keys."""
+    if content_type.partition(";")[0].strip().lower() != _FORM:
+        return
+    first = body.readline(FIRST_BYTES).strip()
+    body.seek(0)
+    if first[:1] in (b"{", b"["):
+        hint = "say what it is: curl -H 'Content-Type: application/json', or text/plain if these are keys"
+        raise UnknownKind("the body looks like JSON, but its type is that of a form", hint)

@@ -146,13 +146,16 @@ async def _changed(
 def _change(
     tx: Transaction, name: str, changes: dict[str, Any], holds: Condition, *, scope: Sequence[str], make: bool
 ) -> tuple[bool, ListInfo]:
-    there = lists.find(tx, name)
-    if there is None and not make:
-        raise lists.missing(tx, name)
-    holds.check(there.version if there else None, f"the list {name!r}")
-    whole = kept(changes, there.settings if there else None, lists=scope)
-    lists.change_settings(tx, name, whole, version=there.version if there and holds.versions else None)
-    return there is None, lists.show(tx, name)
+    with tx.whole():
+        # Of many who would make it the database lets one: others find it there, and what must hold must hold for it.
+        made = make and not holds.exists and holds.versions is None and lists.make(tx, name)
+        there = lists.find_and_hold(tx, name)
+        if there is None and not make:
+            raise lists.missing(tx, name)
+        holds.check(None if made or there is None else there.version, f"the list {name!r}")
+        whole = kept(changes, there.settings if there else None, lists=scope)
+        lists.change_settings(tx, name, whole, version=there.version if there and holds.versions else None)
+        return made, lists.show(tx, name)
 
 
 async def drop(call: Call) -> Dropped:

@@ -24,10 +24,12 @@ Header = tuple[bytes, bytes]
 class Reply:
     """Writes the whole answer to one request."""
 
-    __slots__ = ("_cycle",)
+    __slots__ = ("_cycle", "silent")
 
     def __init__(self, cycle: RequestResponseCycle) -> None:
         self._cycle = cycle
+        self.silent = False
+        """Whether the client has closed its side; it may still listen."""
 
     async def __call__(self, status: int, headers: Sequence[Header], body: bytes, *, common: bytes = _ALWAYS) -> None:
         """Write it, unless the client has gone."""

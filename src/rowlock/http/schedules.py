@@ -192,9 +192,15 @@ async def _planned(call: Call, name: str, wanted: SchedulePlan) -> Plan:
 
 
 def _set(tx: Transaction, schedule: str, plan: Plan, holds: Condition, *, scope: Scope) -> tuple[Change, ScheduleInfo]:
-    there = _there(tx, schedule, holds, scope=scope)
-    version = there.version if there and holds.versions else None
-    return schedules.define(tx, schedule, plan, version=version), schedules.show(tx, schedule)
+    with tx.whole():
+        there = _there(tx, schedule, holds, scope=scope)
+        if there is None:
+            if schedules.create(tx, schedule, plan):
+                return Change.ADDED, schedules.show(tx, schedule)
+            # Somebody was faster: what must hold must hold for theirs.
+            there = _there(tx, schedule, holds, scope=scope)
+        version = there.version if there and holds.versions else None
+        return schedules.define(tx, schedule, plan, version=version), schedules.show(tx, schedule)
 
 
 def _there(tx: Transaction, schedule: str, holds: Condition, *, scope: Scope) -> ScheduleInfo | None:

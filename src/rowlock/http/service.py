@@ -23,7 +23,7 @@ from rowlock.http.claimer import Claimer
 from rowlock.http.limits import Limits
 from rowlock.http.logs import AccessLog
 from rowlock.http.relays import Scope
-from rowlock.http.replies import Send
+from rowlock.http.replies import EXTENSION, Send
 from rowlock.http.route import NOWHERE_IN_IIDY, Route
 from rowlock.http.router import Router
 from rowlock.http.routes import ROUTES
@@ -127,7 +127,8 @@ class Service:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
-        body = Body(receive, dict(scope["headers"]), self.limits, budget=self._budget)
+        reply = scope.get("extensions", {}).get(EXTENSION)
+        body = Body(receive, dict(scope["headers"]), self.limits, budget=self._budget, reply=reply)
         call = Call(self, scope, body)
         answer = await self._answered(call)
         if answer is None:

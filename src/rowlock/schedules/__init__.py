@@ -155,19 +155,25 @@ def _now(tx: Transaction) -> int:
     return now
 
 
+def create(tx: Transaction, schedule: str, plan: Plan) -> bool:
+    """Make the schedule if there is none of that name, whoever else is about to; whether it was made."""
+    lists.ensure(tx, plan.list)  # whoever works it may begin before the first tick
+    now = _now(tx)
+    begin = plan.start_at if plan.start_at is not None else now - now % SECOND
+    new = msgspec.structs.replace(plan, start_at=begin)
+    first = new.first_after(now)
+    return bool(tx.run("schedules/create", name=schedule, next_at=first, **msgspec.structs.asdict(new)))
+
+
 def define(tx: Transaction, schedule: str, plan: Plan, *, version: int | None = None) -> Change:
     """Make the schedule, or make it what is given; one that is the same already is left alone.
 
     A new rhythm begins now: what the old one missed is not caught up. A paused schedule stays paused.
     """
-    lists.ensure(tx, plan.list)  # whoever works it may begin before the first tick
-    now = _now(tx)
-    if version is None:
-        begin = plan.start_at if plan.start_at is not None else now - now % SECOND
-        new = msgspec.structs.replace(plan, start_at=begin)
-        if tx.run("schedules/create", name=schedule, next_at=new.first_after(now), **msgspec.structs.asdict(new)):
-            return Change.ADDED
-    row = _hold(tx, schedule, version)
+    if version is None and create(tx, schedule, plan):
+        return Change.ADDED
+    lists.ensure(tx, plan.list)
+    now, row = _now(tx), _hold(tx, schedule, version)
     old = row.plan
     new = plan if plan.start_at is not None else msgspec.structs.replace(plan, start_at=old.start_at)
     if new == old:

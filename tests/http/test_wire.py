@@ -1,0 +1,116 @@
+"""What comes over the wire and is not quite as it should be: heads, chunks, and clients that say no more."""
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+from tests.http.serving import SECONDS, Serving, serving, until
+
+from rowlock import Engine
+
+ITEMS = b"/v1/lists/work/items"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    with Engine(str(tmp_path_factory.mktemp("wire") / "work.db")) as engine, serving(engine) as found:
+        engine["long"].add(f"{number:0400}" for number in range(20_000))
+        yield found
+
+
+def said(served: Serving, *pieces: bytes, silent: bool = False) -> bytes:
+    """What comes back until the server hangs up; a silent client has closed its side before."""
+    with socket.create_connection((served.client.host, served.client.port), timeout=SECONDS) as sock:
+        for piece in pieces:
+            sock.sendall(piece)
+        if silent:
+            sock.shutdown(socket.SHUT_WR)
+        return read(sock)
+
+
+def read(sock: socket.socket) -> bytes:
+    found = bytearray()
+    try:
+        while more := sock.recv(1 << 20):
+            found += more
+    except ConnectionError:
+        pass
+    return bytes(found)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /livez HTTP/1.1\r\nhost: localhost\r\nhost: localhost\r\n\r\n",
+        b"GET /livez HTTP/1.1\r\nhost: localhost\r\nHost: evil.example\r\n\r\n",
+        b"GET /livez HTTP/1.1\r\n\r\n",
+    ],
+    ids=["twice", "another", "none"],
+)
+def test_a_request_has_one_host(served: Serving, head: bytes) -> None:
+    assert said(served, head)[:12] == b"HTTP/1.1 400"
+
+
+def test_an_old_client_need_not_name_a_host(served: Serving) -> None:
+    assert said(served, b"GET /livez HTTP/1.0\r\n\r\n")[:12] == b"HTTP/1.1 200"
+
+
+def test_who_has_said_all_is_answered(served: Serving) -> None:
+    head = b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\na\n" % ITEMS
+    assert b"added\t" in said(served, head, silent=True)
+    assert said(served, b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n" * 3, silent=True).count(b" 200 ") == 3
+
+
+def test_who_has_said_all_reads_a_long_answer_to_its_end(served: Serving) -> None:
+    head = b"GET /v1/lists/long/items HTTP/1.1\r\nhost: localhost\r\naccept: text/plain\r\n\r\n"
+    answer = said(served, head, silent=True)
+    assert (b"%0400d" % 19_999 in answer, answer.endswith(b"0\r\n\r\n")) == (True, True)
+
+
+def test_who_has_said_all_and_waits_for_work_hears_that_there_is_none(served: Serving) -> None:
+    session = served.client.json("POST", "/v1/sessions", {})["session"].encode()
+    body = b'{"session": "%b", "wait": "60s"}' % session
+    head = b"POST /v1/lists/none/claims HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    answer = said(served, b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body), silent=True)
+    assert (answer[:12], b'"items":[]' in answer) == (b"HTTP/1.1 200", True)
+
+
+def test_who_watches_and_says_no_more_is_let_go(served: Serving) -> None:
+    answer = said(served, b"GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n", silent=True)
+    assert answer[:12] == b"HTTP/1.1 200"
+    until(lambda: served.service.watchers == 0)
+
+
+def test_what_follows_a_body_is_no_header(served: Serving) -> None:
+    head = b"POST %b HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n2\r\nb\n\r\n0\r\n" % ITEMS
+    trailer = b"authorization: Bearer rl_nonsense\r\nx-request-id: trailing\r\n\r\n"
+    answer = said(served, head + trailer, silent=True)
+    assert (answer[:12], b"trailing" in answer) == (b"HTTP/1.1 200", False)
+
+
+@pytest.mark.parametrize("start", [b"2;x=", b"2\r\nb\n\r\n0\r\nx: "], ids=["extension", "trailer"])
+def test_framing_without_end_is_cut_off(served: Serving, start: bytes) -> None:
+    head = b"POST %b HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n" % ITEMS
+    with socket.create_connection((served.client.host, served.client.port), timeout=SECONDS) as sock:
+        sending = threading.Thread(target=pour, args=(sock, head + start))
+        sending.start()
+        assert read(sock)[:12] in (b"HTTP/1.1 413", b"HTTP/1.1 400", b"")
+        sending.join(SECONDS)
+        assert not sending.is_alive()
+
+
+def pour(sock: socket.socket, start: bytes) -> None:
+    """Sixty megabytes of nothing, or as much as is taken."""
+    try:
+        sock.sendall(start)
+        for _ in range(1_000):
+            sock.sendall(b"x" * 60_000)
+    except OSError:
+        return
+
+
+def test_small_chunks_are_taken(served: Serving) -> None:
+    head = b"POST %b HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n" % ITEMS
+    answer = said(served, head, b"1\r\nc\r\n" * 400 + b"0\r\n\r\n")
+    assert answer[:12] == b"HTTP/1.1 200"

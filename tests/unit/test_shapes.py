@@ -1,0 +1,67 @@
+"""What is wrong with a document is told in our words, whatever library found it."""
+
+from typing import Annotated, Literal
+
+import msgspec
+import pytest
+from msgspec import Meta
+
+from rowlock.shapes import not_json, pointer, wrong
+
+
+class Form(msgspec.Struct, forbid_unknown_fields=True):
+    """Something to be read."""
+
+    key: str
+    count: Annotated[int, Meta(ge=0)] = 0
+    inner: list["str | Form"] = []
+    numbers: dict[str, float] = {}
+    state: Literal["ready", "failed"] = "ready"
+    short: Annotated[str, Meta(min_length=2)] = "aa"
+    pair: tuple[int, int] = (0, 0)
+    moment: str | bool | None = None
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "where"),
+    [
+        ('{"key": 1}', "key must be text, not a whole number", "/key"),
+        ("[]", "the whole must be an object, not an array", None),
+        ("{}", "there is no 'key'", None),
+        ('{"key": "a", "inner": [{}]}', "there is no 'key' in inner[0]", "/inner/0"),
+        ('{"key": "a", "x`y": 1}', "nothing is called 'x`y'", None),
+        ('{"key": "a", "count": -1}', "count must be a whole number of at least 0", "/count"),
+        ('{"key": "a", "inner": ["b", 2]}', "inner[1] must be text or an object, not a whole number", "/inner/1"),
+        ('{"key": "a", "numbers": {"x": "y"}}', "numbers[...] must be a number, not text", "/numbers"),
+        ('{"key": "a", "state": "done"}', "state cannot be 'done'", "/state"),
+        ('{"key": "a", "short": "x"}', "short must be text of length at least 2", "/short"),
+        ('{"key": "a", "pair": [1]}', "pair must be an array of length 2", "/pair"),
+        ('{"key": "a", "moment": 1}', "moment must be true or false or text or null, not a whole number", "/moment"),
+        ('{"key": "a", "count": 1e999}', "count: Number out of range", "/count"),
+    ],
+)
+def test_a_wrong_shape_is_told_in_words(text: str, words: str, where: str | None) -> None:
+    with pytest.raises(msgspec.ValidationError) as caught:
+        msgspec.json.decode(text, type=Form)
+    assert (wrong(caught.value), pointer(caught.value)) == (words, where)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b'{"key": "a",', "it ends too early"),
+        (b'{"key" 1}', "expected ':', at byte 7"),
+        (b"nope", "there is a character that cannot be there, at byte 4"),
+        (b'{"key": "a"} x', "something follows its end, at byte 14"),
+    ],
+)
+def test_what_is_no_json_is_told_in_words(text: bytes, words: str) -> None:
+    with pytest.raises(msgspec.DecodeError) as caught:
+        msgspec.json.decode(text, type=Form)
+    assert not_json(caught.value) == words
+
+
+def test_what_is_no_text_is_told_in_words() -> None:
+    with pytest.raises(UnicodeDecodeError) as caught:
+        msgspec.json.decode(b'"\xff"')
+    assert not_json(caught.value) == "it is not UTF-8 text"
