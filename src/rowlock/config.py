@@ -14,9 +14,13 @@ from rowlock.names import closest
 DEFAULTS = {"database": "rowlock.db", "audit_keep": "90d"}
 ENVIRONMENT = {
     "database": "ROWLOCK_DATABASE_URL",
+    "server": "ROWLOCK_SERVER",
+    "token": "ROWLOCK_TOKEN",
     "audit_keep": "ROWLOCK_AUDIT_KEEP",
     "allow_hosts": "ROWLOCK_ALLOW_HOSTS",
 }
+
+ON_THE_LINE = 4
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -25,10 +29,14 @@ class Value(msgspec.Struct, frozen=True):
     name: str
     value: str
     origin: str
+    nearness: int = 0
+    """How near to who runs the program it was said: by default, in a file, in the environment, on the line itself."""
 
     @property
     def shown(self) -> str:
         """The value without its secrets."""
+        if self.name == "token":
+            return "***"
         if "://" not in self.value:
             return self.value
         try:
@@ -42,9 +50,20 @@ def load(
 ) -> dict[str, Value]:
     """Every value with its origin; a file that cannot be understood is refused, whatever goes before it."""
     found = {name: Value(name, value, "default") for name, value in DEFAULTS.items()}
-    for layer in (_home(environment), _project(folder or Path()), _variables(environment), _given(flags)):
-        found |= {value.name: value for value in layer}
+    layers = (_home(environment), _project(folder or Path()), _variables(environment), _given(flags))
+    for nearness, layer in enumerate(layers, 1):
+        found |= {value.name: msgspec.structs.replace(value, nearness=nearness) for value in layer}
     return found
+
+
+def place(values: Mapping[str, Value]) -> Value:
+    """Where the work is: the database, or the server that was named as near or nearer."""
+    database, server = values["database"], values.get("server")
+    if server is None or server.nearness < database.nearness:
+        return database
+    if server.nearness == database.nearness == ON_THE_LINE:
+        raise Invalid("both --database and --server were given", "give one of them")
+    return server
 
 
 def _given(flags: Mapping[str, str | None]) -> Iterator[Value]:

@@ -88,6 +88,21 @@ def found(tx: Transaction, name: str, keys: Sequence[str]) -> list[tuple[Any, ..
     return tx.rows("items/find", list=row.id, keys=encoded(keys)) if row else []
 
 
+def there(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+    """Of these keys how many are there."""
+    return len(found(tx, name, keys))
+
+
+def waiting(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+    """Of these keys how many are delayed or failed: what a retry would change."""
+    return sum(1 for _, _, _, delayed, failed in found(tx, name, keys) if delayed or failed)
+
+
+def counted(tx: Transaction, name: str, keys: Sequence[str]) -> int:  # noqa: ARG001
+    """How many keys these are: what is done to them by who only wants to know."""
+    return len(keys)
+
+
 def change_some(
     tx: Transaction, name: str, *, change: Change, after: str = "", error: str | None = None, limit: int = 1000
 ) -> tuple[int, str | None]:

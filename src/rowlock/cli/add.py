@@ -12,7 +12,7 @@ from rowlock.cli import output, streaming
 from rowlock.cli.invocation import Invocation, command, list_argument
 from rowlock.cli.progress import Progress
 from rowlock.cli.reading import STDIN, Files, Format, gate_given, json_value, moment, nothing_to_read
-from rowlock.engine import Engine
+from rowlock.engine.handles import Handles
 from rowlock.entries import Entry, Shared
 from rowlock.errors import Invalid
 from rowlock.model import DEFAULT_PRIORITY, Added
@@ -73,7 +73,7 @@ def _files(keys: tuple[str, ...], options: dict[str, Any], progress: Progress) -
 
 
 def _add(
-    engine: Engine, name: str, source: Files | Iterable[Entry], shared: Shared, progress: Progress, *, strict: bool
+    engine: Handles, name: str, source: Files | Iterable[Entry], shared: Shared, progress: Progress, *, strict: bool
 ) -> Added:
     engine[name]  # a wrong name is refused before anything is read
     try:

@@ -1,6 +1,7 @@
 """`rowlock done`, `increment`, `retry` and `abandon`: what has become of items, said by hand or by a script."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -13,13 +14,14 @@ from rowlock.cli.invocation import Invocation, command, list_argument
 from rowlock.cli.reading import keys_from, nothing_to_read
 from rowlock.db import Transaction
 from rowlock.engine import Engine
+from rowlock.engine.handles import Handles
 from rowlock.errors import Invalid
 
 CHUNK = 10_000
 # What is recorded: done and increment are a worker's daily words.
 OPERATING = (items.retry, items.abandon)
 
-Verb = Callable[[Transaction, str, Sequence[str]], int]
+Verb = Callable[..., int]
 
 keys_argument = click.argument("keys", metavar="[KEY]...|-", nargs=-1)
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
@@ -53,10 +55,8 @@ def done(context: click.Context, /, *, name: str, keys: tuple[str, ...], dry_run
 def increment(context: click.Context, /, *, name: str, keys: tuple[str, ...], error: str | None, as_json: bool) -> int:
     """Note one failed attempt for each item."""
 
-    def verb(tx: Transaction, name: str, keys: Sequence[str]) -> int:
-        return items.increment(tx, name, keys, error=error)
-
-    return _change(context, name, keys, verb=verb, word="incremented", as_json=as_json)
+    said = {} if error is None else {"error": error}
+    return _change(context, name, keys, verb=items.increment, word="incremented", as_json=as_json, said=said)
 
 
 @command("retry")
@@ -114,6 +114,7 @@ def _change(
     word: str,
     as_json: bool,
     dry_run: bool = False,
+    said: Mapping[str, str] = {},
 ) -> int:
     if nothing_to_read(keys):
         click.echo(context.get_help(), err=True)
@@ -121,26 +122,31 @@ def _change(
     invocation: Invocation = context.obj
     with invocation.open() as engine:
         named = list(dict.fromkeys(keys_from(keys)))
-        act = _waiting if dry_run and verb is items.retry else _there if dry_run else verb
         with invocation.acting(f"items.{verb.__name__}", wanted=verb in OPERATING and not dry_run):
-            changed = engine.run(_in_chunks, name, named, act)
+            changed = _changed(engine, name, named, _dry(verb) if dry_run else verb, said)
         if not changed:
             engine[name].info()  # nothing there is no error, no list is
     _report(invocation, name, {word: changed, "missing": len(named) - changed}, dry_run=dry_run, as_json=as_json)
     return 0
 
 
+def _dry(verb: Verb) -> Verb:
+    return failures.waiting if verb is items.retry else failures.there
+
+
+def _changed(engine: Handles, name: str, keys: Sequence[str], verb: Verb, said: Mapping[str, str]) -> int:
+    if isinstance(engine, Engine):
+        return engine.run(_in_chunks, name, keys, partial(verb, **said))
+    return sum(engine.run(verb, name, chunk, **said) for chunk in _chunks(keys))
+
+
 def _in_chunks(tx: Transaction, name: str, keys: Sequence[str], verb: Verb) -> int:
+    return sum(verb(tx, name, chunk) for chunk in _chunks(keys))
+
+
+def _chunks(keys: Sequence[str]) -> Iterator[list[str]]:
     rest = iter(keys)
-    return sum(verb(tx, name, chunk) for chunk in iter(lambda: list(islice(rest, CHUNK)), []))
-
-
-def _there(tx: Transaction, name: str, keys: Sequence[str]) -> int:
-    return len(failures.found(tx, name, keys))
-
-
-def _waiting(tx: Transaction, name: str, keys: Sequence[str]) -> int:
-    return sum(1 for _, _, _, delayed, failed in failures.found(tx, name, keys) if delayed or failed)
+    return iter(lambda: list(islice(rest, CHUNK)), [])
 
 
 def _change_failed(
@@ -160,16 +166,12 @@ def _change_failed(
             changed = engine[name].counts().failed
         else:
             with invocation.acting(f"items.{verb.__name__}", wanted=not dry_run):
-                changed = _each_failed(engine, name, _counted if dry_run else verb, error)
+                changed = _each_failed(engine, name, failures.counted if dry_run else verb, error)
     _report(invocation, name, {word: changed}, dry_run=dry_run, as_json=as_json)
     return 0
 
 
-def _counted(_: Transaction, __: str, keys: Sequence[str]) -> int:
-    return len(keys)
-
-
-def _each_failed(engine: Engine, name: str, verb: Verb, error: str | None) -> int:
+def _each_failed(engine: Handles, name: str, verb: Verb, error: str | None) -> int:
     changed = 0
     after: str | None = ""
     while after is not None:

@@ -10,7 +10,7 @@ from rowlock.cli.exits import NOTHING_TO_DO
 from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal
 from rowlock.cli.look import item_document
 from rowlock.cli.reading import STDIN, keys_from
-from rowlock.engine import Claim, Session
+from rowlock.engine import Claim, Engine, Session
 from rowlock.errors import Invalid
 from rowlock.model import Item
 from rowlock.outcomes import Verdict
@@ -34,7 +34,8 @@ def claim(invocation: Invocation, /, *, name: str, limit: int, known: str | None
     not settled before the expiry goes to others. Ends with 6 if nothing is ready.
     """
     with invocation.open() as engine:
-        engine.upkeep()  # where only scripts work, nobody else looks for what has expired
+        if isinstance(engine, Engine):
+            engine.upkeep()  # where only scripts work, nobody else looks for what has expired; a server does
         session = _session(
             engine.rejoin(known, expiry=expiry) if known else engine.session(expiry=expiry, beats=False), known
         )

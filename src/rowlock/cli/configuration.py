@@ -2,7 +2,6 @@
 
 import click
 
-from rowlock import config as configured
 from rowlock.cli import output
 from rowlock.cli.invocation import HELP, Invocation, command, on_terminal
 
@@ -17,7 +16,7 @@ def config() -> None:
 @click.pass_obj
 def show(invocation: Invocation, *, as_json: bool) -> None:
     """Show each value and its origin; secrets are masked."""
-    values = configured.load({"database": invocation.database}).values()
+    values = invocation.values().values()
     rows = [[value.name, value.shown, value.origin] for value in values]
     if as_json:
         output.document({name: {"value": value, "origin": origin} for name, value, origin in rows})

@@ -5,7 +5,7 @@ import click
 from rowlock.cli import output
 from rowlock.cli.invocation import HELP, SHARED_OPTIONS, Invocation, command, on_terminal
 from rowlock.counters import LAST, MOST
-from rowlock.engine import Engine
+from rowlock.engine.handles import Handles
 from rowlock.errors import RowlockError
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
@@ -93,7 +93,7 @@ def ls(invocation: Invocation, *, as_json: bool) -> None:
         invocation.say("no number was ever taken")
 
 
-def _all(engine: Engine) -> list[tuple[str, int]]:
+def _all(engine: Handles) -> list[tuple[str, int]]:
     found: list[tuple[str, int]] = []
     while page := engine.counters(after=found[-1][0] if found else "", limit=PAGE):
         found += [(each.name, each.value) for each in page]

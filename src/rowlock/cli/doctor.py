@@ -34,7 +34,7 @@ def doctor(
     Ends with 0 if all is fine, 1 if a promise is at risk, 5 if the database is out of reach.
     """
     given = {each: Processor(each, health=each) for each in health}
-    with invocation.open() as engine:
+    with invocation.open_database() as engine:
         findings = list(insight.examine(engine.database, time.time))
         sound = any(each.name == "schema" and each.state == FINE for each in findings)
         if with_rows and sound:

@@ -9,7 +9,7 @@ import msgspec
 from rowlock.cli import output
 from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal
 from rowlock.cli.look import every_list
-from rowlock.engine import Engine
+from rowlock.engine.handles import Handles
 from rowlock.failures import Group
 from rowlock.model import ListInfo
 from rowlock.sessions import SessionInfo
@@ -81,7 +81,7 @@ def failures(invocation: Invocation, *, name: str | None, limit: int, as_json: b
         _tell(invocation, infos, groups, with_names=name is None)
 
 
-def _groups(engine: Engine, infos: list[ListInfo], limit: int) -> Iterator[tuple[str, Group]]:
+def _groups(engine: Handles, infos: list[ListInfo], limit: int) -> Iterator[tuple[str, Group]]:
     for info in infos:
         yield from ((info.name, group) for group in engine[info.name].failure_groups(limit=limit))
 
@@ -108,7 +108,7 @@ def upkeep(invocation: Invocation, *, as_json: bool) -> None:
     Ends expired sessions, puts due items in line, opens gates where no worker looks, adds up old tallies, forgets old
     errors and results.
     """
-    with invocation.open() as engine:
+    with invocation.open_database(why="it keeps house by itself") as engine:
         report = engine.upkeep()
     counted: dict[str, int] = msgspec.structs.asdict(report)
     sentence = ", ".join(f"{word} {count:,}" for word, count in counted.items())

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,8 +13,11 @@ from rowlock import audit, config
 from rowlock.db import Address, parse
 from rowlock.durations import milliseconds
 from rowlock.engine import Engine
-from rowlock.errors import NotFound, RowlockError
+from rowlock.errors import NeedsDatabase, NotFound, RowlockError
 from rowlock.names import listed
+
+if TYPE_CHECKING:
+    from rowlock.client import Client
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -24,22 +27,51 @@ class Invocation:
 
     def __init__(self) -> None:
         self.database: str | None = None
+        self.server: str | None = None
         self.quiet = False
         self.verbose = False
         self.no_color = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
-    def configured(self) -> config.Value:
-        """The database's address, and who said so."""
-        return config.load({"database": self.database})["database"]
+    def values(self) -> dict[str, config.Value]:
+        """All that is configured, each with who said so."""
+        return config.load({"database": self.database, "server": self.server})
 
     def allowed_hosts(self, given: Sequence[str] = ()) -> list[str]:
         """Private hosts that may be sent to: those given, else those that are configured."""
-        value = config.load({"database": self.database}).get("allow_hosts")
+        value = self.values().get("allow_hosts")
         return list(given) or listed(value.value if value else "")
 
-    def open(self, *, make: bool = False) -> Engine:
-        """The engine on the database; only with `make` may it be a file that does not exist yet."""
-        value = self.configured()
+    def open(self, *, make: bool = False) -> "Engine | Client":
+        """Where the work is: a client of the server, or the engine on the database.
+
+        Only with `make` may that be a file that does not exist yet.
+        """
+        values = self.values()
+        value = config.place(values)
+        if value.name == "database":
+            return self._engine(value, make=make)
+        from rowlock.client import Client  # only who asks a server needs it
+
+        token = values.get("token")
+        client = Client(value.value, token=token.value if token else None)
+        if self.verbose:
+            self.say(f"server {client.server} ({value.origin})")
+        return client
+
+    def database_itself(self, why: str = "this works on the database itself") -> config.Value:
+        """The database's address, and who said so; refused, for that reason, where a server was named instead."""
+        values = self.values()
+        value = config.place(values)
+        if value.name == "server":
+            what = f"{click.get_current_context().command_path} cannot be asked of a server: {why}"
+            raise NeedsDatabase(what, "run it where the database is, and name that with -d")
+        return value
+
+    def open_database(self, *, make: bool = False, why: str = "this works on the database itself") -> Engine:
+        """The engine on the database; refused, for that reason, where a server was named instead."""
+        return self._engine(self.database_itself(why), make=make)
+
+    def _engine(self, value: config.Value, *, make: bool) -> Engine:
         address = parse(value.value)
         if self.verbose:
             self.say(f"database {address.shown} ({value.origin})")
@@ -55,7 +87,7 @@ class Invocation:
 
     def audit_keep(self) -> str:
         """How long what is recorded is kept."""
-        keep = config.load({})["audit_keep"].value
+        keep = self.values()["audit_keep"].value
         milliseconds(keep)
         return keep
 
@@ -94,8 +126,9 @@ def _shared(*names: str, **settings: Any) -> click.Option:
 
 SHARED_OPTIONS = (
     _shared("-d", "--database", metavar="URL", help="A file's path, sqlite:///… or postgresql://…"),
+    _shared("--server", metavar="URL", help="Ask this server, http://… or https://…, instead of a database."),
     _shared("-q", "--quiet", is_flag=True, help="Say nothing but errors and what was asked for."),
-    _shared("-v", "--verbose", is_flag=True, help="Say more: the database used, and tracebacks of bugs."),
+    _shared("-v", "--verbose", is_flag=True, help="Say more: the database or server, and tracebacks of bugs."),
     _shared("--no-color", is_flag=True, help="No colours; NO_COLOR does the same."),
 )
 

@@ -12,7 +12,8 @@ import msgspec
 from rowlock.cli import output
 from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal
 from rowlock.cli.watching import watch
-from rowlock.engine import Engine, List
+from rowlock.engine import List
+from rowlock.engine.handles import Handles
 from rowlock.model import Failure, Item, ListInfo, State
 
 PAGE = 1_000
@@ -57,7 +58,7 @@ def _tell_status(invocation: Invocation, infos: list[ListInfo]) -> None:
         invocation.say("there are no lists yet; begin with: rowlock add LIST KEY")
 
 
-def every_list(engine: Engine) -> Iterator[ListInfo]:
+def every_list(engine: Handles) -> Iterator[ListInfo]:
     """All lists in the order of their names, page by page."""
     after = ""
     while page := engine.lists(after=after, limit=PAGE):

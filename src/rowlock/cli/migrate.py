@@ -19,7 +19,7 @@ def migrate(invocation: Invocation, *, plan: bool, as_json: bool) -> None:
     Safe while others do the same, and after being killed half-way. A SQLite file is migrated by itself when it is
     first used.
     """
-    with invocation.open(make=True) as engine:
+    with invocation.open_database(make=True) as engine:
         steps = _pending(engine) if plan else schema.migrate(engine.database)
         newest = len(schema.known(engine.database))
     if as_json:

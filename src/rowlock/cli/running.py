@@ -13,6 +13,7 @@ from rowlock.cli.logs import log_option, show_logs
 from rowlock.cli.reloading import Reloading
 from rowlock.cli.screen import Screen
 from rowlock.cli.stopping import Stopping
+from rowlock.config import ENVIRONMENT
 from rowlock.errors import Invalid
 from rowlock.names import closest
 from rowlock.worker import Worker
@@ -26,13 +27,16 @@ from rowlock.worker import Worker
 def run(invocation: Invocation, /, *, place: str, reloads: bool, log_format: str) -> int:
     """Run the handlers of a worker of yours.
 
-    The module is imported from the current folder; `Engine()` in it uses the database that is configured here. Goes
-    on until it is told to stop: Ctrl-C once lets running handlers finish, twice stops now.
+    The module is imported from the current folder; `Engine()` in it uses the database that is configured here,
+    `Client()` the server. Goes on until it is told to stop: Ctrl-C once lets running handlers finish, twice stops now.
     """
+    values = invocation.values()
     module, colon, name = place.partition(":")
     if not colon or not module or not name:
         raise Invalid(f"{place!r} is not MODULE:WORKER", "write it like: rowlock run app:worker")
-    os.environ["ROWLOCK_DATABASE_URL"] = invocation.configured().value
+    for each in ("database", "server", "token"):
+        if each in values:
+            os.environ[ENVIRONMENT[each]] = values[each].value
     os.environ["ROWLOCK_ALLOW_HOSTS"] = " ".join(invocation.allowed_hosts())
     screen = Screen(quiet=invocation.quiet)
     if reloads:

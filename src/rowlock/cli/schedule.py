@@ -16,6 +16,7 @@ from rowlock.cli.reading import json_value, moment
 from rowlock.cli.stopping import Stopping
 from rowlock.durations import milliseconds
 from rowlock.engine import Engine
+from rowlock.engine.handles import Handles
 from rowlock.errors import Invalid, InvalidSchedule, RowlockError, Unavailable
 from rowlock.model import DEFAULT_PRIORITY
 from rowlock.schedules import ScheduleInfo, Tick, plans
@@ -142,7 +143,7 @@ def ls(invocation: Invocation, *, as_json: bool) -> None:
         invocation.say("there are no schedules yet; begin with: rowlock schedule add NAME LIST --every 15m")
 
 
-def _every_schedule(engine: Engine) -> Iterator[ScheduleInfo]:
+def _every_schedule(engine: Handles) -> Iterator[ScheduleInfo]:
     after = ""
     while page := engine.schedules(after=after, limit=PAGE):
         yield from page
@@ -268,7 +269,7 @@ def run(invocation: Invocation, *, length: str | None, log_format: str) -> int:
     item that was made.
     """
     stopped = threading.Event()
-    with invocation.open() as engine, Stopping(lambda _: stopped.set()) as stopping:
+    with invocation.open_database(why="it ticks by itself") as engine, Stopping(lambda _: stopped.set()) as stopping:
         until = None if length is None else engine.world.monotonic() + milliseconds(length) / 1000
         show_logs(invocation, form=log_format, write=lambda line: click.echo(line, err=True))
         invocation.say("ticking; Ctrl-C stops")

@@ -116,7 +116,7 @@ def _run(invocation: Invocation, wanted: Wanted) -> int:
     from rowlock.http.service import Service
 
     limits, host = within_files(Limits()), wanted.host
-    engine = Engine(invocation.configured().value, patience=PATIENCE, statement_seconds=limits.request_seconds)
+    engine = Engine(invocation.database_itself().value, patience=PATIENCE, statement_seconds=limits.request_seconds)
     with engine, built(engine, wanted.apps, settings=wanted.app_options) as applications:
         engine.make_ready()
         require_tokens(engine, host)
@@ -151,7 +151,7 @@ def _worker(engine: Engine, wanted: Wanted, applications: "Iterable[Application]
 
 
 def _introduce(invocation: Invocation, service: "Service", address: str) -> None:
-    database = parse(invocation.configured().value)
+    database = parse(invocation.database_itself().value)
     invocation.say(f"rowlock serves {database.shown} at {address}")
     invocation.say(f"  add    printf 'a\\nb\\n' | curl --data-binary @- {address}/v1/lists/names/items")
     invocation.say(f"  look   curl {address}/v1/lists      everything: {service.limits and address}/openapi.json")

@@ -1,7 +1,7 @@
 """`rowlock token` and `rowlock audit`: who may do what over HTTP, and who did what."""
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -10,9 +10,12 @@ from rowlock.audit import Record
 from rowlock.cli import output
 from rowlock.cli.invocation import HELP, Invocation, command, on_terminal
 from rowlock.cli.reading import moment
-from rowlock.engine import Engine
 from rowlock.roles import Role
 from rowlock.tokens import NewToken, TokenInfo
+
+if TYPE_CHECKING:
+    from rowlock.client import Client
+    from rowlock.engine import Engine
 
 PAGE = 1000
 
@@ -69,7 +72,7 @@ def ls(invocation: Invocation, *, ended: bool, as_json: bool) -> None:
         invocation.say("there is no token; make one: rowlock token create --role worker")
 
 
-def _every(engine: Engine, *, ended: bool) -> list[TokenInfo]:
+def _every(engine: "Engine | Client", *, ended: bool) -> list[TokenInfo]:
     found: list[TokenInfo] = []
     while page := engine.tokens.page(after=found[-1].id if found else 0, limit=PAGE, ended=ended):
         found += page

@@ -8,7 +8,8 @@ import msgspec
 
 from rowlock.cli import output, wishes
 from rowlock.cli.invocation import HELP, Invocation, command, on_terminal
-from rowlock.engine import Engine, Topic
+from rowlock.engine import Topic
+from rowlock.engine.handles import Handles
 from rowlock.errors import Invalid, InvalidField, RowlockError
 from rowlock.model import Subscription, TopicInfo
 
@@ -94,7 +95,7 @@ def ls(invocation: Invocation, *, as_json: bool) -> None:
         invocation.say("there are no topics yet; begin with: rowlock topic define NAME FIELD=KIND")
 
 
-def _every(engine: Engine) -> Iterator[TopicInfo]:
+def _every(engine: Handles) -> Iterator[TopicInfo]:
     after = ""
     while page := engine.topics(after=after, limit=PAGE):
         yield from page

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,12 +17,15 @@ from rowlock.cli.meter import Meter, spoken
 from rowlock.cli.output import many
 from rowlock.cli.screen import Screen
 from rowlock.cli.stopping import Stopping
-from rowlock.engine import Engine
 from rowlock.errors import Refused, RowlockError
 from rowlock.model import Item, ListInfo
 from rowlock.outcomes import Outcome, Verdict
 from rowlock.worker import Worker
 from rowlock.worker.worker import Until
+
+if TYPE_CHECKING:
+    from rowlock.client import Client
+    from rowlock.engine import Engine
 
 GRACE = 10
 
@@ -91,7 +94,7 @@ class Working:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: "Engine | Client",
         info: ListInfo,
         words: Sequence[str],
         *,

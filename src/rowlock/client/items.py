@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
+from rowlock import items
 from rowlock.client.link import Link
 from rowlock.entries import Changes
-from rowlock.failures import Group, bounded
+from rowlock.failures import Change, Group, bounded, counted
 from rowlock.model import Failure, Item, State, moment
 from rowlock.names import check_key, check_keys, check_limit, check_start
 from rowlock.results import Result
@@ -141,16 +142,52 @@ def retry(link: Link, name: str, keys: Sequence[str]) -> int:
     return _changed(link, name, keys, "retry")
 
 
+def there(link: Link, name: str, keys: Sequence[str]) -> int:
+    """Of these keys how many are there."""
+    return _changed(link, name, keys, "delete", dry_run=True)
+
+
+def waiting(link: Link, name: str, keys: Sequence[str]) -> int:
+    """Of these keys how many a retry would change."""
+    return _changed(link, name, keys, "retry", dry_run=True)
+
+
+def change_some(
+    link: Link,
+    name: str,
+    *,
+    change: Change,
+    after: str = "",  # noqa: ARG001
+    error: str | None = None,
+    limit: int = 1000,  # noqa: ARG001
+) -> tuple[int, str | None]:
+    """Do something to failed items: all of them, for the server goes on by itself to the end."""
+    verb = "retry" if change is items.retry else "abandon"
+    query = {"state": "failed", "error": error, "dry_run": True if change is counted else None}
+    answer = link.ask("POST", "lists", name, "items", verb, gives=dict[str, int | bool], query=query)
+    count, *_ = answer.values()
+    return int(count), None
+
+
 def _changed(
-    link: Link, name: str, keys: Sequence[str], verb: str, *, said: Mapping[str, Any] = {}, keyed: bool = False
+    link: Link,
+    name: str,
+    keys: Sequence[str],
+    verb: str,
+    *,
+    said: Mapping[str, Any] = {},
+    keyed: bool = False,
+    dry_run: bool = False,
 ) -> int:
     check_keys(keys)
     if not keys:
         return 0
     body = {"keys": keys, **said}
-    counted = link.ask("POST", "lists", name, "items", verb, gives=dict[str, int], body=body, keyed=keyed)
-    (count,) = counted.values()
-    return count
+    query = {"dry_run": dry_run or None}
+    gives = dict[str, int | bool]
+    answer = link.ask("POST", "lists", name, "items", verb, gives=gives, body=body, keyed=keyed, query=query)
+    count, *_ = answer.values()
+    return int(count)
 
 
 def failures(link: Link, name: str, key: str, *, limit: int = 20) -> list[Failure]:

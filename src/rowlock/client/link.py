@@ -27,6 +27,7 @@ CONNECTING = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 IDLE_SECONDS = 20.0
 """Less than a server keeps an idle connection, so that we are the first to hang up."""
+_HINT = "write it like http://127.0.0.1:8642"
 JSON, LINES = "application/json", "application/x-ndjson"
 
 Lines = Callable[[], Iterable[bytes]]
@@ -226,9 +227,13 @@ class _Again(Exception):
 
 
 def _server(url: str) -> Target:
-    target = parse(url)
+    try:
+        target = parse(url)
+    except InvalidUrl as error:
+        hint = "show a token instead: ROWLOCK_TOKEN" if "@" in url else _HINT
+        raise InvalidUrl(error.what.replace("of a request", "of a server"), hint) from None
     if "?" in target.path or "#" in url:
-        raise InvalidUrl("the address of a server has a query", "write it like http://127.0.0.1:8642")
+        raise InvalidUrl("the address of a server has a query", _HINT)
     return target
 
 

@@ -136,13 +136,14 @@ async def _changed(call: Call, verb: Verb) -> int:
             raise Invalid("error= is only for all failed items", "say state=failed too, or send keys alone")
         keys = await read_keys(call)
         if query.dry_run:
-            return await call.service.bridge.read(_would, call.path["list"], keys, verb=verb)
+            would = failures.waiting if verb is items.retry else failures.there
+            return await call.service.bridge.read(would, call.path["list"], keys)
         return await call.service.bridge.write(verb, call.path["list"], keys)
     call.require(Role.OPERATOR)
     if call.body.unread:
         raise Invalid("keys were sent, and all failed items asked for", "give one of them")
     with acting(call, Role.OPERATOR):
-        return await _change_failed(call, _count if query.dry_run else verb)
+        return await _change_failed(call, failures.counted if query.dry_run else verb)
 
 
 async def _change_failed(call: Call, verb: Verb) -> int:
@@ -156,15 +157,6 @@ async def _change_failed(call: Call, verb: Verb) -> int:
         if last is None:
             return changed
         after = last
-
-
-def _count(_: Transaction, __: str, keys: Sequence[str]) -> int:
-    return len(keys)
-
-
-def _would(tx: Transaction, name: str, keys: Sequence[str], *, verb: Verb) -> int:
-    found = failures.found(tx, name, keys)
-    return sum(1 for _, _, _, delayed, failed in found if verb is not items.retry or delayed or failed)
 
 
 async def read_keys(call: Call) -> list[str]:

@@ -266,7 +266,9 @@ class Worker:
     def _here(self, what: str) -> Engine:
         if isinstance(self._engine, Engine):
             return self._engine
-        raise NeedsDatabase(f"{what} needs the database itself", "give the worker an Engine, where the database is")
+        raise NeedsDatabase(
+            f"{what} needs the database itself", "work where the database is: with an Engine, without --server"
+        )
 
     def _about_to(self, item: Item) -> None:
         for hook in self._hooks["before"]:
