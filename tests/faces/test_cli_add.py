@@ -1,13 +1,13 @@
 """`rowlock add`: what goes in, from where, and what is refused before anything is written."""
 
 import pytest
-from tests.faces.shell import Shell
+from tests.faces.shell import QuickShell, Shell
 
 CLEF = "\N{MUSICAL SYMBOL G CLEF}"
 
 
-def test_keys_from_arguments_are_added_and_counted(any_shell: Shell) -> None:
-    ran = any_shell("add", "fruit", "apple", "pear", "apple")
+def test_keys_from_arguments_are_added_and_counted(any_quick: QuickShell) -> None:
+    ran = any_quick("add", "fruit", "apple", "pear", "apple")
     assert (ran.status, ran.out, ran.error) == (0, "added\t2\nexisting\t1\n", "")
 
 
@@ -20,10 +20,10 @@ def test_a_dash_is_standard_input(shell: Shell) -> None:
     assert shell("add", "fruit", "-", given="apple\n").lines[0] == "added\t1"
 
 
-def test_several_files_are_read_in_turn(shell: Shell) -> None:
-    shell.write("one.txt", "a\nb\n")
-    shell.write("two.txt", "c")
-    assert shell("add", "fruit", "-f", "one.txt", "-f", "two.txt", "-f", "-", given="d\n").lines[0] == "added\t4"
+def test_several_files_are_read_in_turn(quick: QuickShell) -> None:
+    quick.write("one.txt", "a\nb\n")
+    quick.write("two.txt", "c")
+    assert quick("add", "fruit", "-f", "one.txt", "-f", "two.txt", "-f", "-", given="d\n").lines[0] == "added\t4"
 
 
 def test_windows_line_ends_and_byte_order_marks_are_no_part_of_a_key(quick: Shell) -> None:
@@ -36,8 +36,8 @@ def test_blank_lines_are_passed_over(quick: Shell) -> None:
     assert quick("add", "fruit", given="\napple\n   \n\npear\n\n").lines[0] == "added\t2"
 
 
-def test_nothing_on_standard_input_adds_nothing(shell: Shell) -> None:
-    assert shell("add", "fruit").out == "added\t0\nexisting\t0\n"
+def test_nothing_on_standard_input_adds_nothing(quick: QuickShell) -> None:
+    assert quick("add", "fruit").out == "added\t0\nexisting\t0\n"
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_a_key_comes_out_as_it_went_in(quick: Shell, key: str) -> None:
         (b"\xff\xfe", "line 3 is not UTF-8 text"),
     ],
 )
-def test_a_wrong_line_is_named_and_nothing_is_added(any_shell: Shell, line: bytes, wrong: str) -> None:
-    any_shell("add", "fruit", "seed")
-    ran = any_shell("add", "fruit", given=b"good\n\n" + line + b"\nbetter\n")
+def test_a_wrong_line_is_named_and_nothing_is_added(any_quick: QuickShell, line: bytes, wrong: str) -> None:
+    any_quick("add", "fruit", "seed")
+    ran = any_quick("add", "fruit", given=b"good\n\n" + line + b"\nbetter\n")
     assert ran.status == 2
     assert wrong in ran.error
-    assert any_shell("ls", "fruit", "-k").out == "seed\n"
+    assert any_quick("ls", "fruit", "-k").out == "seed\n"
 
 
 def test_a_wrong_line_after_ten_thousand_good_ones_adds_nothing(shell: Shell) -> None:
@@ -71,15 +71,15 @@ def test_a_wrong_line_after_ten_thousand_good_ones_adds_nothing(shell: Shell) ->
     assert shell("status").out == ""
 
 
-def test_a_wrong_line_is_counted_in_its_own_file(shell: Shell) -> None:
-    shell.write("one.txt", "a\nb\n")
-    shell.write("two.txt", "c\nd\0\n")
-    ran = shell("add", "fruit", "-f", "one.txt", "-f", "two.txt")
+def test_a_wrong_line_is_counted_in_its_own_file(quick: QuickShell) -> None:
+    quick.write("one.txt", "a\nb\n")
+    quick.write("two.txt", "c\nd\0\n")
+    ran = quick("add", "fruit", "-f", "one.txt", "-f", "two.txt")
     assert r"the key 'd\x00' in line 2 of two.txt contains a NUL character" in ran.error
 
 
-def test_an_empty_argument_is_refused(shell: Shell) -> None:
-    ran = shell("add", "fruit", "apple", "")
+def test_an_empty_argument_is_refused(quick: QuickShell) -> None:
+    ran = quick("add", "fruit", "apple", "")
     assert (ran.status, ran.out) == (2, "")
     assert "the key '' in line 2 is empty" in ran.error
 
@@ -101,9 +101,9 @@ def test_a_file_that_is_not_there_is_refused(quick: Shell) -> None:
     assert (ran.status, ran.error) == (2, "rowlock: 'nowhere.txt' cannot be read: no such file or directory\n")
 
 
-def test_keys_may_end_with_nul(shell: Shell) -> None:
-    shell("add", "fruit", "-0", given="apple\0pear\0")
-    assert shell("ls", "fruit", "-0").out == "apple\0pear\0"
+def test_keys_may_end_with_nul(quick: QuickShell) -> None:
+    quick("add", "fruit", "-0", given="apple\0pear\0")
+    assert quick("ls", "fruit", "-0").out == "apple\0pear\0"
 
 
 def test_a_line_break_in_a_key_that_ends_with_nul_is_refused(quick: Shell) -> None:
@@ -138,9 +138,9 @@ def test_wrong_csv_is_refused(quick: Shell, column: str, content: str, wrong: st
     assert wrong in ran.error
 
 
-def test_json_lines_are_keys_or_items(any_shell: Shell) -> None:
-    any_shell("add", "fruit", "--ndjson", given='"apple"\n\n{"key": "pear", "data": {"g": 3}, "due": "1h"}\n')
-    assert any_shell("ls", "fruit").lines == ["apple\t0\tready", "pear\t0\tdelayed"]
+def test_json_lines_are_keys_or_items(any_quick: QuickShell) -> None:
+    any_quick("add", "fruit", "--ndjson", given='"apple"\n\n{"key": "pear", "data": {"g": 3}, "due": "1h"}\n')
+    assert any_quick("ls", "fruit").lines == ["apple\t0\tready", "pear\t0\tdelayed"]
 
 
 def test_a_json_line_may_be_due_at_a_moment(quick: Shell) -> None:
@@ -187,11 +187,11 @@ def test_a_wrong_option_is_refused(quick: Shell, option: str, value: str, wrong:
     assert wrong in ran.error
 
 
-def test_strict_refuses_what_is_there_already(any_shell: Shell) -> None:
-    any_shell("add", "fruit", "apple")
-    ran = any_shell("add", "fruit", "pear", "apple", "--strict")
+def test_strict_refuses_what_is_there_already(any_quick: QuickShell) -> None:
+    any_quick("add", "fruit", "apple")
+    ran = any_quick("add", "fruit", "pear", "apple", "--strict")
     assert (ran.status, "'apple' is on the list 'fruit' already" in ran.error) == (4, True)
-    assert any_shell("ls", "fruit", "-k").out == "apple\n"
+    assert any_quick("ls", "fruit", "-k").out == "apple\n"
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a*", "x" * 201, "two\nlines"])

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.faces.shell import Shell
+from tests.faces.shell import QuickShell, Shell
 
 from rowlock import Engine
 from rowlock.counters import LAST
@@ -11,7 +11,7 @@ from rowlock.counters import LAST
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+    return QuickShell(tmp_path)
 
 
 def test_a_number_is_a_line(shell: Shell) -> None:
