@@ -12,7 +12,7 @@ from rowlock import Engine, Item, NotFound, Refused, Worker
 from rowlock.apps.chat import build
 from rowlock.apps.chat.chats import Chats, Creating, Editing, Opening, Posting
 from rowlock.apps.chat.model import Message
-from rowlock.apps.chat.tables import Tables
+from rowlock.apps.chat.tables import HERE, Tables
 from rowlock.errors import Invalid, RedisUnavailable
 from rowlock.testing import drain
 
@@ -213,6 +213,16 @@ def test_without_an_index_the_same_is_found(engine: Engine, tables: Tables) -> N
             tx.execute("drop index chat_messages_search")
     assert [chats.messages.search(engine, chat, text=text, after=0, limit=10) for text in texts] == by_index
     assert [[each["number"] for each in found] for found in by_index] == [[1], [2], [2], [3], [], []]
+
+
+def test_the_index_is_asked_once_and_not_for_each_message(sqlite_url: str) -> None:
+    with Engine(sqlite_url) as engine:
+        tables = Tables(engine)
+        tables.make()
+        asked = (HERE / "sql/messages/search_index.sqlite.sql").read_text()
+        given = {"chat": 1, "text": "abc", "after": 0, "limit": 10}
+        plan = engine.read(lambda tx: tx.execute(f"explain query plan {asked}", given).fetchall())
+        assert [row[3].split()[:2] for row in plan][:2] == [["SCAN", "s"], ["SEARCH", "m"]]
 
 
 def test_options_that_cannot_be_are_refused(engine: Engine) -> None:

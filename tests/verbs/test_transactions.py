@@ -1,12 +1,14 @@
 """Your rows and ours in one transaction: `engine.transaction()`."""
 
 import contextlib
+import sqlite3
 import threading
 
+import psycopg
 import pytest
 
-from rowlock import Added, Engine
-from rowlock.errors import AlreadyThere, GatePassed, InvalidTransaction
+from rowlock import Added, Engine, Transaction
+from rowlock.errors import AlreadyThere, DatabaseFull, DatabaseReadOnly, GatePassed, InvalidTransaction
 
 
 class Broken(Exception):
@@ -135,3 +137,19 @@ def test_writers_in_many_threads_take_turns(sqlite_url: str) -> None:
         thread.join()
     assert (added, engine["work"].counts().ready) == ([Added(1, 0)] * 80, 80)
     engine.close()
+
+
+def test_what_is_wrong_with_the_database_is_told_in_our_words_and_wrong_sql_in_the_driver_s(shop: Engine) -> None:
+    full = "pragma max_page_count = 1", DatabaseFull, sqlite3.Error
+    shut = "set transaction read only", DatabaseReadOnly, psycopg.Error
+    spoil, trouble, theirs = full if shop.dialect == "sqlite" else shut
+    with pytest.raises(theirs), shop.transaction() as tx:
+        tx.execute("insert into nowhere values (1)")
+    with pytest.raises(trouble), shop.transaction() as tx:
+        fill(tx, spoil)
+
+
+def fill(tx: Transaction, spoil: str) -> None:
+    tx.execute(spoil)
+    for _ in range(1_000):
+        tx.execute("insert into orders values (7)")

@@ -3,7 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from rowlock.errors import RowlockError
+from rowlock.errors import DatabaseCorrupt, DatabaseDenied, DatabaseFull, DatabaseReadOnly, RowlockError
+
+TROUBLES = DatabaseCorrupt | DatabaseDenied | DatabaseFull | DatabaseReadOnly
+"""What is wrong with the database itself and not with what was said to it: ours to tell, also of a caller's own SQL."""
 
 Parameters = Mapping[str, Any] | Sequence[Any]
 Row = tuple[Any, ...]

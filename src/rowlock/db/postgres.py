@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock.db.connections import Cursor, Held, Later, Lost, Parameters, Row, RunAgain
+from rowlock.db.connections import TROUBLES, Cursor, Held, Later, Lost, Parameters, Row, RunAgain
 from rowlock.db.database import Database
 from rowlock.db.statements import Dialect
 from rowlock.db.urls import Address
@@ -140,7 +140,7 @@ class PostgresSpeech:
         try:
             return self._driver.execute(sql, parameters or None)
         except psycopg.Error as error:
-            raise self._again(error) or error from None
+            raise self._again(error) or self._of_theirs(error) from None
 
     def executemany(self, sql: str, rows: Iterable[Parameters]) -> Cursor:
         """Run the caller's own statement once per row."""
@@ -148,7 +148,7 @@ class PostgresSpeech:
         try:
             cursor.executemany(sql, rows)
         except psycopg.Error as error:
-            raise self._again(error) or error from None
+            raise self._again(error) or self._of_theirs(error) from None
         return cursor
 
     def _cursor(self) -> "psycopg.Cursor[Row]":
@@ -163,6 +163,10 @@ class PostgresSpeech:
         if self._driver.closed or isinstance(known, DatabaseUnreachable):
             return Lost(DatabaseUnreachable(*_words("08", self._shown)))
         return None
+
+    def _of_theirs(self, error: psycopg.Error) -> Exception:
+        known = told(error, self._shown)
+        return known if isinstance(known, TROUBLES) else error
 
     def _failed(self, error: psycopg.Error) -> Exception:
         known = told(error, self._shown)
@@ -285,6 +289,9 @@ class BorrowedPostgres(PostgresSpeech):
 
     def _again(self, error: psycopg.Error) -> RunAgain | None:  # noqa: ARG002
         return None
+
+    def _of_theirs(self, error: psycopg.Error) -> Exception:
+        return error
 
 
 def borrow(driver: Any, address: Address) -> BorrowedPostgres:

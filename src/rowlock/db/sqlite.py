@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rowlock.db import forks
-from rowlock.db.connections import Cursor, Later, Parameters, Row, RunAgain
+from rowlock.db.connections import TROUBLES, Cursor, Later, Parameters, Row, RunAgain
 from rowlock.db.database import PATIENCE, Database
 from rowlock.db.statements import Dialect
 from rowlock.db.transaction import Clock
@@ -126,11 +126,21 @@ class SqliteSpeech:
 
     def execute(self, sql: str, parameters: Parameters = ()) -> Cursor:
         """Run the caller's own statement."""
-        return self._driver.execute(sql, parameters)
+        try:
+            return self._driver.execute(sql, parameters)
+        except sqlite3.Error as error:
+            raise self._of_theirs(error) from None
 
     def executemany(self, sql: str, rows: Iterable[Parameters]) -> Cursor:
         """Run the caller's own statement once per row."""
-        return self._driver.executemany(sql, rows)
+        try:
+            return self._driver.executemany(sql, rows)
+        except sqlite3.Error as error:
+            raise self._of_theirs(error) from None
+
+    def _of_theirs(self, error: sqlite3.Error) -> Exception:
+        known = self._failed(error)
+        return known if isinstance(known, RunAgain | TROUBLES) else error
 
     def _cursor(self) -> sqlite3.Cursor:
         cursor = self._driver.cursor()
@@ -306,6 +316,9 @@ class BorrowedSqlite(SqliteSpeech):
         if not driver.in_transaction:
             raise InvalidTransaction("the given sqlite3 connection has no open transaction", "execute begin first")
         super().__init__(driver, "the given connection")
+
+    def _of_theirs(self, error: sqlite3.Error) -> Exception:
+        return error
 
 
 def borrow(driver: Any, address: Address) -> BorrowedSqlite:
