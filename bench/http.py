@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import quantiles
 
@@ -79,9 +79,10 @@ def loads(size: int) -> list[Load]:
 
 
 @contextmanager
-def server(url: str) -> Iterator[tuple[str, psutil.Process]]:
-    """A server process on the database: where it is, and its process."""
-    command = [sys.executable, "-m", "rowlock", "serve", "--port", "0", "--no-access-log", "-d", url]
+def server(url: str, *, alone: bool = False) -> Iterator[tuple[str, psutil.Process]]:
+    """A server process on the database: where it is, and its process; `alone` is without group commit."""
+    usual = ["rowlock", "serve", "--port", "0", "--no-access-log", "-d", url]
+    command = [sys.executable, "-m", *(["bench._alone", url] if alone else usual)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
@@ -149,23 +150,28 @@ def request(load: Load, name: str, count: int) -> bytes:
 
 
 def measure(url: str, options: argparse.Namespace) -> bool:
-    way = by_wrk if shutil.which("wrk") else by_hand
     with Engine(url) as engine:
         engine["names"].add(f"{number:09}" for number in range(options.size))
-    reached = []
+    first, *rest = loads(options.size)
     with server(url) as (address, process):
-        for load in loads(options.size):
-            before = sum(process.cpu_times()[:2])
-            found = way(address, load, options.connections, options.seconds)
-            cpu = 1e6 * (sum(process.cpu_times()[:2]) - before) / (found.requests * options.seconds)
-            rate = found.requests * max(1, load.many)
-            spent = f"p50 {found.p50:>8}  p99 {found.p99:>8}  {cpu:>7,.0f} µs CPU a request"
-            line = f"  {load.name:<18} {rate:>10,.0f}/s   {spent}"
-            if load.goal:
-                reached.append(rate >= load.goal and not found.wrong)
-                line += f"   {'pass' if reached[-1] else 'MISS'} (≥ {load.goal:,})"
-            print(line + (f"   {found.wrong} NOT ANSWERED WELL" if found.wrong else ""), flush=True)
+        reached = [tell(load, address, process, options) for load in (first, *rest)]
+    with server(url, alone=True) as (address, process):
+        tell(replace(first, name="… without groups", path="/v1/lists/alone/items", goal=0), address, process, options)
     return all(reached)
+
+
+def tell(load: Load, address: str, process: psutil.Process, options: argparse.Namespace) -> bool:
+    """Measure one load and print what came of it; whether that is enough."""
+    way = by_wrk if shutil.which("wrk") else by_hand
+    before = sum(process.cpu_times()[:2])
+    found = way(address, load, options.connections, options.seconds)
+    cpu = 1e6 * (sum(process.cpu_times()[:2]) - before) / (found.requests * options.seconds)
+    rate = found.requests * max(1, load.many)
+    good = rate >= load.goal and not found.wrong
+    line = f"  {load.name:<18} {rate:>10,.0f}/s   p50 {found.p50:>8}  p99 {found.p99:>8}  {cpu:>7,.0f} µs CPU a request"
+    line += f"   {'pass' if good else 'MISS'} (≥ {load.goal:,})" if load.goal else ""
+    print(line + (f"   {found.wrong} NOT ANSWERED WELL" if found.wrong else ""), flush=True)
+    return good
 
 
 def main() -> int:

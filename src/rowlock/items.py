@@ -174,6 +174,12 @@ def show(tx: Transaction, name: str, key: str) -> Item:
     return _item(row)
 
 
+def show_many(tx: Transaction, name: str, keys: Sequence[str]) -> dict[str, tuple[Item, bool]]:
+    """Items by their keys, each with whether it is known how it failed; those that are not there are left out."""
+    rows = tx.rows("items/show_many", list=name, keys=encoded(keys))
+    return {row[1]: (_item(row[:-1]), bool(row[-1])) for row in rows}
+
+
 class Standing(msgspec.Struct, frozen=True):
     """An item that is held, as it stands."""
 

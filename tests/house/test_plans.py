@@ -37,6 +37,16 @@ def test_a_page_walks_the_index_of_keys(loaded: Engine, statement: str, after: s
     assert "Seq Scan on rowlock_items" not in walked
 
 
+@pytest.mark.parametrize("statistics", ["none", "fresh"])
+def test_items_by_their_keys_are_looked_up_in_the_index(loaded: Engine, statistics: str) -> None:
+    if statistics == "fresh":
+        with loaded.transaction() as tx:
+            tx.execute("analyze rowlock_items")
+    walked = plan(loaded, "items/show_many", list="names", keys='["000007", "000008"]')
+    assert "Index Scan using rowlock_items_pkey" in walked
+    assert "Seq Scan on rowlock_items" not in walked
+
+
 @pytest.fixture
 def subscribed(postgres_url: str) -> Iterator[Engine]:
     with Engine(postgres_url) as engine:

@@ -315,7 +315,7 @@ async def failed(call: Call) -> FailurePage:
 
 async def show(call: Call) -> Answer:
     """One item: its state, its data, how it has failed."""
-    item, failed = await call.service.bridge.read(_show, call.path["list"], call.path["key"])
+    item, failed = await call.service.looks.item(call.path["list"], call.path["key"])
     return Answer(details(item, failed), version=item.version)
 
 

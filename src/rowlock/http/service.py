@@ -22,6 +22,7 @@ from rowlock.http.call import Answer, Call
 from rowlock.http.claimer import Claimer
 from rowlock.http.limits import Limits
 from rowlock.http.logs import AccessLog
+from rowlock.http.looks import Looks
 from rowlock.http.relays import Scope
 from rowlock.http.replies import EXTENSION, Send
 from rowlock.http.route import NOWHERE_IN_IIDY, Route
@@ -63,6 +64,7 @@ class Service:
         self.engine = engine
         self.limits = limits or Limits()
         self.bridge = Bridge(engine, waiting=self.limits.waiting_requests)
+        self.looks = Looks(self.bridge, waiting=self.limits.waiting_requests)
         self.claimer = Claimer(self.bridge)
         self.seats = Seats(self.bridge, self.claimer.watch)
         self.stopping = False

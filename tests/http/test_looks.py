@@ -1,0 +1,64 @@
+"""Single items that many look at in the same moment: each hears of its own, whatever is wrong with the others'."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.http.serving import Client, Reply, Serving
+
+from rowlock import Engine
+from rowlock.http.looks import look
+
+WANTED = {
+    "one/plain": (200, "ready"),
+    "one/later": (200, "delayed"),
+    "one/broken": (200, "ready"),
+    "one/missing": (404, "no-such-item"),
+    "one/" + "x" * 513: (400, "invalid-key"),
+    "two/plain": (200, "gated"),
+    "none/plain": (404, "no-such-list"),
+    "one/%C3%A4%2F%20%27": (200, "ready"),
+}
+
+
+def fill(engine: Engine) -> None:
+    engine["one"].add(["plain", "ä/ '"], data={"size": 3})
+    engine["one"].add("later", due="1h")
+    engine["one"].add("broken")
+    engine["one"].increment(["broken"], error="no hope")
+    engine["two"].add("first")
+    engine["two"].add("plain", gate=3)
+
+
+def told(reply: Reply) -> tuple[int, str]:
+    return reply.status, reply.json["state" if reply.status == 200 else "code"]
+
+
+def test_everybody_hears_of_what_they_asked_for(served: Serving) -> None:
+    fill(served.service.engine)
+    paths = [f"/v1/lists/{place.replace('/', '/items/', 1)}" for place in WANTED] * 20
+
+    def ask(path: str) -> Reply:
+        return served.client("GET", path, accept="application/json")
+
+    with ThreadPoolExecutor(16) as threads:
+        found = [told(reply) for reply in threads.map(ask, paths)]
+    assert found == list(WANTED.values()) * 20
+
+
+def test_an_item_is_shown_with_how_it_has_failed(served: Serving) -> None:
+    fill(served.service.engine)
+    shown = served.client.json("GET", "/v1/lists/one/items/broken")
+    assert ([each["message"] for each in shown["failures"]], shown["data"]) == (["no hope"], None)
+    assert served.client.json("GET", "/v1/lists/one/items/plain")["data"] == {"size": 3}
+
+
+def test_a_look_is_never_older_than_the_question(served: Serving) -> None:
+    ask: Client = served.client
+    for number in range(50):
+        ask("PUT", "/v1/lists/one/items/a", {"data": number})
+        assert ask.json("GET", "/v1/lists/one/items/a")["data"] == number
+
+
+def test_one_statement_looks_for_all(engine: Engine) -> None:
+    fill(engine)
+    plain, missing, again = engine.read(look, [("one", "plain"), ("one", "missing"), ("one", "plain")])
+    assert (plain[0].key, plain == again, getattr(missing, "code", None)) == ("plain", True, "no-such-item")
