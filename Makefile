@@ -30,7 +30,7 @@ up: setup
 	@$(BIN)/rowlock up
 
 test: $(VENV)/.test $(VENV)/.lint
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

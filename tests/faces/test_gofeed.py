@@ -73,9 +73,9 @@ class Feed:
 
 
 @pytest.fixture
-def feed(any_shell: Shell, any_quick: QuickShell, url: str) -> Iterator[Feed]:
-    """A feed whose watchers are processes of their own; what is only looked at or set is not."""
-    made = Feed(any_shell, any_quick, url)
+def feed(any_shell: Shell, any_quick: QuickShell, url: str, dialect: str) -> Iterator[Feed]:
+    """A feed whose watchers are processes of their own on PostgreSQL; what is only looked at or set is not."""
+    made = Feed(any_shell if dialect == "postgres" else any_quick, any_quick, url)
     yield made
     made.server.close()
 

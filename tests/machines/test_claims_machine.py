@@ -41,7 +41,7 @@ OUTCOMES = st.sampled_from(
 )
 WHO = st.integers(0, 1)
 EXPIRY = 15_000
-QUICK = {"max_examples": 150, "stateful_step_count": 30}
+QUICK = {"max_examples": 60, "stateful_step_count": 30}
 BRIEF = {"max_examples": 15, "stateful_step_count": 30}
 LONG = {"max_examples": 5000, "stateful_step_count": 80}
 

@@ -29,15 +29,15 @@ engine.close()
 def test_the_history_of_killed_sessions_keeps_the_promises(url: str, tmp_path: Path) -> None:
     file = tmp_path / "history"
     with Engine(url, history=file) as engine:
-        engine["work"].add(f"{number:05}" for number in range(1_500))
+        engine["work"].add(f"{number:05}" for number in range(800))
     with Engine(url) as engine:
         gang = Gang(url, CLAIMING, 4, ROWLOCK_HISTORY=str(file))
-        for kill in range(8):
+        for kill in range(4):
             until(lambda after=kill * 100: engine["work"].progress().done >= after)
             gang.kill_one(lambda: at_work(engine))
         assert gang.wait(60) == [0] * 4
         events = read(file)
-        assert (check(events, present=0), engine["work"].progress().done) == ([], 1_500)
+        assert (check(events, present=0), engine["work"].progress().done) == ([], 800)
         assert engine.read(check_rows) == []
     assert any(event["operation"] == "settlements.settle" for event in events)
 

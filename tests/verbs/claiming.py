@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
+import pytest
+
 from rowlock import Done, Engine, Verdict, claims, sessions, settlements
 from rowlock.check import check
 from rowlock.claims import Asking, Taken
 from rowlock.outcomes import Outcome
 
-EVERY = ("sqlite", "postgres", "serializable", "cockroach")
+ALL = ("sqlite", "postgres", "serializable", "cockroach")
 """The databases, and PostgreSQL at its strictest isolation too."""
+EVERY = (*ALL[:-1], pytest.param("cockroach", marks=pytest.mark.torture))
+"""The same for what CockroachDB is asked no differently: there in the long run only."""
 
 EXPIRY = 15_000
 

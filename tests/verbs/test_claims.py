@@ -4,11 +4,11 @@ from itertools import chain
 
 import pytest
 from tests.conftest import Clock
-from tests.verbs.claiming import EVERY, Desk, all_done, broken, keys, numbered, states
+from tests.verbs.claiming import ALL, Desk, all_done, broken, keys, numbered, states
 
 from rowlock import Counts, Done, Engine, Invalid, Retry, claims, lists
 
-pytestmark = pytest.mark.parametrize("dialect", EVERY)
+pytestmark = pytest.mark.parametrize("dialect", ALL)
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 import pytest
 from tests.conftest import Clock
-from tests.verbs.claiming import EVERY, Desk, broken, keys, states
+from tests.verbs.claiming import ALL, Desk, broken, keys, states
 
 from rowlock import Counts, Engine, StaleClaim, StaleSession, sessions
 
-pytestmark = pytest.mark.parametrize("dialect", EVERY)
+pytestmark = pytest.mark.parametrize("dialect", ALL)
 
 
 def test_a_session_has_a_name_of_its_own_and_the_time_of_the_database(timed: Engine, clock: Clock) -> None:
