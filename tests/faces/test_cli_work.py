@@ -36,9 +36,9 @@ def test_each_item_is_done_by_its_command(any_shell: Shell) -> None:
     assert states(any_shell) == []
 
 
-def test_nothing_to_do_is_no_error(shell: Shell, names: Shell) -> None:
+def test_nothing_to_do_is_no_error(names: Shell) -> None:
     names("done", "names", "img/a b.jpg")
-    assert shell("work", "names", "--", "false").status == 0
+    assert names("work", "names", "--", "false").status == 0
 
 
 def test_words_are_filled_in(shell: Shell, names: Shell) -> None:
@@ -89,8 +89,8 @@ def failed(quick: Shell, ran: Ran) -> tuple[int, str, str]:
         ("printf '%05000d' 7 >&2; exit 1", "exit 1", "…" + "0" * 3998 + "7"),
     ],
 )
-def test_another_status_is_a_failed_attempt(shell: Shell, names: Shell, script: str, kind: str, message: str) -> None:
-    assert failed(names, shell("work", "names", *ONE_TRY, *sh(script))) == (1, kind, message)
+def test_another_status_is_a_failed_attempt(names: Shell, script: str, kind: str, message: str) -> None:
+    assert failed(names, names("work", "names", *ONE_TRY, *sh(script))) == (1, kind, message)
 
 
 def test_an_item_fails_when_its_attempts_are_used_up(shell: Shell, names: Shell) -> None:
@@ -101,20 +101,20 @@ def test_an_item_fails_when_its_attempts_are_used_up(shell: Shell, names: Shell)
     assert states(names) == ["img/a b.jpg\t3\tfailed"]
 
 
-def test_status_65_fails_at_once(shell: Shell, names: Shell) -> None:
-    ran = shell("work", "names", *sh("echo broken >&2; exit 65"))
+def test_status_65_fails_at_once(names: Shell) -> None:
+    ran = names("work", "names", *sh("echo broken >&2; exit 65"))
     assert failed(names, ran) == (1, "exit 65", "broken")
     assert states(names) == ["img/a b.jpg\t1\tfailed"]
 
 
-def test_status_75_is_tried_later_and_does_not_count(shell: Shell, names: Shell) -> None:
+def test_status_75_is_tried_later_and_does_not_count(names: Shell) -> None:
     script = "echo {attempt} >> tries; test $(wc -l < tries) = 3 || exit 75"
-    ran = shell("work", "names", "--later", "1ms", *ONE_TRY, *sh(script))
-    assert (ran.status, (shell.folder / "tries").read_text()) == (0, "1\n1\n1\n")
+    ran = names("work", "names", "--later", "1ms", *ONE_TRY, *sh(script))
+    assert (ran.status, (names.folder / "tries").read_text()) == (0, "1\n1\n1\n")
 
 
-def test_a_program_that_goes_missing_is_the_items_failure(shell: Shell, names: Shell) -> None:
-    ran = shell("work", "names", *ONE_TRY, "--", "./{stem}.sh")
+def test_a_program_that_goes_missing_is_the_items_failure(names: Shell) -> None:
+    ran = names("work", "names", *ONE_TRY, "--", "./{stem}.sh")
     assert failed(names, ran) == (1, "exit 127", "'./{stem}.sh' cannot be run: no such file or directory")
 
 
@@ -127,10 +127,10 @@ def test_a_program_that_goes_missing_is_the_items_failure(shell: Shell, names: S
     ],
 )
 def test_a_wrong_command_is_refused_before_anything_is_claimed(
-    shell: Shell, names: Shell, words: tuple[str, ...], wrong: str
+    names: Shell, words: tuple[str, ...], wrong: str
 ) -> None:
-    shell.write("plain", "no program")
-    ran = shell("work", "names", "--", *words)
+    names.write("plain", "no program")
+    ran = names("work", "names", "--", *words)
     assert ran.status == 2
     assert wrong in ran.error
     assert states(names) == ["img/a b.jpg\t0\tready"]
@@ -159,8 +159,8 @@ def test_a_list_that_is_paused_meanwhile_ends_the_work(shell: Shell, quick: Quic
     assert states(quick) != []
 
 
-def test_a_database_out_of_reach_is_said(shell: Shell) -> None:
-    ran = shell("work", "names", "--", "true", ROWLOCK_DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+def test_a_database_out_of_reach_is_said(quick: QuickShell) -> None:
+    ran = quick("work", "names", "--", "true", ROWLOCK_DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
     assert ran.status == 5
     assert "Traceback" not in ran.error
 
@@ -179,28 +179,28 @@ def test_a_batch_on_stdin_is_one_to_a_line(shell: Shell, quick: QuickShell) -> N
     assert sorted(shell("work", "names", "--batch", "9", "--", "cat").lines) == ["a", "b c", "d"]
 
 
-def test_a_batch_that_fails_is_a_failed_attempt_of_each(shell: Shell, quick: QuickShell) -> None:
+def test_a_batch_that_fails_is_a_failed_attempt_of_each(quick: QuickShell) -> None:
     quick("add", "names", "a", "b")
-    ran = shell("work", "names", "--batch", "9", *ONE_TRY, *sh("echo broken >&2; exit 3"))
+    ran = quick("work", "names", "--batch", "9", *ONE_TRY, *sh("echo broken >&2; exit 3"))
     assert ran.status == 1
     assert states(quick) == ["a\t1\tfailed", "b\t1\tfailed"]
     assert quick("failures", "names").lines == ["names\t2\texit 3\tbroken\ta"]
 
 
-def test_outputs_are_kept_under_safe_names(shell: Shell, quick: QuickShell) -> None:
+def test_outputs_are_kept_under_safe_names(quick: QuickShell) -> None:
     quick("add", "names", "a/b c", "../x", "\N{GRINNING FACE}")
-    ran = shell("work", "names", "--keep-output", "kept/here", *sh('echo "out $ROWLOCK_KEY"; echo problem >&2; : {}'))
-    kept = shell.folder / "kept" / "here"
+    ran = quick("work", "names", "--keep-output", "kept/here", *sh('echo "out $ROWLOCK_KEY"; echo problem >&2; : {}'))
+    kept = quick.folder / "kept" / "here"
     assert ran.status == 0
     assert (kept / "a%2Fb c.out").read_text() == "out a/b c\n"
     assert (kept / "\N{GRINNING FACE}.err").read_text() == "problem\n"
     assert len(list(kept.iterdir())) == 6
-    assert not (shell.folder / "kept" / "x.out").exists()
+    assert not (quick.folder / "kept" / "x.out").exists()
 
 
-def test_a_folder_that_cannot_be_made_is_refused(shell: Shell, names: Shell) -> None:
-    shell.write("kept", "a file")
-    assert shell("work", "names", "--keep-output", "kept/here", "--", "true").status == 2
+def test_a_folder_that_cannot_be_made_is_refused(names: Shell) -> None:
+    names.write("kept", "a file")
+    assert names("work", "names", "--keep-output", "kept/here", "--", "true").status == 2
     assert states(names) == ["img/a b.jpg\t0\tready"]
 
 
@@ -241,8 +241,8 @@ def test_logs_may_be_json(shell: Shell, names: Shell) -> None:
     assert msgspec.json.decode(line)["key"] == "img/a b.jpg"
 
 
-def test_quiet_says_nothing(shell: Shell, names: Shell) -> None:
-    assert shell("work", "names", "-q", "--", "true") == Ran(0, "", "")
+def test_quiet_says_nothing(names: Shell) -> None:
+    assert names("work", "names", "-q", "--", "true") == Ran(0, "", "")
 
 
 def test_a_trace_goes_from_who_adds_to_the_command(shell: Shell) -> None:
