@@ -56,7 +56,9 @@ class Batch(msgspec.Struct, frozen=True):
 
 def batches(entries: Entries, shared: Shared, *, first_line: int = 1) -> Iterator[Batch]:
     """Read what is to be added, a bounded batch at a time; the first wrong entry is refused by its line."""
-    same = _row(NewItem("-", shared.data, shared.due, shared.gate, shared.priority), None, shared)
+    same = _row(NewItem("-", None, shared.due, shared.gate, shared.priority), None, shared)
+    whose = f"the data of {entries!r}" if isinstance(entries, str) else "what was given as data of all"
+    same["data"] = _encoded(shared.data, whose, None)
     for line, chunk in _chunks(entries, first_line):
         if same["due"] is None and _all_text(chunk):
             keys = _checked([key for key in chunk if key], chunk, line)
@@ -175,7 +177,7 @@ def changed(key: str, *, data: Any = UNSET, due: Any = UNSET, priority: Any = UN
         raise Invalid(f"nothing is to be changed of {key!r}", "give data, due or priority")
     when = due if due is UNSET or due is None else delay_or_moment(due)
     return Changes(
-        data if data is UNSET else _encoded(NewItem(key, data), None),
+        data if data is UNSET else _encoded(data, f"the data of {key!r}", None),
         None if when == (0, None) else when,
         priority if priority is UNSET else _number("priority", priority, PRIORITIES, None),
     )
@@ -220,7 +222,7 @@ def _row(new: NewItem, line: int | None, shared: Shared) -> dict[str, Any]:
         "priority": _number("priority", new.priority, PRIORITIES, line),
         "due": due,
         "delay": delay,
-        "data": _encoded(new, line),
+        "data": _encoded(new.data, f"the data of {new.key!r}", line),
         "trace": shared.trace,
     }
 
@@ -247,27 +249,32 @@ def _number(name: str, value: Any, allowed: range, line: int | None) -> int:
     return value
 
 
-def _encoded(new: NewItem, line: int | None) -> str | None:
-    if new.data is None:
+def _encoded(data: Any, whose: str, line: int | None) -> str | None:
+    if data is None:
         return None
     where = f" (line {line})" if line is not None else ""
     try:
-        text = encoded(new.data)
-        if "null" in text and not finite(msgspec.to_builtins(new.data, enc_hook=_plain)):
+        text = encoded(data)
+        if "null" in text and not finite(msgspec.to_builtins(data, enc_hook=_plain)):
             raise ValueError("JSON has no such number")
+        if msgspec.json.decode(text) != data and _is_unordered(data):
+            raise ValueError("JSON has no sets")
     except (TypeError, ValueError, RecursionError, OverflowError, UnicodeEncodeError):
-        raise InvalidData(
-            f"the data of {new.key!r} cannot be written as JSON{where}",
-            "give text, numbers, lists and mappings",
-            line=line,
-        ) from None
+        hint = "give text, numbers, lists and mappings"
+        raise InvalidData(f"{whose} cannot be written as JSON{where}", hint, line=line) from None
     if len(text.encode()) > DATA_BYTES:
-        raise InvalidData(
-            f"the data of {new.key!r} is larger than {DATA_BYTES} bytes{where}",
-            "keep it elsewhere and store where",
-            line=line,
-        )
+        what = f"{whose} is larger than {DATA_BYTES} bytes{where}"
+        raise InvalidData(what, "keep it elsewhere and store where", line=line)
     return text
+
+
+def _is_unordered(data: Any) -> bool:
+    """Whether there is a set in it: it would come out as a list, in any order."""
+    if isinstance(data, Mapping):
+        return any(map(_is_unordered, data.values()))
+    if isinstance(data, list | tuple):
+        return any(map(_is_unordered, data))
+    return isinstance(data, set | frozenset)
 
 
 def read_through(stream: Iterator[Batch]) -> Iterable[Batch]:

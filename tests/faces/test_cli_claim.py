@@ -128,9 +128,10 @@ def test_sessions_tell_who_has_how_much_in_hand(names: QuickShell) -> None:
 def test_an_exclusive_list_is_in_the_hands_of_one_session(names: QuickShell) -> None:
     names("settings", "names", "exclusive=true")
     session, token, _ = claimed(names)
-    assert names("claim", "names").status == 6
     [line] = names("sessions").lines
     assert line.split("\t")[-1] == "names"
     holder = names("sessions", "--json").document["sessions"][0]["holder"]
+    refused = names("claim", "names")
+    assert (refused.status, refused.error) == (6, f"names is exclusive, and {holder} has it\n")
     assert names("status", "names", "--json").document["holder"] == holder
     assert (ack(names, session, token, "a").status, claimed(names)[2]) == (0, ["b b"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.faces.shell import PROGRAM, Shell
+from tests.faces.shell import PROGRAM, QuickShell, Shell
 
 from rowlock import Engine
 
@@ -45,6 +45,19 @@ def test_status_counts_every_state(fruit: Shell) -> None:
     fruit("add", "fruit", "kiwi", "--gate", "3")
     fruit("done", "fruit", "plum")
     assert fruit("status").out == "fruit\topen\t0\t2\t1\t1\t0\t0\t1\t20%\n"
+
+
+def test_progress_is_in_whole_percents_and_a_hundred_when_all_is_done(quick: QuickShell) -> None:
+    quick("add", "three", "a", "b", "c")
+    quick("done", "three", "a", "b")
+    assert quick("status", "three").out.endswith("\t66%\n")
+    quick("done", "three", "c")
+    assert quick("status", "three").out.endswith("\t100%\n")
+    quick("add", "given-up", "a")
+    quick("abandon", "given-up", "a")
+    assert quick("status", "given-up").out.endswith("\t0%\n")
+    quick("seal", "given-up")
+    assert quick("status", "given-up").out.endswith("\t100%\n")
 
 
 def test_status_of_one_list_as_json_is_one_object(fruit: Shell) -> None:

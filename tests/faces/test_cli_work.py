@@ -174,6 +174,14 @@ def test_a_batch_is_one_command(shell: Shell, quick: QuickShell, size: str, line
     assert len(ran.lines) == 2 * lines
 
 
+def test_a_batch_that_is_too_long_for_a_command_is_halved(quick: QuickShell) -> None:
+    quick.write("many", "".join(f"{number:0500}\n" for number in range(5_000)))
+    quick("add", "names", "-f", "many")
+    ran = quick("work", "names", "-j", "1", "--batch", "10000", "--shell", "--", "echo $# >> counts; true {}")
+    assert (ran.status, states(quick)) == (0, [])
+    assert sorted((quick.folder / "counts").read_text().split()) == ["2500", "2500"]
+
+
 def test_a_batch_on_stdin_is_one_to_a_line(shell: Shell, quick: QuickShell) -> None:
     quick("add", "names", "a", "b c", "d")
     assert sorted(shell("work", "names", "--batch", "9", "--", "cat").lines) == ["a", "b c", "d"]

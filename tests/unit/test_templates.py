@@ -40,6 +40,18 @@ def test_a_key_that_is_not_named_comes_on_stdin(words: tuple[str, ...], on_stdin
     assert Template(words).on_stdin is on_stdin
 
 
+@pytest.mark.parametrize(("word", "meant"), [("{nme}", "{name}"), ("a/{attemps}", "{attempt}"), ("{key}", "{}")])
+def test_a_place_that_was_misspelt_is_refused(word: str, meant: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        Template(("echo", word))
+    assert meant in caught.value.hint
+
+
+@pytest.mark.parametrize("word", ["${nme}", "{print}", "{a,b}", '{"nme":1}', "{NME}"])
+def test_what_is_like_none_of_ours_is_the_commands_own(word: str) -> None:
+    assert Template(("echo", word)).filled([item("a")]) == ["echo", word]
+
+
 @pytest.mark.parametrize("words", [(), ("",)])
 def test_no_command_is_refused(words: tuple[str, ...]) -> None:
     with pytest.raises(Invalid, match="no command"):

@@ -25,7 +25,16 @@ KEPT = [
     "\\u0000 \"quoted\" 'too' \\",
     {"nested": [{"a": [[], {}, None, "null"]}], "": "empty", "é": 1},
 ]
-LOST: list[Any] = [float("nan"), float("inf"), {"deep": [float("-inf")]}, object(), {"a": object()}, "\ud800"]
+LOST: list[Any] = [
+    float("nan"),
+    float("inf"),
+    {"deep": [float("-inf")]},
+    object(),
+    {"a": object()},
+    "\ud800",
+    {1},
+    {"a": [{2}]},
+]
 
 
 def nested(depth: int) -> Any:
@@ -73,6 +82,13 @@ def test_data_that_contain_themselves_are_refused(engine: Engine) -> None:
     endless.append(endless)
     with pytest.raises(InvalidData):
         engine["work"].add("a", data=endless)
+
+
+def test_wrong_data_say_whose_they_are(engine: Engine) -> None:
+    with pytest.raises(InvalidData, match="the data of 'a' is larger"):
+        engine["work"].add("a", data="x" * (256 * 1024))
+    with pytest.raises(InvalidData, match="given as data of all is larger"):
+        engine["work"].add(["a", "b"], data="x" * (256 * 1024))
 
 
 def test_wrong_data_of_one_among_many_name_key_and_line(engine: Engine) -> None:

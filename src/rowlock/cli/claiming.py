@@ -12,7 +12,7 @@ from rowlock.cli.look import item_document
 from rowlock.cli.reading import STDIN, keys_from
 from rowlock.engine import Claim, Engine, Session
 from rowlock.errors import Invalid
-from rowlock.model import Item
+from rowlock.model import Item, ListInfo
 from rowlock.outcomes import Verdict
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
@@ -41,13 +41,19 @@ def claim(invocation: Invocation, /, *, name: str, limit: int, known: str | None
         )
         taken = session.take(name, limit=limit)
         if taken is None:
-            engine[name].info()  # nothing ready is one thing, no list another
+            info = engine[name].info()  # nothing ready is one thing, no list another
             if known is None:
                 session.close()
-            invocation.say(f"nothing of {name} is ready")
+            invocation.say(held_by_another(info) or f"nothing of {name} is ready")
             return NOTHING_TO_DO
     _write(session, taken, as_json=as_json)
     return 0
+
+
+def held_by_another(info: ListInfo) -> str:
+    """Whose an exclusive list is, in a sentence; nothing if it is nobody's."""
+    held = info.settings.exclusive and info.holder
+    return f"{info.name} is exclusive, and {info.holder} has it" if held else ""
 
 
 def _session(session: Session, known: str | None) -> Session:

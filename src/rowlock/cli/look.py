@@ -49,7 +49,7 @@ def status(invocation: Invocation, *, name: str | None, as_json: bool, watching:
 
 def _tell_status(invocation: Invocation, infos: list[ListInfo]) -> None:
     if not on_terminal():
-        output.lines((*_numbers(info), f"{_share(info):.0%}") for info in infos)
+        output.lines((*_numbers(info), f"{output.share(info)}%") for info in infos)
     elif infos:
         held = any(info.holder for info in infos)
         rows = [[*_row(info), info.holder or ""] if held else _row(info) for info in infos]
@@ -77,15 +77,10 @@ def _numbers(info: ListInfo) -> tuple[Any, ...]:
     return info.name, info.state, info.gate, *waiting, info.progress.done
 
 
-def _share(info: ListInfo) -> float:
-    known = info.progress.done + info.counts.total
-    return info.progress.done / known if known else 0.0
-
-
 def _row(info: ListInfo) -> list[str]:
     name, state, gate, *numbers = _numbers(info)
     spoken = [f"{number:,}" for number in numbers]
-    return [name, f"{LIST_ICONS.get(state, '')} {state}", str(gate), *spoken, output.bar(_share(info))]
+    return [name, f"{LIST_ICONS.get(state, '')} {state}", str(gate), *spoken, output.bar(info)]
 
 
 @command("ls")

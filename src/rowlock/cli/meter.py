@@ -7,6 +7,7 @@ import time
 from collections import deque
 from types import TracebackType
 
+from rowlock.cli.output import share
 from rowlock.cli.screen import STDERR, Screen
 from rowlock.engine import List
 from rowlock.errors import RowlockError
@@ -66,14 +67,13 @@ class Meter:
         """The list's name, how much is done of how much, how fast, how long yet, and what went wrong."""
         done, counts = info.progress.done, info.counts
         known = done + counts.total
-        share = done / known if known else 1.0
         rate = self._rate(done)
         left = counts.total - counts.failed
         parts = [
             info.name,
-            *([_bar(share)] if bar else []),
+            *([_bar(share(info, BAR))] if bar else []),
             f"{done:,}/{known:,}",
-            f"{int(share * 100)}%",
+            f"{share(info)}%",
             f"{rate:,.{0 if rate >= 10 else 1}f}/s",
             f"eta {spoken(left / rate)}" if rate and left else "",
             f"↻ {info.progress.retried - self._retried_before:,}",
@@ -90,8 +90,7 @@ class Meter:
         return max(0, done - before) / (now - since) if now > since else 0.0
 
 
-def _bar(share: float) -> str:
-    full = int(share * BAR)
+def _bar(full: int) -> str:
     return "━" * full + ("╺" if full < BAR else "") + "─" * (BAR - full - 1)
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from rowlock.cli.invocation import Invocation
+    from rowlock.model import ListInfo
 
 # Characters that would move the cursor, colour the screen or turn the direction of reading.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -92,9 +93,16 @@ def width(text: str) -> int:
     return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)
 
 
-def bar(share: float) -> str:
-    """A share as a bar and a percentage."""
-    eighths = int(share * _BAR * 8)
-    full, part = divmod(eighths, 8)
+def share(info: "ListInfo", of: int = 100) -> int:
+    """How much of a list is done, in whole parts of so many: all of them only when nothing is left."""
+    known = info.progress.done + info.counts.total
+    if not known:
+        return of if info.state == "complete" else 0
+    return info.progress.done * of // known
+
+
+def bar(info: "ListInfo") -> str:
+    """How much of a list is done as a bar and a percentage."""
+    full, part = divmod(share(info, _BAR * 8), 8)
     drawn = "█" * full + (" ▏▎▍▌▋▊▉"[part] if part else "")
-    return f"{drawn:<{_BAR}} {int(share * 100):>3}%"
+    return f"{drawn:<{_BAR}} {share(info):>3}%"

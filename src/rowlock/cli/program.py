@@ -88,7 +88,7 @@ class Program(click.Group):
 
 
 @click.group(cls=Program, invoke_without_command=True, context_settings=HELP)
-@click.version_option(rowlock.__version__, message="rowlock %(version)s")
+@click.version_option(rowlock.__version__, "-V", "--version", message="rowlock %(version)s")
 @click.pass_context
 def program(context: click.Context) -> None:
     """Durable work on the database you already have: lists of items, each to be done once."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rowlock.cli import ways
+from rowlock.cli.claiming import held_by_another
 from rowlock.cli.exits import SOME_FAILED
 from rowlock.cli.invocation import Invocation, command, list_argument
 from rowlock.cli.logs import log_option, show_logs
@@ -74,6 +75,8 @@ def work(invocation: Invocation, /, *, name: str, words: tuple[str, ...], log_fo
     with invocation.open() as engine:
         info = engine[name].info()
         _refuse_paused(info, wait=options["wait"])
+        if held := held_by_another(info):
+            screen.say(f"{held}; waiting until it is handed over")
         working = Working(engine, info, words, options=options, screen=screen, allow=allow)
         with Meter(engine[name], screen, wanted=not invocation.quiet):
             status = working.run(until="stopped" if options["wait"] else "done")

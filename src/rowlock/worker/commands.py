@@ -28,6 +28,7 @@ TRY_LATER = os.EX_TEMPFAIL
 FAIL_AT_ONCE = os.EX_DATAERR
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 AFTER_SCARCITY = 5.0
+TOO_LONG = "too long"
 
 _SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 _SPOKEN = {NOT_FOUND: "exit status 127: command not found", NOT_EXECUTABLE: "exit status 126: cannot be executed"}
@@ -96,9 +97,13 @@ class Commands:
         """Run the command for one item."""
         return self._run([item], turn.cancelled)
 
-    def handle_batch(self, items: Sequence[Item]) -> Outcome:
-        """Run the command for many items; its outcome is that of each."""
-        return self._run(items, threading.Event())
+    def handle_batch(self, items: Sequence[Item]) -> list[Outcome]:
+        """Run the command for many items; its outcome is that of each. More than a command can be given are halved."""
+        outcome = self._run(items, threading.Event())
+        if _is_too_long(outcome) and len(items) > 1:
+            middle = len(items) // 2
+            return [*self.handle_batch(items[:middle]), *self.handle_batch(items[middle:])]
+        return [outcome] * len(items)
 
     def _run(self, items: Sequence[Item], cancelled: threading.Event) -> Outcome:
         since = time.monotonic()
@@ -113,7 +118,8 @@ class Commands:
         if outcome is None:
             cancelled.wait(1)  # the turn is over, and nothing of it is to be settled
             return Retry(after=0, counted=False)
-        _note(items, outcome, time.monotonic() - since)
+        if len(items) == 1 or not _is_too_long(outcome):
+            _note(items, outcome, time.monotonic() - since)
         return outcome
 
     def _shown(self, written: Written) -> None:
@@ -178,6 +184,10 @@ class Commands:
         return {**self._environment, **known}
 
 
+def _is_too_long(outcome: Outcome) -> bool:
+    return isinstance(outcome, Fail) and outcome.kind == TOO_LONG
+
+
 def _spoken(status: int) -> str:
     if status >= 0:
         return _SPOKEN.get(status, f"exit status {status}")
@@ -191,7 +201,7 @@ def _not_run(error: OSError, program: str) -> Outcome:
     if error.errno in _SCARCE:
         return Retry(said, after=AFTER_SCARCITY, counted=False, kind="scarcity")
     if error.errno == errno.E2BIG:
-        return Fail(f"{said}; give fewer keys at once, or less data", kind="too long")
+        return Fail(f"{said}; give fewer keys at once, or less data", kind=TOO_LONG)
     return Retry(said, kind=f"exit {NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE}")
 
 

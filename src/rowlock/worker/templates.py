@@ -8,8 +8,10 @@ import msgspec
 
 from rowlock.errors import Invalid
 from rowlock.model import Item
+from rowlock.names import closest
 
 _FIELD = re.compile(r"\{(name|stem|attempt|list|)\}")
+_LIKE_A_FIELD = re.compile(r"(?<!\$)\{([a-z]+)\}")
 _OF_A_KEY = ("", "name", "stem")
 _OF_ONE_ITEM = ("attempt",)
 _SHELL = "/bin/sh"
@@ -40,6 +42,8 @@ class Template(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if not self.words or not self.words[0]:
             raise Invalid("no command was given", "put it after --, as in: rowlock work LIST -- curl -fsSO {}")
+        for word in self.words:
+            _refuse_misspelt(word)
         wrong = self._fields & (
             set(_OF_ONE_ITEM) | ({"name", "stem"} if self.shell else set()) if self.batch else set()
         )
@@ -73,6 +77,14 @@ class Template(msgspec.Struct, frozen=True):
         places = {"": "$@"} if self.batch else {field: f"${number}" for number, field in enumerate(fields, 1)}
         line = _quoted(" ".join(self.words), {**places, "list": "$ROWLOCK_LIST"})
         return [_SHELL, "-c", line, "rowlock", *[_FIELDS[field](item) for item in items for field in fields]]
+
+
+def _refuse_misspelt(word: str) -> None:
+    # What is like none of ours is the command's own: '{print}' of awk, '${name}' of a shell.
+    for name in _LIKE_A_FIELD.findall(word):
+        meant = "" if name == "key" else name if name in _FIELDS else closest(name, _FIELDS)
+        if meant is not None and meant != name:
+            raise Invalid(f"{{{name}}} is no place for anything", f"did you mean {{{meant}}}?")
 
 
 def _filled(word: str, items: Sequence[Item]) -> list[str]:
