@@ -1,7 +1,8 @@
 """The chat application under load: messages a second, durable when they are answered, one server process.
 
-    python -m bench.chat [--connections 64] [--seconds 4] [--chats 10] [--database sqlite,postgres] [--place /tmp]
+    python -m bench.chat [--size 10000] [--connections 64] [--seconds 4] [--chats 10] [--database sqlite,postgres]
 
+--size is how many messages lie in another chat when it begins.
 Beside it, in the same run, what others do: the highest number plus one in a transaction of its own, and Redis INCR with
 a list that is drained later (which forgets what it has accepted when Redis dies). wrk asks. Afterwards the numbers of
 each chat are looked at: nothing is claimed to be fast that is not 1..N.
@@ -23,8 +24,12 @@ from tests.redis_servers import RedisServer
 
 from bench._places import DISK, PLACES, Fresh, flush_milliseconds
 from rowlock import Engine
+from rowlock.apps.chat.chats import Chats, Creating, Opening
+from rowlock.apps.chat.model import Message
+from rowlock.apps.chat.tables import Tables
 
 GOAL = 3_000
+BATCH = 1_000
 START = re.compile(r"at http://127\.0\.0\.1:(\d+)")
 BASE = "/api/v1/applications"
 LUA = """
@@ -75,7 +80,24 @@ def load(port: int, process: psutil.Process, token: str, options: argparse.Names
     return float(rate), f"p50 {p50:>8}  p99 {p99:>8}  {cpu:>6,.0f} µs CPU each"
 
 
+def seed(url: str, size: int) -> None:
+    """Another chat, with messages that were stored before."""
+    with Engine(url) as engine:
+        tables = Tables(engine)
+        tables.make()
+        chats = Chats(engine, tables)
+        token, _ = chats.create(Creating("other"))
+        chats.open(Opening(token))
+        for low in range(1, size + 1, BATCH):
+            numbers = range(low, min(low + BATCH, size + 1))
+            with engine.transaction() as tx:
+                chats.messages.store(
+                    tx, [Message(1, number, 0, f"an older one, number {number}") for number in numbers]
+                )
+
+
 def ours(url: str, behind: str, options: argparse.Namespace) -> tuple[float, str]:
+    seed(url, options.size)
     chosen = ["--app", "chat", "--app-option", f"chat.write_behind={behind}"]
     with server("rowlock", "serve", "--port", "0", "--no-access-log", "-d", url, *chosen) as (port, process):
         token = str(asked(port, "", {"name": "bench"})["token"])
@@ -114,6 +136,7 @@ def measure(fresh: Fresh, redis: RedisServer, options: argparse.Namespace) -> bo
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, default=10_000)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--chats", type=int, default=10)
