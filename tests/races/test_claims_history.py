@@ -25,7 +25,7 @@ engine.close()
 """
 
 
-@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+@pytest.mark.parametrize("dialect", [pytest.param("sqlite", marks=pytest.mark.torture), "postgres"])
 def test_the_history_of_killed_sessions_keeps_the_promises(url: str, tmp_path: Path) -> None:
     file = tmp_path / "history"
     with Engine(url, history=file) as engine:

@@ -10,7 +10,7 @@ from tests.races.killing import Gang, at_work, until
 from rowlock import Engine
 from rowlock.check import check
 
-pytestmark = pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+pytestmark = pytest.mark.parametrize("dialect", [pytest.param("sqlite", marks=pytest.mark.torture), "postgres"])
 
 FAMILIES = "abcdefgh"
 ITEMS = [f"{family}/{number:03}" for number in range(15) for family in FAMILIES]

@@ -95,7 +95,7 @@ def run(url: str, ways: Sequence[str], *, block: int, processes: int) -> list[in
     return said
 
 
-@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+@pytest.mark.parametrize("dialect", [pytest.param("sqlite", marks=pytest.mark.torture), "postgres"])
 def test_whatever_becomes_of_redis_no_number_comes_twice(url: str) -> None:
     said = run(url, EACH, block=20_000, processes=3)
     assert len(said) >= len(EACH) * 3 * LINES
