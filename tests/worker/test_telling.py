@@ -119,6 +119,29 @@ def test_a_receiver_that_hangs_delays_nobody_else(engine: Engine, comics: Topic)
         assert eventually(lambda: not comics.notifications(delivered=False))
 
 
+@pytest.mark.parametrize("way", ["thread", "loop"])
+def test_a_receiver_that_hangs_with_much_to_hear_delays_nobody_else(engine: Engine, comics: Topic, way: str) -> None:
+    comics.subscribe_many([("hangs", {}), ("well", {})])
+    let_go, worker = threading.Event(), Worker(engine, concurrency=4)
+
+    def tell(notification: Notification) -> None:
+        if notification.subscriber == "hangs":
+            let_go.wait(20)
+
+    async def tell_and_await(notification: Notification) -> None:
+        while notification.subscriber == "hangs" and not let_go.is_set():
+            await asyncio.sleep(0.01)
+
+    comics.deliver(worker, tell if way == "thread" else tell_and_await, timeout=None)
+    comics.publish_many([{"issue": number} for number in range(8)])
+    with running(worker):
+        assert eventually(lambda: len(comics.notifications(subscriber="well", delivered=True)) == 8)
+        assert comics.notifications(subscriber="hangs", delivered=True) == []
+        let_go.set()
+        assert eventually(lambda: not comics.notifications(delivered=False))
+    assert all(not engine[f"topics/comics/{number}"].info().counts.failed for number in range(1, 9))
+
+
 def test_a_receiver_that_hangs_too_long_is_tried_later(engine: Engine, comics: Topic) -> None:
     comics.subscribe("slow")
     let_go = threading.Event()

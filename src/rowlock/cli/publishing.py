@@ -117,6 +117,7 @@ def _json(value: Any) -> str:
 @click.option("--attempts", type=click.IntRange(1), help="How often each is tried.")
 @click.option("--backoff", metavar="FROM..TO", help="How long to wait between attempts: 1s..1h.")
 @click.option("-j", "concurrency", type=click.IntRange(1), default=16, show_default=True, help="So many at once.")
+@click.option("--in-memory", is_flag=True, help="Match in memory: faster with very many subscriptions.")
 @click.option("--once", is_flag=True, help="End when everybody has been told.")
 @log_option
 @click.pass_obj
@@ -133,7 +134,8 @@ def deliver(invocation: Invocation, /, *, name: str, log_format: str, concurrenc
         found.info()
         worker = Worker(engine, concurrency=concurrency)
         tell = _way(given, invocation.allowed_hosts(given["allow_host"]))
-        found.deliver(worker, tell, attempts=given["attempts"], backoff=given["backoff"])
+        terms = {name: given[name] for name in ("attempts", "backoff", "in_memory")}
+        found.deliver(worker, tell, **terms)
         screen.say(f"telling those who subscribed to {name}; Ctrl-C stops")
 
         def stop(now: bool) -> None:  # noqa: FBT001

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from rowlock.durations import Duration, milliseconds
 from rowlock.engine.runner import Runner
+from rowlock.engine.underway import SLOW, Underway
 from rowlock.errors import Unavailable
 from rowlock.model import Item, Notification, RecordInfo
 from rowlock.outcomes import Done, Fail, Move, Outcome, Retry
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 PAGES_A_TURN = 5
 """Pages that are matched before others have their turn."""
 RECORDS_KEPT = 256
+LATER = Retry("the subscriber has not answered yet to what came before", after=SLOW, counted=False, kind="busy")
 
 Function = Callable[[Notification], Any]
 
@@ -26,12 +29,20 @@ class Telling:
     """The handler of a topic's lists: `function` is called with each notification."""
 
     def __init__(
-        self, runner: Runner, function: Function, *, page: int = records.PAGE, finder: "Accelerator | None" = None
+        self,
+        runner: Runner,
+        function: Function,
+        *,
+        page: int = records.PAGE,
+        finder: "Accelerator | None" = None,
+        at_once: int = 8,
+        timeout: Duration | None = None,
     ) -> None:
         self._runner = runner
         self._page = page
         self._finder = finder
         self._function = function
+        self._underway = Underway(at_once, timeout=None if timeout is None else milliseconds(timeout) / 1_000)
         self._kept: OrderedDict[int, RecordInfo] = OrderedDict()
 
     @property
@@ -44,7 +55,10 @@ class Telling:
         if item.gate == records.MATCH:
             return self._match(item)
         told = self._notification(item)
-        return self._function(told) if isinstance(told, Notification) else told
+        if not isinstance(told, Notification):
+            return told
+        with self._underway.to(item.key) as free:
+            return self._function(told) if free else LATER
 
     async def tell_and_await(self, item: Item) -> Outcome | Any:
         """The same on an event loop."""
@@ -53,7 +67,15 @@ class Telling:
         if item.gate == records.MATCH:
             return await to_thread(self._match, item)
         told = self._notification(item) if self._knows(item) else await to_thread(self._notification, item)
-        return await self._function(told) if isinstance(told, Notification) else told
+        if not isinstance(told, Notification):
+            return told
+        at = self._underway.enter(item.key, wait=0) or await to_thread(self._underway.enter, item.key)
+        if at is None:
+            return LATER
+        try:
+            return await self._function(told)
+        finally:
+            self._underway.leave(item.key, at)
 
     def note_delivered(self, items: Sequence[Item], tx: Runner) -> None:
         """Write down who has been told, in the transaction that takes them off the list."""

@@ -163,7 +163,8 @@ class Topic:
         finder = self._accelerator() if in_memory else None
 
         def register(chosen: Any) -> Any:
-            telling = Telling(self._runner, chosen, finder=finder)
+            half = max(1, worker.concurrency // 2)
+            telling = Telling(self._runner, chosen, finder=finder, at_once=half, timeout=timeout)
             terms = {"attempts": attempts, "backoff": backoff, "timeout": timeout}
             worker.on(records.list_of(self.name, "*"), telling.handler, within=telling.note_delivered, **terms)
             if hasattr(chosen, "close"):

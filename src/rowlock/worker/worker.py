@@ -55,7 +55,7 @@ class Worker:
             raise Invalid(f"a concurrency of {concurrency} would never run anything", "give 1 or more")
         self._post = _post(engine, expiry)
         self._engine = self._post.source
-        self._concurrency = concurrency
+        self.concurrency = concurrency
         self._holder = holder
         self._expiry = expiry
         self._flush = milliseconds(flush) / 1_000
@@ -198,7 +198,7 @@ class Worker:
             return False
         before = self._about_to if self._hooks["before"] else None
         told = self._told if self._hooks["after"] or self._hooks["failed"] else None
-        terms: dict[str, Any] = {"concurrency": self._concurrency, "flush": self._flush, "before": before, "told": told}
+        terms: dict[str, Any] = {"concurrency": self.concurrency, "flush": self._flush, "before": before, "told": told}
         leases = Hooks(*(partial(self._tell_lease, kind) for kind in ("lease", "lease_end")))
         shift = self._shift = Shift(self._post, session, self._handlers, leases=leases, **terms)
         if until != "stopped":
