@@ -109,3 +109,9 @@ def test_what_was_rolled_back_is_not_remembered(engine: Engine) -> None:
 
 def test_an_engine_tells_which_sql_its_database_speaks(engine: Engine, dialect: str) -> None:
     assert engine.dialect == dialect
+
+
+def test_an_audit_tells_of_it_by_the_name_of_the_function(engine: Engine) -> None:
+    with engine.acting("ann"):
+        engine.grouped.together(put)("a")
+    assert [(each.who, each.verb) for each in engine.audit()] == [("ann", "test_together.put")]

@@ -37,6 +37,8 @@ class Together(Generic[X, Y]):
                 raise answer
             return answer
 
+        # Histories and audits tell of the function by its own name.
+        alone.__module__, alone.__name__ = work.__module__, getattr(work, "__name__", type(work).__name__)
         # The number keeps two functions of one name apart; the name gives all processes the same order of locks.
         name = f"{work.__module__}.{getattr(work, '__qualname__', type(work).__name__)} {id(self)}"
         self._verb = placed(lambda given: Place(name, merges=True, given=given), at_once)(alone)
