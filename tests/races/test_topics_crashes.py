@@ -29,7 +29,8 @@ def note(told: list[str], notification: Notification) -> None:
     told.append(notification.subscriber)
 
 
-@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+# The shop's own test goes the same way on a server, over HTTP.
+@pytest.mark.parametrize("dialect", ["sqlite", pytest.param("postgres", marks=pytest.mark.torture)])
 def test_the_end_is_the_same_after_whichever_step_the_worker_dies(url: str, clock: Clock) -> None:
     for steps in count(1):
         told: list[str] = []
