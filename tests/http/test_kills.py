@@ -23,7 +23,7 @@ PAIR = "/v1/lists/pairs/items"
 class Writer(threading.Thread):
     """Adds pairs as fast as it can until the server is gone, and remembers which were answered."""
 
-    def __init__(self, ask: Client, name: int) -> None:
+    def __init__(self, ask: Client, name: str) -> None:
         super().__init__(daemon=True)
         self._ask = ask
         self._name = name
@@ -42,9 +42,10 @@ class Writer(threading.Thread):
                 self.answered.append(pair)
 
 
-def test_what_was_answered_is_there_and_nothing_is_half_there(url: str) -> None:
+def kill_under_load(url: str, prefix: str) -> None:
+    """Kill a server that many write to, and look at what is there."""
     with victim(url) as prey:
-        writers = [Writer(prey.client, number) for number in range(THREADS)]
+        writers = [Writer(prey.client, f"{prefix}{number}") for number in range(THREADS)]
         for writer in writers:
             writer.start()
         until(lambda: sum(len(writer.answered) for writer in writers) > 500)
@@ -52,12 +53,22 @@ def test_what_was_answered_is_there_and_nothing_is_half_there(url: str) -> None:
         for writer in writers:
             writer.join(30)
     with Engine(url) as engine:
-        there = {item.key for item in engine["pairs"]}
+        there = {item.key for item in engine["pairs"] if item.key.startswith(prefix)}
     answered = {f"{pair} {side}" for writer in writers for pair in writer.answered for side in ("left", "right")}
     assert answered <= there
     lefts = {key.split(" ")[0] for key in there if key.endswith("left")}
     assert lefts == {key.split(" ")[0] for key in there if key.endswith("right")}
     assert lefts <= {pair for writer in writers for pair in writer.asked}
+
+
+def test_what_was_answered_is_there_and_nothing_is_half_there(url: str) -> None:
+    kill_under_load(url, "once-")
+
+
+@pytest.mark.torture
+def test_what_was_answered_is_there_however_often_servers_are_killed(url: str) -> None:
+    for number in range(20):
+        kill_under_load(url, f"{number}-")
 
 
 def test_work_goes_on_with_the_next_server(url: str) -> None:

@@ -137,3 +137,17 @@ def test_a_download_that_nobody_reads_any_more_is_not_gone_on_with(served: Servi
     until(lambda: served.server.server_state.tasks)
     reading.close()
     until(lambda: not served.server.server_state.tasks)
+
+
+def test_items_with_much_data_come_in_pages_that_fit_in_memory(served: Serving) -> None:
+    large, keys = "x" * 200_000, [f"{number:03}" for number in range(90)]
+    served.service.engine["large"].add({"key": key, "data": large} for key in keys)
+    found, after = [], ""
+    while after is not None:
+        page = served.client.json("GET", f"/v1/lists/large/items?count=1000&after={after}")
+        assert len(page["items"]) < 80
+        found += [item["key"] for item in page["items"]]
+        after = page["next"]
+    assert found == keys
+    streamed = served.client("GET", "/v1/lists/large/items", accept="application/x-ndjson").lines
+    assert [(item["key"], item["data"]) for item in streamed] == [(key, large) for key in keys]

@@ -51,6 +51,7 @@ class ItemPage(msgspec.Struct, frozen=True):
     """A page of items."""
 
     items: list[ItemShown]
+    next: str | None = None
 
 
 class FailurePage(msgspec.Struct, frozen=True):
@@ -91,9 +92,15 @@ def page(link: Link, name: str, *, after: str = "", limit: int = 1000, state: st
     """Items in the byte order of their keys."""
     check_limit(limit, "items")
     check_start(after)
-    query = {"count": limit, "after": after or None, "state": state}
-    found = link.ask("GET", "lists", name, "items", gives=ItemPage, query=query)
-    return [item.of(name) for item in found.items]
+    found: list[Item] = []
+    # A page with much data comes in parts.
+    following: str | None = after
+    while following is not None:
+        query = {"count": limit - len(found), "after": following or None, "state": state}
+        part = link.ask("GET", "lists", name, "items", gives=ItemPage, query=query)
+        found += [item.of(name) for item in part.items]
+        following = part.next if len(found) < limit else None
+    return found
 
 
 def show(link: Link, name: str, key: str) -> Item:

@@ -24,9 +24,14 @@ from rowlock.http.once import once
 from rowlock.http.pages import Page, link
 from rowlock.http.versions import Condition, condition
 from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item
+from rowlock.names import check_limit
 from rowlock.results import Result
 
 PAGE = 1_000
+PAGE_BYTES = 8 * 1024 * 1024
+"""What a page may hold of data: one that is full before it has all its items is as good as any other."""
+FIRST, MANY, SMALL = 32, 256, 2_048
+"""So many items are read at first, and many more at a time if these had little data: memory has its bounds."""
 FEW = 1_000
 """Items that are looked through while others wait; more of them by a thread."""
 BATCH_BYTES = 4 * 1024 * 1024
@@ -200,21 +205,40 @@ async def page(call: Call) -> Answer:
     if query.count is None and call.kind is not Kind.JSON:
         return Answer(stream=_all(call, query))
     count = PAGE if query.count is None else query.count
-    found = await _page(call, query.after, count)
-    after = found[-1].key if found and len(found) == count else None
+    found, more = await _page(call, query.after, count)
+    after = found[-1].key if found and more else None
     return Answer(ItemPage(list(map(shown, found)), after), headers=link(call, after, count=count, state=query.state))
 
 
-async def _page(call: Call, after: str, count: int) -> list[Item]:
+async def _page(call: Call, after: str, count: int) -> tuple[list[Item], bool]:
+    check_limit(count, "items")
     name, state = call.path["list"], call.query.state
-    return await call.service.bridge.read(items.page, name, after=after, limit=count, state=state)
+    return await call.service.bridge.read(_some, name, after=after, count=count, state=state)
+
+
+def _some(tx: Transaction, name: str, *, after: str, count: int, state: str | None) -> tuple[list[Item], bool]:
+    """Items up to that many, fewer if they carry much data; and whether there may be more."""
+    found: list[Item] = []
+    held, step = 0, min(count, FIRST)
+    while step:
+        some = items.page(tx, name, after=after, limit=step, state=state)
+        found += some
+        if len(some) < step:
+            return found, False
+        held += sum(len(item.raw_data) for item in some if item.raw_data is not None)
+        if held >= PAGE_BYTES:
+            break
+        after, step = some[-1].key, min(count - len(found), MANY if held < SMALL * len(found) else FIRST)
+    return found, True
 
 
 async def _all(call: Call, query: PageQuery) -> AsyncIterator[ItemPage]:
-    after = query.after
-    while found := await _page(call, after, PAGE):
-        yield ItemPage(list(map(shown, found)), None)
-        after = found[-1].key
+    after, more = query.after, True
+    while more:
+        found, more = await _page(call, after, PAGE)
+        if found:
+            yield ItemPage(list(map(shown, found)), None)
+            after = found[-1].key
 
 
 async def put(call: Call) -> Answer:
