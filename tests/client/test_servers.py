@@ -24,7 +24,7 @@ def process(only: Process) -> Process:
     return only
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.torture)])
 def test_a_client_waits_for_a_server_that_comes_back(process: Process, how: signal.Signals) -> None:
     with Client(process.url) as client:
         client[how.name].add("a")
@@ -32,14 +32,6 @@ def test_a_client_waits_for_a_server_that_comes_back(process: Process, how: sign
         threading.Timer(0.5, process.start).start()
         assert client[how.name].add("b").added == 1
         assert [item.key for item in client[how.name]] == ["a", "b"]
-
-
-def test_patience_has_an_end(process: Process) -> None:
-    with Client(process.url, patience=0.3) as client:
-        client["names"].add("a")
-        process.end()
-        with pytest.raises(Unavailable, match="nobody listens there"):
-            client["names"].add("b")
 
 
 def test_a_session_and_its_claim_outlive_the_server(process: Process) -> None:
@@ -85,3 +77,11 @@ def test_many_threads_share_a_client(process: Process) -> None:
         for thread in threads:
             thread.join()
         assert client["threaded"].counts().ready == 160
+
+
+def test_patience_has_an_end(process: Process) -> None:
+    with Client(process.url, patience=0.3) as client:
+        client["names"].add("a")
+        process.end()
+        with pytest.raises(Unavailable, match="nobody listens there"):
+            client["names"].add("b")

@@ -34,7 +34,7 @@ def worked(on: Either) -> list[Any]:
         claim.retry(again, "slow down", after="1h")
         claim.fail(failing, "no such file '7'")
         claim.move(moving, gate="notify")
-        claim.say(spared, Retry("not yet", counted=False))
+        claim.say(spared, Retry("not yet", after="1h", counted=False))
         answers += [heard(claim.settle), heard(claim.settle)]
         answers += [(info.holder, info.claims, info.items) for info in on.sessions()]
     return answers
