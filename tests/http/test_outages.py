@@ -33,6 +33,7 @@ PATHS = [
     ("GET", "/iidy/v1/lists/downloads/a.txt"),
     ("POST", "/iidy/v1/lists/downloads/b.txt"),
     ("GET", "/v1/lists/downloads/items?count=10"),
+    ("GET", "/v1/lists/downloads/items/a.txt"),
     ("GET", "/v1/lists/downloads"),
     ("POST", "/v1/lists/downloads/items"),
 ]
