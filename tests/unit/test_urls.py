@@ -1,5 +1,7 @@
 """Database addresses: read, refused, and shown without their secrets."""
 
+from pathlib import Path
+
 import pytest
 from tests.servers import Server
 
@@ -107,3 +109,15 @@ def test_an_error_about_a_server_does_not_repeat_its_password(url: str) -> None:
     with Engine(url) as engine, pytest.raises(RowlockError) as error:
         engine.lists()
     assert SECRET not in f"{error.value!r} {error.value} {error.value.fields} {engine!r}"
+
+
+def test_a_path_is_an_address(tmp_path: Path) -> None:
+    with Engine(tmp_path / "work.db") as engine:
+        engine["work"].add("a")
+    assert (tmp_path / "work.db").exists()
+
+
+@pytest.mark.parametrize("wrong", [7, b"work.db", ["work.db"]])
+def test_what_is_neither_text_nor_a_path_is_refused(wrong: object) -> None:
+    with pytest.raises(InvalidUrl, match="text or a path"):
+        Engine(wrong)  # type: ignore[arg-type]

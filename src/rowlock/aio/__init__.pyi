@@ -158,7 +158,7 @@ class AsyncEngine:
 
     def __init__(
         self,
-        url: str | None = None,
+        url: str | Path | None = None,
         *,
         patience: float = PATIENCE,
         history: str | Path | Sink | None = None,

@@ -38,6 +38,8 @@ class Address(msgspec.Struct, frozen=True):
 
 def parse(url: str) -> Address:
     """Read an address; refuse what cannot be one, without repeating a password."""
+    if not isinstance(url, str):
+        raise InvalidUrl(f"a database address is text or a path, not {type(url).__name__}", _HINT)
     if "\0" in url or not url.strip():
         raise InvalidUrl("the database address is empty", _HINT)
     scheme, separator, _ = url.partition("://")

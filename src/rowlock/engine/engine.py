@@ -37,7 +37,7 @@ class Engine(Handles):
 
     def __init__(
         self,
-        url: str | None = None,
+        url: str | Path | None = None,
         *,
         patience: float = PATIENCE,
         history: str | Path | Sink | None = None,
@@ -45,6 +45,7 @@ class Engine(Handles):
         clock: Clock | None = None,
         **options: Any,
     ) -> None:
+        url = str(url) if isinstance(url, Path) else url
         address = db.parse(url or os.environ.get("ROWLOCK_DATABASE_URL") or DEFAULT_URL)
         self.database = db.connect(address, patience=patience, world=world, clock=clock, **options)
         self.world = world
