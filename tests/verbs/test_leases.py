@@ -52,10 +52,8 @@ class Seeker:
     def __init__(self, engine: Engine, pattern: str = "feeds/*") -> None:
         self.told: list[tuple[str, str]] = []
         self.desk = Desk(engine, seeks=[pattern], expiry=3_600_000)
-        session = engine.session()
-        session.id = self.desk.id
         hooks = Hooks(lambda name: self.told.append(("begun", name)), lambda name: self.told.append(("ended", name)))
-        self.leasing = Leasing(engine, session, fits=fitting(pattern), hooks=hooks)
+        self.leasing = Leasing(engine, self.desk.id, fits=fitting(pattern), hooks=hooks)
 
     def look(self) -> int:
         """Look once; how many lists it has now."""
