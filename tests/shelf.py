@@ -86,17 +86,22 @@ class Shelf:
 
     def _emptied(self, name: str, template: str) -> bool:
         try:
-            with self.server.connect(name) as connection:
-                connection.execute(ALONE)
-                same = connection.execute(LIKE).fetchone() == self._like(template)
-                if same:
-                    connection.execute(EMPTY)
-                    for table, rows in self._born_with(template).items():
-                        again = f"insert into {table} select * from json_populate_recordset(null::{table}, %s)"
-                        connection.execute(again, (rows,))
-                return same
+            connection = self._connection(name)
+            connection.execute(ALONE)
+            same = connection.execute(LIKE).fetchone() == self._like(template)
+            if same:
+                connection.execute(EMPTY)
+                for table, rows in self._born_with(template).items():
+                    again = f"insert into {table} select * from json_populate_recordset(null::{table}, %s)"
+                    connection.execute(again, (rows,))
+            return same
         except psycopg.Error:
             return False
+
+    @cache  # noqa: B019 - one shelf lives as long as the tests do
+    def _connection(self, name: str) -> "psycopg.Connection[tuple[object, ...]]":
+        """Kept open: a new one would have to learn all tables anew."""
+        return self.server.connect(name)
 
     @cache  # noqa: B019 - one shelf lives as long as the tests do
     def _born_with(self, template: str) -> dict[str, str]:

@@ -51,7 +51,7 @@ class Feed:
         assert self.shell("add", name, key, "--data", given, "--gate", str(gate)).status == 0
 
     def work(self, *options: str, name: str = "feed") -> Ran:
-        return self.outside(*self.words(*options, name=name))
+        return self.shell(*self.words(*options, name=name))
 
     def words(self, *options: str, name: str = "feed") -> tuple[str, ...]:
         quick = ("--backoff", "1ms", "--attempts", "4", "--allow-host", "localhost")
@@ -73,9 +73,9 @@ class Feed:
 
 
 @pytest.fixture
-def feed(any_shell: Shell, any_quick: QuickShell, url: str, dialect: str) -> Iterator[Feed]:
-    """A feed whose watchers are processes of their own on PostgreSQL; what is only looked at or set is not."""
-    made = Feed(any_shell if dialect == "postgres" else any_quick, any_quick, url)
+def feed(any_shell: Shell, any_quick: QuickShell, url: str) -> Iterator[Feed]:
+    """A feed; watchers that are killed, or many, are processes of their own."""
+    made = Feed(any_shell, any_quick, url)
     yield made
     made.server.close()
 

@@ -37,7 +37,7 @@ ENTRIES = st.lists(
 CHANGES = st.fixed_dictionaries(
     {"data": DATA}, optional={"due": st.sampled_from([None, 0, 60]), "priority": st.integers(0, 9)}
 )
-QUICK = {"max_examples": 40, "stateful_step_count": 25}
+QUICK = {"max_examples": 20, "stateful_step_count": 25}
 # Databases make a failure slow to shrink; the seed that is printed repeats it.
 PHASES = (Phase.explicit, Phase.generate)
 LONG = {"max_examples": 1000, "stateful_step_count": 60}

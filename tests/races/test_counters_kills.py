@@ -41,7 +41,7 @@ def run(program: str, url: str, *, kills: int) -> list[int]:
     return counting.end()
 
 
-@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+@pytest.mark.parametrize("dialect", [pytest.param("sqlite", marks=pytest.mark.torture), "postgres"])
 def test_no_number_is_handed_out_twice_whoever_is_killed(url: str) -> None:
     with Engine(url) as engine:
         engine.make_ready()
@@ -51,7 +51,7 @@ def test_no_number_is_handed_out_twice_whoever_is_killed(url: str) -> None:
         assert max(said) <= engine.counter("hot").show()
 
 
-@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+@pytest.mark.parametrize("dialect", [pytest.param("sqlite", marks=pytest.mark.torture), "postgres"])
 def test_numbers_taken_in_transactions_have_no_gap_whoever_is_killed(url: str) -> None:
     with Engine(url) as engine:
         with engine.transaction() as tx:

@@ -8,7 +8,7 @@ from tests.races.killing import Gang, at_work, until
 from rowlock import Engine
 from rowlock.check import check
 
-pytestmark = pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+pytestmark = pytest.mark.parametrize("dialect", [pytest.param("sqlite", marks=pytest.mark.torture), "postgres"])
 
 LISTS = [f"feeds/{number}" for number in range(6)]
 KEYS = [f"{number:04}" for number in range(120)]

@@ -77,7 +77,13 @@ def test_a_worker_that_was_stopped_past_its_expiry_settles_nothing_when_it_goes_
         assert (engine["work"].counts(), ranks(engine)) == (Counts(ready=3), (0, 0))
 
 
-@pytest.mark.parametrize(("how", "each"), [("batch=1000", "items"), ("batch=None", "[items]")], ids=["batch", "plain"])
+@pytest.mark.parametrize(
+    ("how", "each"),
+    [
+        pytest.param("batch=1000", "items", id="batch"),
+        pytest.param("batch=None", "[items]", id="plain", marks=pytest.mark.torture),
+    ],
+)
 def test_an_item_that_kills_its_worker_is_failed_and_no_neighbour_is_charged(url: str, how: str, each: str) -> None:
     with Engine(url) as engine:
         prepare(engine, 1_000)

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.conftest import Clock
-from tests.verbs.claiming import EVERY, Desk, broken, keys
+from tests.verbs.claiming import STRICT, Desk, broken, keys
 
 from rowlock import Done, Engine, Fail, Move, NewItem, Retry, Settings, Then, Worker
 from rowlock.errors import (
@@ -15,7 +15,7 @@ from rowlock.errors import (
     NoSuchList,
 )
 
-pytestmark = pytest.mark.parametrize("dialect", EVERY)
+pytestmark = pytest.mark.parametrize("dialect", STRICT)
 
 
 def three_gates(engine: Engine) -> None:

@@ -2,12 +2,12 @@
 
 import pytest
 from tests.conftest import Clock
-from tests.verbs.claiming import EVERY, Desk, all_done, attempts, broken, keys, numbered, states
+from tests.verbs.claiming import STRICT, Desk, all_done, attempts, broken, keys, numbered, states
 
 from rowlock import Counts, Done, Engine, Fail, Move, Progress, Retry, StaleClaim, settlements
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome
 
-pytestmark = pytest.mark.parametrize("dialect", EVERY)
+pytestmark = pytest.mark.parametrize("dialect", STRICT)
 
 
 @pytest.fixture

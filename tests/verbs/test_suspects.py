@@ -2,11 +2,11 @@
 
 import pytest
 from tests.conftest import Clock
-from tests.verbs.claiming import EVERY, Desk, attempts, broken, keys, numbered, states
+from tests.verbs.claiming import STRICT, Desk, attempts, broken, keys, numbered, states
 
 from rowlock import Counts, Engine, Fail
 
-pytestmark = pytest.mark.parametrize("dialect", EVERY)
+pytestmark = pytest.mark.parametrize("dialect", STRICT)
 
 ENOUGH = 16
 

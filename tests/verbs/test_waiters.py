@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 from tests.conftest import Clock
-from tests.verbs.claiming import EVERY, Desk, broken, keys
+from tests.verbs.claiming import STRICT, Desk, broken, keys
 
 from rowlock import Done, Engine, Move, Then
 from rowlock.errors import InvalidOutcome
 
-pytestmark = pytest.mark.parametrize("dialect", EVERY)
+pytestmark = pytest.mark.parametrize("dialect", STRICT)
 
 
 def test_an_item_waits_for_a_list_to_be_complete(timed: Engine) -> None:
