@@ -1,5 +1,6 @@
 """What tests stand on: a fresh database of every kind, an engine on it, and a clock that moves when told to."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +16,11 @@ from rowlock import Engine
 DATABASES = ("sqlite", "postgres", "cockroach")
 
 _numbers = count(1)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: while some tests wait for a session or a process to end, others go on."""
+    return (os.cpu_count() or 1) + 1
 
 
 class Clock:
