@@ -34,7 +34,7 @@ def told(shop: Shopping, issue: int) -> Counter[tuple[str, str]]:
     return Counter((each["email"], each["comic"]["series"]) for each in found)
 
 
-@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+@pytest.mark.parametrize("dialect", ["sqlite", pytest.param("postgres", marks=pytest.mark.torture)])
 def test_the_end_is_the_same_after_whichever_step_the_handlers_die(url: str, clock: Clock) -> None:
     with Engine(url, clock=clock) as engine, shopping(engine) as shop:
         for wish in WISHES:

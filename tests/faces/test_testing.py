@@ -74,12 +74,14 @@ def test_the_fixtures_are_there_by_themselves(tmp_path: Path) -> None:
     assert "2 passed" in ran.stdout, ran.stdout
 
 
+@pytest.mark.torture
 def test_a_failed_assertion_says_what_is_true_and_points_at_the_test(tmp_path: Path) -> None:
     ran = pytest_in(tmp_path, THEIR_WRONG_TEST)
     assert "E       AssertionError: the list 'mail' is not empty; on it: ○ ready 'ann'" in ran.stdout
     assert "test_theirs.py:7: AssertionError" in ran.stdout
 
 
+@pytest.mark.torture
 def test_who_does_not_use_the_plugin_does_not_pay_for_it(tmp_path: Path) -> None:
     ran = pytest_in(tmp_path, THEIR_OTHER_TEST)
     assert "1 passed" in ran.stdout, ran.stdout

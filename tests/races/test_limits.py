@@ -74,7 +74,7 @@ def most_in_a_second(log: list[Any]) -> int:
     [
         ({"concurrency": 5}, 5, most_at_once),
         ({"concurrency_by": {"separator": "/", "limit": 1}}, 1, most_of_a_family),
-        ({"rate": "12/1s"}, 12, most_in_a_second),
+        pytest.param({"rate": "12/1s"}, 12, most_in_a_second, marks=pytest.mark.torture),
     ],
     ids=["concurrency", "families", "rate"],
 )

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from tests.faces.waiting import until
 from tests.receivers import receiver, said
 from tests.worker.running import running
@@ -25,6 +26,7 @@ def memory(what: str) -> int:
     return int(found[1]) * 1024
 
 
+@pytest.mark.parametrize("dialect", ["sqlite", pytest.param("postgres", marks=pytest.mark.torture)])
 def test_one_list_is_found_among_very_many_that_are_awake(engine: Engine) -> None:
     with engine.transaction() as tx:
         tx.execute(AWAKE)
