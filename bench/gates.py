@@ -102,7 +102,7 @@ def main() -> int:
     for database in asked.database.split(","):
         print(f"{database}, {asked.size:,} items, {asked.rounds} rounds", flush=True)
         with PLACES[database](asked.place) as fresh:
-            reached += measure(fresh, asked.size, asked.rounds)
+            reached += measure(fresh, asked.size // EACH * EACH, asked.rounds)
     return 0 if all(reached) else 1
 
 
