@@ -6,13 +6,14 @@ columns that a statement has named itself, never those of a table.
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
 from tests.house.places import MODULES, ROOT, SOURCE, SQL, STATEMENTS, shown, strings, tree
 
-from rowlock.db.statements import names
+from rowlock.db.statements import names, source
 
 DIALECTS = ("sqlite", "postgres", "cockroach")
 SHORT = 3  # a statement of so many lines needs no comment to be understood
@@ -22,6 +23,7 @@ OUTSIDE_DB = [path for path in MODULES if SOURCE / "db" not in path.parents]
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _STAR = re.compile(r"select\s+\*(\s*,[^();]*)?\s+from\s+rowlock_")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
+_PART = re.compile(r"\{(parts/[a-z_]+)\}")
 _FRAGMENT = re.compile(r"\{([a-z]+)\}")
 _SQL_TEXT = re.compile(
     r"^\s*(select\s.+\sfrom|insert\s+into|update\s.+\sset|delete\s+from|create\s+(table|index)|alter\s+table|pragma)\s",
@@ -73,7 +75,9 @@ def test_a_variant_says_why_it_differs() -> None:
 
 
 def test_a_variant_takes_the_same_parameters() -> None:
-    assert those(VARIANTS, lambda path: takes(path) != takes(sibling(path))) == []
+    """Of whole statements: what a part of one takes may be taken elsewhere in the other."""
+    whole = [path for path in VARIANTS if path.parent.name != "parts"]
+    assert those(whole, lambda path: takes(path) != takes(sibling(path))) == []
 
 
 def sibling(path: Path) -> Path:
@@ -81,7 +85,8 @@ def sibling(path: Path) -> Path:
 
 
 def takes(path: Path) -> set[str]:
-    text = code(path)
+    variant = path.name.split(".")[1]
+    text = _PART.sub(lambda match: code(source(match[1], (variant,))), code(path))
     return set(_PARAMETER.findall(text)) | set(_FRAGMENT.findall(text)) & {"keys", "ids"}
 
 
@@ -106,6 +111,12 @@ def test_every_statement_is_used() -> None:
     assert [name for name in names() if not any(fnmatch(name, pattern) for pattern in USED)] == []
 
 
+def test_every_part_is_one_of_several_statements() -> None:
+    uses = Counter(name for path in STATEMENTS for name in _PART.findall(code(path)))
+    parts = {f"parts/{path.name.partition('.')[0]}" for path in STATEMENTS if path.parent.name == "parts"}
+    assert ([name for name in sorted(parts) if uses[name] < 2], set(uses) - parts) == ([], set())
+
+
 def test_every_statement_that_is_named_exists() -> None:
     known = names()
     assert [name for name in sorted(USED) if not any(fnmatch(each, name) for each in known)] == []
@@ -120,5 +131,5 @@ def test_sql_in_python_is_seen() -> None:
 def test_every_folder_of_statements_is_a_table_or_a_module() -> None:
     tables = "".join(path.read_text() for path in (SOURCE / "migrations").glob("*.sql"))
     modules = {path.stem for path in MODULES}
-    nouns = {path.name for path in SQL.iterdir() if path.is_dir()} - {"migrations"}
+    nouns = {path.name for path in SQL.iterdir() if path.is_dir()} - {"migrations", "parts"}
     assert [noun for noun in sorted(nouns - modules) if f"rowlock_{noun}" not in tables] == []

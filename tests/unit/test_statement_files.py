@@ -62,3 +62,13 @@ def test_a_statement_says_whether_it_reads_the_clock() -> None:
 def test_a_statement_that_is_not_there_is_a_mistake_of_ours() -> None:
     with pytest.raises(FileNotFoundError):
         Statements(sqlite.DIALECT)["lists/juggle"]
+
+
+def test_a_part_is_filled_in_as_the_dialect_writes_it() -> None:
+    texts = [Statements(DIALECTS[dialect])["filings/walk"].text for dialect in ("sqlite", "postgres")]
+    assert ["f.born <= :moment" in text for text in texts] == [True, False]
+    assert not any("{" in text for text in texts)
+
+
+def test_a_statement_whose_part_reads_the_clock_is_timed() -> None:
+    assert Statements(sqlite.DIALECT)["items/show"].timed

@@ -1,4 +1,7 @@
-"""SQL by name: `statements["items/add"]` is sql/items/add.sql, or its variant for this dialect, made ready."""
+"""SQL by name: `statements["items/add"]` is sql/items/add.sql, or its variant for this dialect, made ready.
+
+What several statements have in common is a part, a file in sql/parts: `{parts/state}` stands for it.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,6 +12,7 @@ import msgspec
 SQL = Path(__file__).parent.parent / "sql"
 
 _FRAGMENT = re.compile(r"\{([a-z_]+)\}")
+_PART = re.compile(r"\{(parts/[a-z_]+)\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
 _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
 # Not the update of a lock: for update, for no key update.
@@ -48,14 +52,17 @@ class Statements:
     def __getitem__(self, name: str) -> Statement:
         found = self._ready.get(name)
         if found is None:
-            found = self._ready[name] = self._translate(name, source(name, self._dialect.names).read_text())
+            found = self._ready[name] = self._translate(name)
         return found
 
-    def _translate(self, name: str, text: str) -> Statement:
-        bare = _COMMENT.sub("", text).strip()
+    def _translate(self, name: str) -> Statement:
+        bare = _PART.sub(lambda match: self._bare(match[1]), self._bare(name))
         whole = _FRAGMENT.sub(lambda match: self._fragments[match[1]], bare)
         ready = _PARAMETER.sub(lambda match: self._dialect.placeholder(match[1]), whole)
         return Statement(name, ready, "{now}" in bare, _WRITES.search(whole) is not None)
+
+    def _bare(self, name: str) -> str:
+        return _COMMENT.sub("", source(name, self._dialect.names).read_text()).strip()
 
 
 def source(name: str, dialects: tuple[str, ...]) -> Path:
@@ -68,5 +75,6 @@ def source(name: str, dialects: tuple[str, ...]) -> Path:
 
 
 def names() -> list[str]:
-    """The names of all statements, each once."""
-    return sorted({f"{path.parent.name}/{path.name.partition('.')[0]}" for path in SQL.glob("*/*.sql")})
+    """The names of all statements, each once; parts are none."""
+    found = (path for path in SQL.glob("*/*.sql") if path.parent.name != "parts")
+    return sorted({f"{path.parent.name}/{path.name.partition('.')[0]}" for path in found})

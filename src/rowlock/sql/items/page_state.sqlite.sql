@@ -1,17 +1,7 @@
 -- No lateral here, and none needed: this planner walks the index of keys by itself.
 select * from (
     select l.name, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data, i.trace,
-        case
-            when i.failed_at is not null then 'failed'
-            when i.gate > l.gate then 'gated'
-            when i.due > {now} then 'delayed'
-            when i.due is null and exists (
-                select 1 from rowlock_claims c
-                where c.list = i.list and c.gate = i.gate and c.priority = i.priority
-                    and c.low < i.position and c.high >= i.position
-            ) then 'claimed'
-            else 'ready'
-        end as state
+        {parts/state} as state
     from rowlock_lists l join rowlock_items i on i.list = l.id
     where l.name = :list and i.key > :after
 ) as page

@@ -1,17 +1,7 @@
 -- Items by their keys as they stand, for many who look at once; and whether it is known how they failed. The state as in page.
 -- Key by key, so that also a planner without statistics looks each up in the index and never walks the list.
 select l.name, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data, i.trace,
-    case
-        when i.failed_at is not null then 'failed'
-        when i.gate > l.gate then 'gated'
-        when i.due > {now} then 'delayed'
-        when i.due is null and exists (
-            select 1 from rowlock_claims c
-            where c.list = i.list and c.gate = i.gate and c.priority = i.priority
-                and c.low < i.position and c.high >= i.position
-        ) then 'claimed'
-        else 'ready'
-    end as state,
+    {parts/state} as state,
     exists (select 1 from rowlock_errors e where e.list = i.list and e.key = i.key) as has_failed
 from rowlock_lists l cross join {keys} cross join lateral (
     select list, key, position, gate, priority, attempts, due, failed_at, version, data, trace

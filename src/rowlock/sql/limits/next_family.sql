@@ -19,27 +19,13 @@ with recursive walk (family) as (
     where w.family is not null and (
         (select count(*) from rowlock_claims c where c.list = :list and c.family = w.family and c.remaining > 0) >= :most
         or (
-            select i.position from rowlock_items i
-            where i.list = :list and i.gate = :gate and i.priority = :priority and i.family = w.family
-                and i.due is null and i.failed_at is null and i.position <= coalesce((
-                    select c.low from rowlock_claims c
-                    where c.list = :list and c.gate = :gate and c.priority = :priority and c.high >= i.position
-                    order by c.high limit 1
-                ), i.position)
-            order by i.position limit 1
+            {parts/free_in_family}
         ) is null
     )
 )
 select found.family, found.position from (
     select w.family, (
-        select i.position from rowlock_items i
-        where i.list = :list and i.gate = :gate and i.priority = :priority and i.family = w.family
-            and i.due is null and i.failed_at is null and i.position <= coalesce((
-                select c.low from rowlock_claims c
-                where c.list = :list and c.gate = :gate and c.priority = :priority and c.high >= i.position
-                order by c.high limit 1
-            ), i.position)
-        order by i.position limit 1
+        {parts/free_in_family}
     ) as position
     from walk w
     where w.family is not null
