@@ -11,6 +11,8 @@ from rowlock import Added, Client, Engine, Invalid, NewItem
 from rowlock.errors import AlreadyThere, TooLarge
 from rowlock.http.limits import MB, Limits
 
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
 
 @pytest.fixture
 def narrow(sqlite_url: str) -> Iterator[Client]:
@@ -56,6 +58,13 @@ def test_many_lines_take_little_memory(client: Client) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 60 * MB
+
+
+def test_items_have_the_trace_that_they_were_added_in(client: Client) -> None:
+    client["names"].add(["a", "b"], trace=TRACE)
+    client["names"].add(["c", {"key": "d", "data": 1}], trace=TRACE)
+    client["names"].add("e")
+    assert [item.trace for item in client["names"]] == [TRACE, TRACE, TRACE, TRACE, None]
 
 
 def test_items_keep_all_that_was_said_of_them(client: Client) -> None:

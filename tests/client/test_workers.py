@@ -14,6 +14,7 @@ from tests.worker.running import eventually, running, work_off
 from rowlock import Client, Engine, Item, Worker
 from rowlock.errors import Invalid, NeedsDatabase, TokenRefused
 
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 NAMES = [f"k{number:03}" for number in range(200)]
 
 
@@ -42,6 +43,14 @@ def test_lost_answers_neither_settle_nor_hand_out_twice(pair: tuple[Losing, Clie
     assert (progress.done, progress.retried, client["work"].counts().total) == (200, 20, 0)
     assert (len(handled), set(handled.values())) == (220, {1})
     assert "POST /v1/claims" in between.lost
+
+
+def test_a_handler_knows_the_trace_that_its_item_was_added_in(client: Client) -> None:
+    client["work"].add("a", trace=TRACE)
+    found, worker = [], Worker(client)
+    worker.on("work")(lambda item: found.append(item.trace))
+    work_off(worker)
+    assert found == [TRACE]
 
 
 def test_a_server_that_is_killed_under_a_worker_loses_nothing(sqlite_url: str) -> None:

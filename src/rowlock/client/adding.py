@@ -34,12 +34,14 @@ class Part:
         self.file: IO[bytes] = SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115
         self.count = 0
         self.size = 0
+        self.trace: str | None = None
 
-    def write(self, lines: bytes, count: int) -> None:
-        """Some more items."""
+    def write(self, lines: bytes, count: int, *, trace: str | None) -> None:
+        """Some more items; all of one add have the same trace."""
         self.file.write(lines)
         self.count += count
         self.size += len(lines)
+        self.trace = trace
 
     def pieces(self) -> Iterator[bytes]:
         """All of it from the beginning, as often as it must be sent."""
@@ -75,6 +77,9 @@ def _only(link: Link, parts: Iterator[Part]) -> Part:
 def _sent(link: Link, name: str, part: Part, *, strict: bool) -> Added:
     # A few that are asked for again are there already, which does no harm and costs the server no memory of it.
     keyed = strict or part.count > FEW
+    headers = {"content-length": str(part.size)}
+    if part.trace is not None:
+        headers["traceparent"] = part.trace
     return link.ask(
         "POST",
         "lists",
@@ -83,7 +88,7 @@ def _sent(link: Link, name: str, part: Part, *, strict: bool) -> Added:
         gives=Added,
         query={"strict": strict or None},
         lines=part.pieces,
-        headers={"content-length": str(part.size)},
+        headers=headers,
         keyed=keyed,
     )
 
@@ -91,21 +96,22 @@ def _sent(link: Link, name: str, part: Part, *, strict: bool) -> Added:
 def _parts(link: Link, batches: Iterable[Batch]) -> Iterator[Part]:
     part, most = Part(), IN_MEMORY
     for batch in batches:
-        lines = _lines(batch)
+        lines, trace = _lines(batch)
         if part.size + len(lines) > most == IN_MEMORY:
             most = max(IN_MEMORY, link.ask("GET", "limits", gives=Limits).body_bytes)
         if part.size + len(lines) > most:
             yield part
             part = Part()
-        part.write(lines, batch.count)
+        part.write(lines, batch.count, trace=trace)
     yield part
 
 
-def _lines(batch: Batch) -> bytes:
-    """A batch as a server reads it: a key to a line, or an item with what differs from the defaults."""
-    if batch.same == _PLAIN:
-        return b"".join(_encode(key) + b"\n" for key in msgspec.json.decode(batch.json))
-    return b"".join(_encode(_item(row)) + b"\n" for row in batch.rows())
+def _lines(batch: Batch) -> tuple[bytes, str | None]:
+    """A batch as a server reads it, a key to a line or an item with what differs from the defaults; and its trace."""
+    if batch.same is not None and batch.same == {**_PLAIN, "trace": batch.same["trace"]}:
+        return b"".join(_encode(key) + b"\n" for key in msgspec.json.decode(batch.json)), batch.same["trace"]
+    rows = batch.rows()
+    return b"".join(_encode(_item(row)) + b"\n" for row in rows), rows[0]["trace"] if rows else None
 
 
 def _item(row: dict[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ class ItemShown(msgspec.Struct, frozen=True):
     failed_at: datetime | None
     version: int
     data: msgspec.Raw
+    trace: str | None = None
 
     def of(self, name: str, token: str | None = None) -> Item:
         """The same as the engine has it."""
@@ -44,6 +45,7 @@ class ItemShown(msgspec.Struct, frozen=True):
             stored(self.data),
             self.state,
             token,
+            self.trace,
         )
 
 
