@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import shapes
+from rowlock import wording
 from rowlock.bounds import ConcurrencyBy, Limits, check_concurrency, read_rate
 from rowlock.durations import Duration, Moment, milliseconds, span
 from rowlock.errors import Invalid, InvalidSetting
@@ -265,7 +265,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         try:
             return msgspec.convert(known | changes, Settings)
         except msgspec.ValidationError as error:
-            what = f"a setting cannot have that value: {shapes.wrong(error)}"
+            what = f"a setting cannot have that value: {wording.wrong(error)}"
             raise InvalidSetting(what, "the reference of settings tells what each takes") from None
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from rowlock import shapes
+from rowlock import wording
 from rowlock.cli import output
 from rowlock.cli.asking import ask
 from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal, version_option
@@ -162,5 +162,5 @@ def _processor(value: str) -> Processor:
         return msgspec.json.decode(value, type=Processor)
     except msgspec.DecodeError as error:
         shaped = isinstance(error, msgspec.ValidationError)
-        what = f"processor cannot be that: {shapes.wrong(error) if shaped else shapes.not_json(error)}"
+        what = f"processor cannot be that: {wording.wrong(error) if shaped else wording.not_json(error)}"
         raise InvalidSetting(what, """write it like processor='{"url": "https://example.org/work"}'""") from None

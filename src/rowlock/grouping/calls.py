@@ -27,7 +27,7 @@ class Place(msgspec.Struct, frozen=True):
     """Whether it must be on the disk when it is answered: what need not be goes in a transaction of its own."""
 
 
-class Waiter(Protocol):
+class Asker(Protocol):
     """Whoever waits for an answer."""
 
     def begin(self) -> bool:
@@ -44,7 +44,7 @@ class Call(msgspec.Struct, frozen=True, eq=False):
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     place: Place
-    waiter: Waiter
+    asker: Asker
 
     def done_in(self, tx: Transaction) -> Any:
         """Run the verb."""

@@ -39,7 +39,7 @@ class _Torn(Exception):
 
 def answer(database: Database, calls: Sequence[Call]) -> Rest:
     """Do as many of the calls as one transaction takes on, and answer them; the rest."""
-    wanted = [call for call in calls if call.waiter.begin()]
+    wanted = [call for call in calls if call.asker.begin()]
     # A transaction is flushed or not as a whole: a claim in it would take the others' promise away.
     flushed = _answer(database, [call for call in wanted if call.place.flushed])
     others = _answer(database, [call for call in wanted if not call.place.flushed])
@@ -64,7 +64,7 @@ def _answer(database: Database, wanted: Sequence[Call]) -> Rest:
 
 def _tell(call: Call, answer: Any) -> None:
     try:
-        call.waiter.tell(answer)
+        call.asker.tell(answer)
     except BaseException:
         # What a callback of one caller raises must not leave the others without an answer.
         import logging  # heavy, and only trouble needs it

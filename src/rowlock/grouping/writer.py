@@ -9,10 +9,10 @@ from weakref import WeakKeyDictionary
 from rowlock.db import Database
 from rowlock.db.database import Verb
 from rowlock.errors import InvalidTransaction, Unavailable
+from rowlock.grouping.askers import Awaiting, Blocked, Mailbox, Promised
 from rowlock.grouping.beside import Beside
 from rowlock.grouping.calls import Call, placing
 from rowlock.grouping.transactions import answer
-from rowlock.grouping.waiters import Awaiting, Blocked, Mailbox, Promised
 
 if TYPE_CHECKING:
     import asyncio
@@ -61,15 +61,15 @@ class Grouping:
         self._database.check_turn()
         if self._writer is threading.current_thread():
             raise InvalidTransaction("the writer of a group cannot wait for itself", "ask from another thread")
-        waiter = Blocked()
-        call = Call(verb, args, kwargs, placing(verb).where(*args, **kwargs), waiter)
+        asker = Blocked()
+        call = Call(verb, args, kwargs, placing(verb).where(*args, **kwargs), asker)
         if call.place.apart:
             return self._database.run(verb, *args, **kwargs)
         try:
             self._take(call)
-            result: T = waiter.wait()
+            result: T = asker.wait()
         finally:
-            waiter.leave()
+            asker.leave()
         return result
 
     def ask(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
@@ -89,8 +89,8 @@ class Grouping:
         if mailbox is None or mailbox.loop is not loop:
             mailbox = self._mailbox = self._mailboxes.setdefault(loop, Mailbox(loop))
         future: asyncio.Future[T] = loop.create_future()
-        waiter = Awaiting(mailbox, future)
-        self._take(Call(verb, args, kwargs, placing(verb).where(*args, **kwargs), waiter))
+        asker = Awaiting(mailbox, future)
+        self._take(Call(verb, args, kwargs, placing(verb).where(*args, **kwargs), asker))
         return future
 
     def close(self) -> None:

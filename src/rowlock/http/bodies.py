@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import msgspec
 
-from rowlock import shapes
+from rowlock import wording
 from rowlock.errors import InvalidBody, InvalidShape, Overloaded, TooLarge
 from rowlock.http.limits import KB, Limits
 from rowlock.http.packing import unpacker_of
@@ -187,10 +187,10 @@ def decoded(text: bytes | str, form: Any, *, line: int | None = None) -> Any:
     try:
         return _decoder(form).decode(text)
     except msgspec.ValidationError as error:
-        what = f"{place} is not what is taken here: {shapes.wrong(error)}"
-        raise InvalidShape(what, "see GET /openapi.json", pointer=shapes.pointer(error), **fields) from None
+        what = f"{place} is not what is taken here: {wording.wrong(error)}"
+        raise InvalidShape(what, "see GET /openapi.json", pointer=wording.pointer(error), **fields) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        what = f"{place} is not JSON: {shapes.not_json(error)}"
+        what = f"{place} is not JSON: {wording.not_json(error)}"
         raise InvalidBody(what, "check its quotes and commas", **fields) from None
     except RecursionError:
         raise InvalidBody(f"{place} is nested too deeply", "keep it flat", **fields) from None

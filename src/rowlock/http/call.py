@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from rowlock import shapes, traces, tracing
+from rowlock import traces, tracing, wording
 from rowlock.errors import InvalidQuery, NotAllowed, UnknownKind
 from rowlock.http import kinds
 from rowlock.http.bodies import Body
@@ -148,4 +148,6 @@ def converted(given: dict[str, str], form: type[T]) -> T:
     try:
         return msgspec.convert(given, form, strict=False)
     except msgspec.ValidationError as error:
-        raise InvalidQuery(f"what is asked for cannot be had: {shapes.wrong(error)}", "see GET /openapi.json") from None
+        raise InvalidQuery(
+            f"what is asked for cannot be had: {wording.wrong(error)}", "see GET /openapi.json"
+        ) from None

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from rowlock.db.database import Verb
 from rowlock.engine import Engine
-from rowlock.grouping.waiters import Mailbox
+from rowlock.grouping.askers import Mailbox
 
 P = ParamSpec("P")
 T = TypeVar("T")

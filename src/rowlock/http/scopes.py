@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import claims, sessions, shapes
+from rowlock import claims, sessions, wording
 from rowlock.errors import InvalidSetting
 from rowlock.http.call import Call
 from rowlock.http.who import Who
@@ -58,7 +58,7 @@ def _given(changes: Mapping[str, Any]) -> list[Then]:
     try:
         return msgspec.convert(changes.get("then", ()), list[Then])
     except msgspec.ValidationError as error:
-        what = f"a setting cannot have that value: {shapes.wrong(error)}"
+        what = f"a setting cannot have that value: {wording.wrong(error)}"
         raise InvalidSetting(what, "see GET /openapi.json") from None
 
 

@@ -1,4 +1,4 @@
-"""Waiters: a thread that blocks, a future, a coroutine. Waking one is the dearest part of a small write."""
+"""Askers: a thread that blocks, a future, a coroutine. Waking one is the dearest part of a small write."""
 
 import threading
 from collections import deque

@@ -1,4 +1,4 @@
-"""Shapes: what is wrong with a document that is not what was asked for, in words and with the place."""
+"""Wording: what is wrong with a document that is not what was asked for, in words and with the place."""
 
 import re
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from rowlock.shapes import not_json, pointer, wrong
+from rowlock.wording import not_json, pointer, wrong
 
 
 class Form(msgspec.Struct, forbid_unknown_fields=True):
