@@ -87,7 +87,8 @@ def test_of_two_that_have_a_path_the_first_has_it_unless_only_the_other_has_the_
 
 def test_where_nobody_is_the_service_says_so(ask: Client) -> None:
     assert ask("GET", "/nowhere", accept="application/json").json["code"] == "no-such-path"
-    assert ask("DELETE", "/said/x").status == 405
+    wrong = ask("DELETE", "/said/x", accept="application/json")
+    assert (wrong.status, wrong.json["code"], wrong.headers["allow"]) == (405, "wrong-method", "GET, HEAD, POST")
 
 
 def test_a_body_comes_unpacked_and_in_bounds(ask: Client) -> None:

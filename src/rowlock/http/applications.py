@@ -8,6 +8,7 @@ import msgspec
 
 from rowlock.http.relays import Asgi, Relay
 from rowlock.http.route import Route
+from rowlock.http.router import wrong_method
 from rowlock.roles import Role
 from rowlock.worker import Worker
 
@@ -15,6 +16,9 @@ OURS = ("/v1", "/iidy")
 """Where the service stands, today and tomorrow: no application is asked about what is below."""
 FULLY = 2
 READS = ("GET", "HEAD", "OPTIONS")
+
+Known = tuple[str, frozenset[str], Callable[[Mapping[str, Any]], int]]
+"""A path of an application as it is written, its methods, and whether a request fits: 2, or 1 but for its method."""
 
 
 def _nothing() -> None:
@@ -55,16 +59,18 @@ class Applications:
         return None if found is None else self._route(scope["method"], path, *found)
 
     def _fitting(self, scope: Mapping[str, Any]) -> tuple[str, str] | None:
-        """Who has the path, and how it is written there: the first that answers to the method, else the first."""
-        first = None
+        """Who has the path, and how it is written there: the first that answers to the method."""
+        allowed: set[str] = set()
         for name, routes in self._routes.items():
-            for shown, matches in routes:
+            for shown, methods, matches in routes:
                 fits = matches(scope)
                 if fits == FULLY:
                     return name, shown
-                if fits and first is None:
-                    first = name, shown
-        return first
+                if fits:
+                    allowed |= methods
+        if allowed:
+            raise wrong_method(scope["path"], scope["method"], allowed=sorted(allowed))
+        return None
 
     def _route(self, method: str, path: str, name: str, shown: str) -> Route:
         application = self._given[name]
@@ -76,12 +82,15 @@ class Applications:
         return known
 
 
-def _routes(name: str, asgi: Asgi) -> list[tuple[str, Callable[[Mapping[str, Any]], int]]]:
-    """The paths of an application as they are written, and whether a request fits: 2, or 1 but for its method."""
+def _routes(name: str, asgi: Asgi) -> list[Known]:
     routes = getattr(asgi, "routes", None)
+    somewhere = f"/… ({name})"
     if routes is None:
-        return [(f"/… ({name})", lambda _: FULLY)]
-    return [(getattr(route, "path", f"/… ({name})"), partial(_fits, route)) for route in routes]
+        return [(somewhere, frozenset(), lambda _: FULLY)]
+    return [
+        (getattr(route, "path", somewhere), frozenset(getattr(route, "methods", None) or ()), partial(_fits, route))
+        for route in routes
+    ]
 
 
 def _fits(route: Any, scope: Mapping[str, Any]) -> int:

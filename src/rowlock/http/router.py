@@ -86,13 +86,18 @@ class Router:
         allowed = self.allowed(raw_path)
         shown = raw_path.decode(errors="replace")[:200]
         if allowed:
-            hint = f"it answers to {', '.join(allowed)}"
-            return WrongMethod(f"{shown} does not answer to {method[:20]}", hint, allow=allowed)
+            return wrong_method(shown, method, allowed=allowed)
         if parts and parts[-1] == b"" and self.allowed(raw_path.rstrip(b"/")):
             return NoSuchPath(f"there is nothing at {shown}", "leave out the slash at its end")
         near = closest(shown, self._paths)
         hint = f"did you mean {near}?" if near else "GET /openapi.json tells what there is"
         return NoSuchPath(f"there is nothing at {shown}", hint)
+
+
+def wrong_method(path: str, method: str, *, allowed: list[str]) -> WrongMethod:
+    """What to tell who asks a path for something that it does not do."""
+    hint = f"it answers to {', '.join(allowed)}"
+    return WrongMethod(f"{path[:200]} does not answer to {method[:20]}", hint, allow=allowed)
 
 
 def _text(part: bytes) -> str:
