@@ -36,7 +36,7 @@ def error(message: str, status: str = "500 Internal Server Error", **more: Any) 
 class Feed:
     """A shell with a processor that does as each item's key says, or counts passes."""
 
-    def __init__(self, outside: Shell, shell: QuickShell, url: str) -> None:
+    def __init__(self, outside: Shell, shell: Shell | QuickShell, url: str) -> None:
         self.outside = outside
         self.shell = shell
         self.database = url
@@ -72,10 +72,10 @@ class Feed:
         return [heard for heard in self.server.heard if heard.headers["rowlock-key"] == key]
 
 
-@pytest.fixture
-def feed(any_shell: Shell, any_quick: QuickShell, url: str) -> Iterator[Feed]:
-    """A feed; watchers that are killed, or many, are processes of their own."""
-    made = Feed(any_shell, any_quick, url)
+@pytest.fixture(params=["quick", pytest.param("process", marks=pytest.mark.torture)])
+def feed(request: pytest.FixtureRequest, any_shell: Shell, any_quick: QuickShell, url: str) -> Iterator[Feed]:
+    """A feed; watchers that are killed, or many, are processes of their own, and in a torture every command is one."""
+    made = Feed(any_shell, any_quick if request.param == "quick" else any_shell, url)
     yield made
     made.server.close()
 

@@ -112,3 +112,8 @@ def test_the_error_tree_is_drawn_whole() -> None:
 def test_a_missing_paragraph_is_seen() -> None:
     assert not has_paragraph("reference/errors.md", "no-such-code")
     assert members(msgspec.defstruct("Seen", ["field"])) == ["Seen.field"]
+
+
+def test_records_of_decisions_are_numbered_without_a_gap() -> None:
+    numbers = [int(path.name[:4]) for path in sorted((DOCS / "design" / "decisions").glob("[0-9]*.md"))]
+    assert numbers == list(range(1, len(numbers) + 1))
