@@ -2,9 +2,11 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from tests.http.serving import Client, Reply, Serving
 
 from rowlock import Engine
+from rowlock.http import looks
 from rowlock.http.looks import look
 
 WANTED = {
@@ -42,6 +44,11 @@ def test_everybody_hears_of_what_they_asked_for(served: Serving) -> None:
     with ThreadPoolExecutor(16) as threads:
         found = [told(reply) for reply in threads.map(ask, paths)]
     assert found == list(WANTED.values()) * 20
+
+
+def test_a_file_that_is_slow_is_read_by_others_meanwhile(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looks, "SLOW", -1.0)
+    test_everybody_hears_of_what_they_asked_for(served)
 
 
 def test_an_item_is_shown_with_how_it_has_failed(served: Serving) -> None:

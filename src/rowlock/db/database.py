@@ -98,8 +98,8 @@ class Database:
     def _speaking(self, connection: Speech) -> Transaction:
         return Transaction(connection, self._statements, self._clock)
 
-    def twin(self, *, connections: int, lock_seconds: float = 0) -> "Database":
-        """The same database by connections of its own.
+    def twin(self, *, connections: int, lock_seconds: float = 0, patience: float | None = None) -> "Database":
+        """The same database by connections of its own; with `patience`, nothing is tried again for longer than that.
 
         With `lock_seconds` they wait no longer for what somebody has locked: then `Held` is raised, and nothing landed.
         """
@@ -111,7 +111,7 @@ class Database:
             world=self.world,
             clock=self._clock,
             connections=connections,
-            patience=self.patience,
+            patience=self.patience if patience is None else patience,
             keep_out_of_forks=self._keep_out_of_forks,
             check_turn=self.check_turn,
         )

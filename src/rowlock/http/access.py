@@ -19,6 +19,8 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 SCHEME = "bearer"
 HELD = {"list": "{}", "counter": "{}", "schedule": "{}", "topic": list_of("{}", "")}
 """What stands in paths by a name that prefixes are held against, and as what: a topic as the lists of its records."""
+RECORDED = (Role.OPERATOR, Role.ADMIN)
+NOT_RECORDED = nullcontext()
 NOTE_SECONDS = 60.0
 """How often the last use of tokens is written down."""
 
@@ -102,9 +104,10 @@ def check(call: Call, who: Who) -> None:
 
 def acting(call: Call, need: Role | None = None) -> AbstractContextManager[None]:
     """A block whose writes are recorded, if it needs an operator or an admin and is meant to write."""
-    rare = (need or call.route.role) in (Role.OPERATOR, Role.ADMIN)
-    if not rare or call.method in SAFE or call.who is NOBODY or getattr(call.query, "dry_run", False):
-        return nullcontext()
+    if call.method in SAFE or (need or call.route.role) not in RECORDED:
+        return NOT_RECORDED
+    if call.who is NOBODY or getattr(call.query, "dry_run", False):
+        return NOT_RECORDED
     who, request = call.who, call.id.decode()
     return audit.acting(
         who.name,

@@ -10,9 +10,9 @@ import msgspec
 
 from rowlock import wording
 from rowlock.errors import InvalidBody, InvalidShape, Overloaded, TooLarge
+from rowlock.http.exchanges import Exchange
 from rowlock.http.limits import KB, Limits
 from rowlock.http.packing import unpacker_of
-from rowlock.http.replies import Reply
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
@@ -53,7 +53,7 @@ class Body:
         limits: Limits,
         *,
         budget: "Budget | None" = None,
-        reply: "Reply | None" = None,
+        exchange: "Exchange | None" = None,
     ) -> None:
         self.receive = receive
         self._limits = limits
@@ -61,7 +61,7 @@ class Body:
         self._length = headers.get(b"content-length")
         self._coding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         self.read = False
-        self._reply = reply
+        self._exchange = exchange
         self._budget = budget
         self._held = 0
         self._first: Mapping[str, Any] | None = None
@@ -114,7 +114,7 @@ class Body:
     @property
     def silent(self) -> bool:
         """Whether the client has closed its side; it may still listen."""
-        return self._reply is not None and self._reply.silent
+        return self._exchange is not None and self._exchange.silent
 
     async def whole(self, most: int) -> bytes:
         """All of it, if it is not too large."""

@@ -116,7 +116,21 @@ def shown(item: Item) -> ItemShown:
 
 def details(item: Item, failures: list[Failure]) -> ItemDetails:
     """The same with its failures."""
-    return ItemDetails(*msgspec.structs.astuple(shown(item)), failures, item.list)  # type: ignore[call-arg]
+    return ItemDetails(
+        item.key,
+        item.state,
+        item.attempts,
+        item.gate,
+        item.priority,
+        item.position,
+        item.due,
+        item.failed_at,
+        item.version,
+        raw(item),
+        item.trace,
+        failures,
+        item.list,
+    )
 
 
 def raw(item: Item) -> Any:
@@ -135,8 +149,9 @@ def _facts(item: ItemDetails) -> str:
         f"key\t{item.key}\nlist\t{item.list}\nstate\t{item.state}\nattempts\t{item.attempts}\n"
         f"gate\t{item.gate}\npriority\t{item.priority}\nversion\t{item.version}\n"
     )
-    more = {"due": item.due, "failed_at": item.failed_at, "data": item.data}
-    rare = text({name: value for name, value in more.items() if value is not None})
+    if item.due is None and item.failed_at is None and item.data is None and not item.failures:
+        return facts
+    rare = text({"due": item.due, "failed_at": item.failed_at, "data": item.data})
     return facts + rare + "".join(row(("failure", *_failure(each))) for each in item.failures)
 
 

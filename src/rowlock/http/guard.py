@@ -1,29 +1,22 @@
 """The guard before the first route: clients that are too slow, too many or too talkative are cut off.
 
-uvicorn waits for ever for the end of a header, of a body, and for whoever does not read; it bounds neither headers nor
-connections. Here each connection tells what it is waiting for, and one look a second ends what waits too long.
+Each connection tells what it is waiting for, and one look a second ends what waits too long.
 """
 
 import asyncio
-import socket
-import struct
 from collections import defaultdict
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
+from rowlock.http.connections import Connection, Outbox
+from rowlock.http.exchanges import Exchange
 from rowlock.http.limits import MB, Limits
-from rowlock.http.replies import EXTENSION, Reply
 
 LOOK = 1.0
 FRAMING = 16
 """How many bytes of a chunked body may say where its chunks begin, for each that is in them."""
 DISCARDED = 8 * MB
 """How much of a body that was refused is still read, so that its sender reads the answer."""
-
-
-AT_ONCE = struct.pack("ii", 1, 0)
 
 
 class Phase(Enum):
@@ -40,13 +33,13 @@ class Guard:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._connections: dict[str, set[GuardedProtocol]] = defaultdict(set)
+        self._connections: dict[str, set[GuardedConnection]] = defaultdict(set)
         self._count = 0
         self._looking: asyncio.TimerHandle | None = None
         self.now = 0.0
         """The loop's time, as of the last look: exact enough for patience, and free."""
 
-    def admit(self, connection: "GuardedProtocol") -> bool:
+    def admit(self, connection: "GuardedConnection") -> bool:
         """Let a connection in, if need be in the place of one that waits for its client; False if there is none."""
         limits = self.limits
         neighbours = self._connections[connection.address]
@@ -61,7 +54,7 @@ class Guard:
             self._looking = connection.loop.call_later(LOOK, self._look, connection.loop)
         return True
 
-    def _make_room(self, among: "set[GuardedProtocol]") -> bool:
+    def _make_room(self, among: "set[GuardedConnection]") -> bool:
         for phase in (Phase.HEAD, Phase.IDLE):
             waiting = [each for each in among if each.phase is phase]
             if waiting:
@@ -69,7 +62,7 @@ class Guard:
                 return True
         return False
 
-    def dismiss(self, connection: "GuardedProtocol") -> None:
+    def dismiss(self, connection: "GuardedConnection") -> None:
         """Forget a connection."""
         neighbours = self._connections.get(connection.address, set())
         if connection in neighbours:
@@ -85,12 +78,10 @@ class Guard:
         self._looking = loop.call_later(LOOK, self._look, loop) if self._count else None
 
 
-class GuardedProtocol(HttpToolsProtocol):
+class GuardedConnection(Connection):
     """One connection, watched."""
 
-    guard: Guard
-    reply: Reply
-    """To the latest request."""
+    guard: ClassVar[Guard]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -103,21 +94,21 @@ class GuardedProtocol(HttpToolsProtocol):
         self._discarded = 0
         self._framed = 0
         self._body = 0
-        self._last = False
+        self._is_silent = False
         self._unread_since: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Come in, or be told that there is no room."""
         super().connection_made(transport)
-        self.address = self.client[0] if self.client else ""
+        self.address = self.client
         if not self.guard.admit(self):
             self.refuse(503, "error overloaded: too many connections (hint: try again in a moment)")
         self.since = self.guard.now
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Be forgotten."""
+    def abandon(self) -> None:
+        """Be forgotten: another one may come."""
         self.guard.dismiss(self)
-        super().connection_lost(exc)
+        super().abandon()
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come: of a head no more than is read."""
@@ -161,8 +152,6 @@ class GuardedProtocol(HttpToolsProtocol):
             self.refuse(431, "error too-large: the headers are too large (hint: send fewer)")
             return
         super().on_headers_complete()
-        self.reply = Reply(self.cycle)
-        self.scope["extensions"] = {EXTENSION: self.reply}  # type: ignore[dict-item]
 
     def on_body(self, body: bytes) -> None:
         """Some of its body is there; of one that was answered before its end, only so much is still read."""
@@ -170,7 +159,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._body += len(body)
         if self.transport.is_closing():
             return
-        if self.cycle.response_complete:
+        if self.exchange is not None and self.exchange.answered:
             self._discarded += len(body)
             if self._discarded > DISCARDED:
                 self.cut()
@@ -180,32 +169,26 @@ class GuardedProtocol(HttpToolsProtocol):
         """All of it is there: now the client waits for us."""
         if self.transport.is_closing():
             return
-        self._wait(Phase.IDLE if self.cycle.response_complete else Phase.ANSWER)
+        self._wait(Phase.IDLE if self.exchange is None or self.exchange.answered else Phase.ANSWER)
         super().on_message_complete()
 
-    def on_response_complete(self) -> None:
+    def ended(self, exchange: Exchange) -> None:
         """It is answered: the next that waits, or another one if it comes in time."""
         if self.phase is Phase.ANSWER:
             self._wait(Phase.IDLE)
-        self.server_state.total_requests += 1
-        if self.transport.is_closing():
-            return
-        self.flow.resume_reading()
-        # uvicorn would set a timer for each request; who is idle for too long is found by the next look.
-        if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
-        elif self._last:
-            self.transport.close()
+        super().ended(exchange)
+        if self._is_silent and exchange is self.exchange:
+            self.close()
 
-    def eof_received(self) -> bool:  # type: ignore[override]
+    def eof_received(self) -> bool:
         """The client says no more: it may still wait for the answer to what it has said."""
-        cycle = self.cycle
-        self._last = cycle is not None and not cycle.response_complete and not cycle.more_body
-        if self._last:
-            self.reply.silent = True
+        exchange = self.exchange
+        self._is_silent = exchange is not None and not exchange.answered and not exchange.more_body
+        if exchange is not None and self._is_silent:
+            exchange.silent = True
             # Who only waits for what may come is told, and leaves: it looks the same as a client that is gone.
-            cycle.message_event.set()
-        return self._last
+            exchange.tell()
+        return self._is_silent
 
     def _wait(self, phase: Phase) -> None:
         self.phase, self.since, self._got = phase, self.guard.now, 0
@@ -216,55 +199,28 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._is_unread(now):
             self.cut()
         elif self.phase is Phase.IDLE and now - self.since > limits.idle_seconds:
-            self.transport.close()
+            self.close()
         elif self.phase is Phase.HEAD and now - self.since > limits.header_seconds:
             if not self._head:
                 self.cut()  # it has said nothing, and is told nothing
                 return
             self.refuse(408, "error too-slow: the headers took too long (hint: send them at once)")
         elif self.phase is Phase.BODY and now - self.since > limits.body_seconds:
-            if self.flow.read_paused or self._got >= limits.body_rate * (now - self.since):
+            if not self.is_reading or self._got >= limits.body_rate * (now - self.since):
                 self.since, self._got = now, 0
             else:
                 self.refuse(408, "error too-slow: the body took too long (hint: send it faster, or in parts)")
 
     def _is_unread(self, now: float) -> bool:
         """Whether the client has not read its answer for too long."""
-        if not self.flow.write_paused:
+        if not self.is_full:
             self._unread_since = None
             return False
         if self._unread_since is None:
             self._unread_since = now
         return now - self._unread_since > self.guard.limits.reading_seconds
 
-    def refuse(self, status: int, words: str) -> None:
-        """Say why and hang up; who has been sent something already is only hung up on."""
-        if self.cycle is not None and not self.cycle.response_complete and self.cycle.response_started:
-            self.cut()
-            return
-        body = f"{words}\n".encode()
-        head = (
-            f"HTTP/1.1 {status} Refused\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {len(body)}\r\n"
-        )
-        more = "retry-after: 1\r\n" if status == 503 else ""
-        self.transport.write(f"{head}{more}connection: close\r\n\r\n".encode() + body)
-        self._leave()
-        self.transport.close()
 
-    def cut(self) -> None:
-        """Hang up at once, and take nothing more off our hands: else the kernel would keep what nobody reads."""
-        self._leave()
-        if (sock := self.transport.get_extra_info("socket")) is not None:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
-        self.transport.abort()
-
-    def _leave(self) -> None:
-        self.guard.dismiss(self)
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-
-
-def guarded(limits: Limits) -> type[GuardedProtocol]:
+def guarded(limits: Limits) -> type[GuardedConnection]:
     """The protocol of a server with these bounds."""
-    return type("GuardedProtocol", (GuardedProtocol,), {"guard": Guard(limits)})
+    return type("GuardedConnection", (GuardedConnection,), {"guard": Guard(limits), "outbox": Outbox()})

@@ -1,6 +1,8 @@
 """The route that Prometheus reads: what waits in each list, what became of it, who works, and how requests fared."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,32 +30,44 @@ class Seen(msgspec.Struct, frozen=True):
     sessions: int
 
 
-class Requests:
-    """Counts the requests of a service and how long they took."""
+class Series:
+    """How long requests of one kind took."""
+
+    __slots__ = ("counts", "seconds")
 
     def __init__(self) -> None:
-        from prometheus_client import CollectorRegistry, Histogram  # heavy, and only a service needs it
+        self.counts = [0] * (len(BUCKETS) + 1)
+        self.seconds = 0.0
 
-        self.registry = CollectorRegistry()
-        self._seconds = Histogram(
-            "rowlock_http_request_seconds",
-            "How long requests took, by route and status.",
-            ("route", "status"),
-            buckets=BUCKETS,
-            registry=self.registry,
-        )
-        self._known: dict[tuple[str, str, int], Any] = {}
+
+class Requests:
+    """Counts the requests of a service and how long they took; by the event loop alone, so that nothing is locked."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, int], Series] = {}
 
     def note(self, call: Call, *, status: int, seconds: float) -> None:
         """Note one request."""
         path = call.route.path
         key = (call.method if path else "", path, status)
-        # Looked up once: to find a series by its labels takes longer than to count in it.
         series = self._known.get(key)
         if series is None:
-            name = f"{call.method} {path}" if path else "none"
-            series = self._known[key] = self._seconds.labels(name, str(status))
-        series.observe(seconds)
+            series = self._known[key] = Series()
+        series.counts[bisect_left(BUCKETS, seconds)] += 1
+        series.seconds += seconds
+
+    def collect(self) -> "Iterator[Metric]":
+        """What was noted, as a family of metrics."""
+        from prometheus_client.core import HistogramMetricFamily
+
+        what = "How long requests took, by route and status."
+        family = HistogramMetricFamily("rowlock_http_request_seconds", what, labels=("route", "status"))
+        bounds = [*map(str, BUCKETS), "+Inf"]
+        for (method, path, status), series in self._known.items():
+            name = f"{method} {path}" if path else "none"
+            buckets = list(zip(bounds, accumulate(series.counts), strict=True))
+            family.add_metric((name, str(status)), buckets, series.seconds)
+        yield family
 
 
 async def metrics(call: Call) -> Answer:
@@ -63,10 +77,9 @@ async def metrics(call: Call) -> Answer:
     found = await call.service.bridge.read(look, prefixes=call.who.lists)
     registry = CollectorRegistry()
     registry.register(_Collected(found))
-    text = generate_latest(registry)
     if not call.who.lists:
-        text += generate_latest(call.service.requests.registry)
-    return Answer(text)
+        registry.register(call.service.requests)
+    return Answer(generate_latest(registry))
 
 
 def look(tx: Transaction, *, prefixes: tuple[str, ...] = ()) -> Seen:

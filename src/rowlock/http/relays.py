@@ -7,7 +7,8 @@ from typing import Any
 from rowlock.errors import RowlockError
 from rowlock.http.bodies import Receive
 from rowlock.http.call import Answer, Call
-from rowlock.http.replies import EXTENSION, Send, send_whole
+from rowlock.http.exchanges import EXTENSION
+from rowlock.http.replies import Send, send_whole
 
 Scope = MutableMapping[str, Any]
 Asgi = Callable[[Scope, Any, Any], Awaitable[None]]

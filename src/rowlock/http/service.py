@@ -20,11 +20,12 @@ from rowlock.http.bodies import Body, Budget, Gone, Receive
 from rowlock.http.bridge import Bridge
 from rowlock.http.call import Answer, Call
 from rowlock.http.claimer import Claimer
+from rowlock.http.exchanges import EXTENSION
 from rowlock.http.limits import Limits
 from rowlock.http.logs import AccessLog
 from rowlock.http.looks import Looks
 from rowlock.http.relays import Scope
-from rowlock.http.replies import EXTENSION, Send
+from rowlock.http.replies import Send
 from rowlock.http.route import NOWHERE_IN_IIDY, Route
 from rowlock.http.router import Router
 from rowlock.http.routes import ROUTES
@@ -129,8 +130,8 @@ class Service:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
-        reply = scope.get("extensions", {}).get(EXTENSION)
-        body = Body(receive, dict(scope["headers"]), self.limits, budget=self._budget, reply=reply)
+        exchange = scope.get("extensions", {}).get(EXTENSION)
+        body = Body(receive, dict(scope["headers"]), self.limits, budget=self._budget, exchange=exchange)
         call = Call(self, scope, body)
         answer = await self._answered(call)
         if answer is None:
@@ -140,9 +141,10 @@ class Service:
         with suppress(Gone), access.acting(call):
             sent = await send_answer(call, answer, send=send)
         body.release()
-        self.requests.note(call, status=answer.status, seconds=time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        self.requests.note(call, status=answer.status, seconds=seconds)
         if self._log is not None:
-            self._log.note(call, status=answer.status, sent=sent, seconds=time.perf_counter() - began)
+            self._log.note(call, status=answer.status, sent=sent, seconds=seconds)
 
     async def _answered(self, call: Call) -> Answer | None:
         try:
@@ -171,6 +173,7 @@ class Service:
     def close(self) -> None:
         """Finish what has begun; the engine stays open, it is the caller's."""
         self.bridge.close()
+        self.looks.close()
         if self._log is not None:
             self._log.flush()
 

@@ -1,0 +1,296 @@
+"""Connections: HTTP/1.1 as clients speak it, one request after the other, each given to an ASGI application.
+
+uvicorn has a protocol of its own, which costs more than half of what a small request does, and waits for ever. This one
+is told by whoever guards it when to stop waiting, and writes the answers of one turn of the event loop together: each
+write wakes a client, and the first of many is the dearest.
+"""
+
+import asyncio
+import logging
+import socket
+import ssl
+import struct
+from collections import deque
+from typing import Any, ClassVar
+from urllib.parse import unquote
+
+import httptools
+
+from rowlock.http.exchanges import EXTENSION, Exchange
+
+log = logging.getLogger("rowlock.http")
+
+MOST_UNREAD = 64 * 1024
+"""Bytes of a body that wait to be asked for, before no more is read."""
+AT_ONCE = struct.pack("ii", 1, 0)
+ASGI = {"version": "3.0", "spec_version": "2.3"}
+
+
+class Outbox:
+    """Connections that have something to write at the end of this turn of the event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Connection] = []
+
+    def add(self, connection: "Connection") -> None:
+        """Write what it has, soon."""
+        self._waiting.append(connection)
+        if len(self._waiting) == 1:
+            connection.loop.call_soon(self._write)
+
+    def _write(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for connection in waiting:
+            connection.flush()
+
+
+class Connection(asyncio.Protocol):
+    """One client; whoever runs it calls `shutdown`, and looks at `server_state` for what is still under way."""
+
+    outbox: ClassVar[Outbox]
+
+    def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], **_: Any) -> None:
+        if not config.loaded:
+            config.load()
+        self.app = config.loaded_app
+        self.loop = asyncio.get_running_loop()
+        self.server_state = server_state
+        self.transport: asyncio.Transport
+        self.parser = httptools.HttpRequestParser(self)
+        # What follows a last request is not looked at, and is no reason to leave that one unanswered.
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self.url = b""
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.exchange: Exchange | None = None
+        """The latest."""
+        self.is_full = False
+        """Whether the client has much to read before more is written."""
+        self.is_reading = True
+        self._state = app_state
+        self._expects = False
+        self._facts: dict[str, Any] = {}
+        self._lined_up: deque[Exchange] = deque()
+        self._pending = b""
+        self._drained = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client has come."""
+        self.transport = transport
+        self.server_state.connections.add(self)
+        secure = isinstance(transport.get_extra_info("ssl_object"), ssl.SSLObject)
+        self._facts = {
+            "type": "http",
+            "asgi": ASGI,
+            "scheme": "https" if secure else "http",
+            "server": _address(transport.get_extra_info("sockname")),
+            "client": _address(transport.get_extra_info("peername")),
+            "root_path": "",
+        }
+
+    @property
+    def client(self) -> str:
+        """The address it comes from; empty if it has none."""
+        client = self._facts["client"]
+        return client[0] if client else ""
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """The client has gone, or was sent away."""
+        self.server_state.connections.discard(self)
+        self._pending = b""
+        self.abandon()
+        self.resume_writing()
+
+    def abandon(self) -> None:
+        """Nobody is there any more to be answered."""
+        for exchange in (*self._lined_up, self.exchange):
+            if exchange is not None and not exchange.answered:
+                exchange.gone = True
+                exchange.tell()
+
+    def data_received(self, data: bytes) -> None:
+        """Read it."""
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # Nothing else is spoken here: it is answered as if it had not asked for that, and what follows is not read.
+            if self.exchange is not None:
+                self.exchange.is_last = True
+        except httptools.HttpParserError:
+            self.refuse(400, "error invalid-head: this is not HTTP (hint: check who is speaking)")
+
+    def refuse(self, status: int, words: str) -> None:
+        """Say why and hang up; who has been sent something already is only hung up on."""
+        if self.exchange is not None and self.exchange.begun and not self.exchange.answered:
+            self.cut()
+            return
+        body = f"{words}\n".encode()
+        head = (
+            f"HTTP/1.1 {status} Refused\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {len(body)}\r\n"
+        )
+        more = "retry-after: 1\r\n" if status == 503 else ""
+        self.write(f"{head}{more}connection: close\r\n\r\n".encode() + body)
+        self.abandon()
+        self.close()
+
+    def cut(self) -> None:
+        """Hang up at once, and take nothing more off our hands: else the kernel would keep what nobody reads."""
+        self.abandon()
+        if (sock := self.transport.get_extra_info("socket")) is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+        self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self.url, self.headers, self._expects = b"", [], False
+
+    def on_url(self, url: bytes) -> None:
+        """Some of what it asks for."""
+        self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One of its headers."""
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self._expects = True
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Its head is there: have it answered, after those before it."""
+        parser, before = self.parser, self.exchange
+        version = parser.get_http_version()
+        is_last = version == "1.0" or not parser.should_keep_alive()
+        scope = {**self._facts, "http_version": version, **self._asked(), "state": self._state.copy()}
+        exchange = Exchange(self, scope, is_last=is_last, awaits_continue=self._expects)
+        scope["extensions"] = {EXTENSION: exchange}
+        self.exchange = exchange
+        if before is None or before.answered:
+            self._start(exchange)
+        else:
+            self._lined_up.append(exchange)
+            self.pause_reading()
+
+    def _asked(self) -> dict[str, Any]:
+        url = httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        return {
+            "method": self.parser.get_method().decode("ascii"),
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": url.path,
+            "query_string": url.query or b"",
+            "headers": self.headers,
+        }
+
+    def _start(self, exchange: Exchange) -> None:
+        exchange.answering = self.loop.create_task(self._run(exchange))
+        self.server_state.tasks.add(exchange.answering)
+
+    async def _run(self, exchange: Exchange) -> None:
+        try:
+            await self.app(exchange.scope, exchange.receive, exchange.send)
+        except Exception:
+            log.exception("an answer went wrong", extra={"path": exchange.scope["path"]})
+        finally:
+            self.server_state.tasks.discard(exchange.answering)
+            if not exchange.answered and not exchange.gone:
+                self._fail(exchange)
+
+    def _fail(self, exchange: Exchange) -> None:
+        """End what nobody answers."""
+        if exchange.begun:
+            self.cut()  # who reads must see that something is missing
+            return
+        self.refuse(500, "error internal: something unexpected went wrong (hint: see the log)")
+
+    def on_body(self, body: bytes) -> None:
+        """Some of its body."""
+        exchange = self.exchange
+        if exchange is None or exchange.answered:
+            return
+        exchange.feed(body)
+        if exchange.unread > MOST_UNREAD:
+            self.pause_reading()
+
+    def on_message_complete(self) -> None:
+        """All of it is there."""
+        exchange = self.exchange
+        if exchange is not None and not exchange.answered:
+            exchange.more_body = False
+            exchange.tell()
+
+    def ended(self, exchange: Exchange) -> None:
+        """It is answered: the next one that waits, or whoever comes."""
+        self.server_state.total_requests += 1
+        if exchange.is_last:
+            self.close()
+        elif not self.transport.is_closing():
+            self.resume_reading()
+            if self._lined_up:
+                self._start(self._lined_up.popleft())
+
+    def write(self, data: bytes) -> None:
+        """Write it now."""
+        self.flush()
+        if not self.transport.is_closing():
+            self.transport.write(data)
+
+    def write_soon(self, data: bytes) -> None:
+        """Write it at the end of this turn of the event loop."""
+        if self._pending:
+            self._pending += data
+        else:
+            self._pending = data
+            self.outbox.add(self)
+
+    def flush(self) -> None:
+        """Write what waits to be written."""
+        data, self._pending = self._pending, b""
+        if data and not self.transport.is_closing():
+            self.transport.write(data)
+
+    def close(self) -> None:
+        """Hang up when all is written."""
+        self.flush()
+        self.transport.close()
+
+    def shutdown(self) -> None:
+        """Answer what has been asked, then hang up."""
+        if self.exchange is None or self.exchange.answered:
+            self.close()
+        else:
+            self.exchange.is_last = True
+
+    def pause_reading(self) -> None:
+        """Read no more for now."""
+        if self.is_reading and not self.transport.is_closing():
+            self.is_reading = False
+            self.transport.pause_reading()
+
+    def read_on(self) -> None:
+        """Read what the latest request still has; not what comes after those that wait."""
+        if not self._lined_up:
+            self.resume_reading()
+
+    def resume_reading(self) -> None:
+        """Read whatever comes."""
+        if not self.is_reading and not self.transport.is_closing():
+            self.is_reading = True
+            self.transport.resume_reading()
+
+    def pause_writing(self) -> None:
+        """The client reads more slowly than we write."""
+        self.is_full = True
+        self._drained.clear()
+
+    def resume_writing(self) -> None:
+        """It has read most of it."""
+        self.is_full = False
+        self._drained.set()
+
+    async def drained(self) -> None:
+        """Wait until the client has read most of what was written."""
+        await self._drained.wait()
+
+
+def _address(name: Any) -> tuple[str, int] | None:
+    """Host and port, of a socket that has them."""
+    return (str(name[0]), int(name[1])) if isinstance(name, tuple) and len(name) >= 2 else None
