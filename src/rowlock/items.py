@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from itertools import chain, groupby
+from itertools import groupby
 from operator import or_
 from typing import Any
 
@@ -43,27 +43,27 @@ def _add_together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
     """One statement for all; of callers with the same key the first has added it."""
     name = calls[0].place.name
     into = _enter(tx, name)
-    refused = [_refusal(call, name, into.gate) for call in calls]
-    good = [batch for call, no in zip(calls, refused, strict=True) if no is None for batch in call.place.given]
-    lists.widen(tx, into, reduce(or_, (batch.lanes for batch in good), 0))
-    landed = _add_rows(tx, into, encoded([row for batch in good for row in batch.rows()]))
-    return [no or _share(call, landed) for call, no in zip(calls, refused, strict=True)]
+    given = [_brought(call, name, into.gate) for call in calls]
+    good = [row for each in given if isinstance(each, list) for row in each]
+    lists.widen(tx, into, reduce(or_, {1 << row["priority"] for row in good}, 0))
+    landed = _add_rows(tx, into, encoded(good))
+    return [_share(each, landed) if isinstance(each, list) else each for each in given]
 
 
-def _refusal(call: Call, name: str, gate: int) -> GatePassed | None:
+def _brought(call: Call, name: str, gate: int) -> list[dict[str, Any]] | GatePassed:
+    """The rows of a call, or why it cannot have them."""
     try:
         for batch in call.place.given:
             _check_gate(batch, name, gate)
     except GatePassed as passed:
         return passed
-    return None
+    return [row for batch in call.place.given for row in batch.rows()]
 
 
-def _share(call: Call, landed: set[str]) -> Added:
-    given = list(chain.from_iterable(batch.keys() for batch in call.place.given))
-    mine = landed.intersection(given)
+def _share(rows: list[dict[str, Any]], landed: set[str]) -> Added:
+    mine = landed.intersection([row["key"] for row in rows])
     landed -= mine
-    return Added(len(mine), len(given) - len(mine))
+    return Added(len(mine), len(rows) - len(mine))
 
 
 @placed(_place_of_add, _add_together)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from io import BytesIO
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -166,7 +165,7 @@ async def read_keys(call: Call) -> list[str]:
         return list(dict.fromkeys(given.keys))
     text = await call.body.whole(call.service.limits.document_bytes)
     if call.sent is Kind.TEXT:
-        kinds.refuse_unlabelled(call.header(b"content-type"), BytesIO(text))
+        kinds.refuse_unlabelled(call.header(b"content-type"), text)
         return list(dict.fromkeys(lines_of(text)))
     numbered = enumerate(text.split(b"\n"), 1)
     told = (decoded(line, str | KeyLine, line=number) for number, line in numbered if line.strip())

@@ -108,14 +108,19 @@ async def add(call: Call) -> Added | Answer:
         return Answer(stream=_add_stream(call, shared))
     if call.sent is Kind.JSON:
         return await _added(call, await _of_document(call, shared))
+    if call.body.small:
+        return await _added(call, _of_lines(call, await call.body.whole(call.service.limits.body_bytes), shared))
     with await call.body.file() as file:
-        kinds.refuse_unlabelled(call.header(b"content-type"), file)
-        if call.body.small:
-            quick = entries.quick_batch(file.read(), shared) if call.sent is Kind.TEXT else None
-            file.seek(0)
-            return await _added(call, list(_read(call, file, shared)) if quick is None else [quick])
+        kinds.refuse_unlabelled(call.header(b"content-type"), file.readline(kinds.FIRST_BYTES))
+        file.seek(0)
         ready = await call.service.bridge.thread(lambda: entries.read_through(_read(call, file, shared)))
     return await _added(call, ready)
+
+
+def _of_lines(call: Call, body: bytes, shared: Shared) -> list[Batch]:
+    kinds.refuse_unlabelled(call.header(b"content-type"), body)
+    quick = entries.quick_batch(body, shared) if call.sent is Kind.TEXT else None
+    return list(_read(call, BytesIO(body), shared)) if quick is None else [quick]
 
 
 async def _added(call: Call, batches: Iterable[Batch]) -> Added | Answer:
@@ -166,7 +171,7 @@ async def _add_stream(call: Call, shared: Shared) -> AsyncIterator[Report]:
     async for lines in _batches(call):
         await call.service.recheck(call)  # the next lines may have come long after the first
         if not so_far.lines:
-            kinds.refuse_unlabelled(call.header(b"content-type"), BytesIO(b"\n".join(lines[:1])))
+            kinds.refuse_unlabelled(call.header(b"content-type"), b"".join(lines[:1]))
         so_far = await _commit(call, lines, shared, so_far)
         yield so_far
 

@@ -2,7 +2,6 @@
 
 from enum import StrEnum
 from functools import lru_cache
-from typing import IO
 
 from rowlock.errors import NotOffered, UnknownKind
 
@@ -97,12 +96,13 @@ def _quality(parameters: list[str]) -> float:
     return 1.0
 
 
-def refuse_unlabelled(content_type: str, body: IO[bytes]) -> None:
+def refuse_unlabelled(content_type: str, body: bytes) -> None:
     """Refuse JSON that came as if it were a form, as curl sends it when it is not told: its lines are no keys."""
-    if content_type.partition(";")[0].strip().lower() != _FORM:
-        return
-    first = body.readline(FIRST_BYTES).strip()
-    body.seek(0)
-    if first[:1] in (b"{", b"["):
+    if _is_form(content_type) and body[:FIRST_BYTES].lstrip()[:1] in (b"{", b"["):
         hint = "say what it is: curl -H 'Content-Type: application/json', or text/plain if these are keys"
         raise UnknownKind("the body looks like JSON, but its type is that of a form", hint)
+
+
+@lru_cache(256)
+def _is_form(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() == _FORM

@@ -37,14 +37,16 @@ class Router:
         self._root = Node()
         self._paths: list[str] = []
         self._methods: set[str] = set()
+        self._firsts: set[bytes] = set()
         for route in routes:
             self._enter(route)
 
     def _enter(self, route: Route) -> None:
         self._paths.append(route.path)
         self._methods.add(route.method)
-        node = self._root
-        for part in route.path.encode().split(b"/"):
+        node, parts = self._root, route.path.encode().split(b"/")
+        self._firsts.add(parts[1])
+        for part in parts:
             node = node.way(part)
         node.methods[route.method] = route
 
@@ -82,7 +84,7 @@ class Router:
 
     def knows(self, raw_path: bytes) -> bool:
         """Whether there is something at a path, for any method."""
-        return bool(self.allowed(raw_path))
+        return not self._firsts.isdisjoint(raw_path.split(b"/", 2)[1:2]) and bool(self.allowed(raw_path))
 
     def allowed(self, raw_path: bytes) -> list[str]:
         """The methods that a path answers to."""
