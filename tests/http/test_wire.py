@@ -114,3 +114,50 @@ def test_small_chunks_are_taken(served: Serving) -> None:
     head = b"POST %b HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n" % ITEMS
     answer = said(served, head, b"1\r\nc\r\n" * 400 + b"0\r\n\r\n")
     assert answer[:12] == b"HTTP/1.1 200"
+
+
+LIVEZ = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n"
+LAST = b"GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+
+
+def test_requests_that_come_together_are_answered_in_their_order(served: Serving) -> None:
+    long = b"GET /v1/lists/long/items HTTP/1.1\r\nhost: localhost\r\naccept: text/plain\r\n\r\n"
+    add = b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: 6\r\n\r\norder\n" % ITEMS
+    nowhere = b"GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    answer = said(served, long + LIVEZ + add + nowhere + LAST)
+    marks = [b"%0400d" % 19_999, b"status\tok", b"added\t", b"HTTP/1.1 404", b"connection: close"]
+    found = [answer.find(mark) for mark in marks]
+    assert (-1 in found, found == sorted(found), answer.count(b"HTTP/1.1 ")) == (False, True, 5)
+
+
+def test_what_was_asked_before_nonsense_is_answered(served: Serving) -> None:
+    answer = said(served, LIVEZ * 2 + b"\x00 nonsense\r\n\r\n")
+    assert (answer.count(b"HTTP/1.1 200"), answer.count(b"HTTP/1.1 ")) == (2, 2)
+
+
+def test_who_asks_too_much_at_once_may_ask_the_rest_again(served: Serving) -> None:
+    answer = said(served, LIVEZ * 200)
+    answers = answer.split(b"HTTP/1.1 ")[1:]
+    assert len(answers) < 200
+    assert [each[:3] for each in answers] == [b"200"] * len(answers)
+    assert [b"connection: close" in each for each in answers] == [False] * (len(answers) - 1) + [True]
+
+
+def test_nothing_but_http_is_spoken(served: Serving) -> None:
+    head = b"GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
+    assert said(served, head + b"\x81\x05hello")[:12] == b"HTTP/1.1 200"
+
+
+def test_an_old_client_reads_a_long_answer_until_the_end(served: Serving) -> None:
+    answer = said(served, b"GET /v1/lists/long/items HTTP/1.0\r\naccept: text/plain\r\n\r\n")
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert (b"chunked" in head, len(body.splitlines())) == (False, 20_000)
+
+
+def test_who_waits_to_be_told_to_go_on_is_told(served: Serving) -> None:
+    head = b"POST %b HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\nconnection: close\r\n" % ITEMS
+    with socket.create_connection((served.client.host, served.client.port), timeout=SECONDS) as sock:
+        sock.sendall(head + b"content-length: 3\r\n\r\n")
+        assert sock.recv(1_000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        sock.sendall(b"go\n")
+        assert read(sock)[:12] == b"HTTP/1.1 200"

@@ -20,6 +20,8 @@ from rowlock.http.exchanges import EXTENSION, Exchange
 
 log = logging.getLogger("rowlock.http")
 
+MOST_LINED_UP = 64
+"""Requests that wait for the answers to others; the last of so many is the last of its connection."""
 MOST_UNREAD = 64 * 1024
 """Bytes of a body that wait to be asked for, before no more is read."""
 AT_ONCE = struct.pack("ii", 1, 0)
@@ -66,6 +68,8 @@ class Connection(asyncio.Protocol):
         self.is_full = False
         """Whether the client has much to read before more is written."""
         self.is_reading = True
+        self.is_deaf = False
+        """Whether what comes now is not looked at: it follows a last request."""
         self._state = app_state
         self._expects = False
         self._facts: dict[str, Any] = {}
@@ -116,7 +120,10 @@ class Connection(asyncio.Protocol):
             if self.exchange is not None:
                 self.exchange.is_last = True
         except httptools.HttpParserError:
-            self.refuse(400, "error invalid-head: this is not HTTP (hint: check who is speaking)")
+            if self.exchange is None or self.exchange.answered or self.exchange.more_body:
+                self.refuse(400, "error invalid-head: this is not HTTP (hint: check who is speaking)")
+            else:
+                self.exchange.is_last = True  # what was said before is answered first
 
     def refuse(self, status: int, words: str) -> None:
         """Say why and hang up; who has been sent something already is only hung up on."""
@@ -140,7 +147,8 @@ class Connection(asyncio.Protocol):
         self.transport.abort()
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """A request begins; what follows a last one is not looked at."""
+        self.is_deaf = self.exchange is not None and self.exchange.is_last
         self.url, self.headers, self._expects = b"", [], False
 
     def on_url(self, url: bytes) -> None:
@@ -156,6 +164,8 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """Its head is there: have it answered, after those before it."""
+        if self.is_deaf:
+            return
         parser, before = self.parser, self.exchange
         version = parser.get_http_version()
         is_last = version == "1.0" or not parser.should_keep_alive()
@@ -167,6 +177,7 @@ class Connection(asyncio.Protocol):
             self._start(exchange)
         else:
             self._lined_up.append(exchange)
+            exchange.is_last = is_last or len(self._lined_up) == MOST_LINED_UP
             self.pause_reading()
 
     def _asked(self) -> dict[str, Any]:
@@ -204,7 +215,7 @@ class Connection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         """Some of its body."""
         exchange = self.exchange
-        if exchange is None or exchange.answered:
+        if exchange is None or exchange.answered or self.is_deaf:
             return
         exchange.feed(body)
         if exchange.unread > MOST_UNREAD:
@@ -213,7 +224,7 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """All of it is there."""
         exchange = self.exchange
-        if exchange is not None and not exchange.answered:
+        if exchange is not None and not exchange.answered and not self.is_deaf:
             exchange.more_body = False
             exchange.tell()
 
@@ -226,6 +237,11 @@ class Connection(asyncio.Protocol):
             self.resume_reading()
             if self._lined_up:
                 self._start(self._lined_up.popleft())
+
+    def eof_received(self) -> bool:
+        """The client says no more: it reads what waits to be written, and the connection ends."""
+        self.flush()
+        return False
 
     def write(self, data: bytes) -> None:
         """Write it now."""

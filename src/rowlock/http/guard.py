@@ -145,6 +145,8 @@ class GuardedConnection(Connection):
         self._head = 0
         self._wait(Phase.BODY)
         self._framed = self._body = 0
+        if self.is_deaf:
+            return
         if [name for name, _ in self.headers].count(b"host") != 1 and self.parser.get_http_version() == "1.1":
             self.refuse(400, "error invalid-head: there must be one Host header (hint: send it once)")
             return
@@ -182,6 +184,7 @@ class GuardedConnection(Connection):
 
     def eof_received(self) -> bool:
         """The client says no more: it may still wait for the answer to what it has said."""
+        super().eof_received()
         exchange = self.exchange
         self._is_silent = exchange is not None and not exchange.answered and not exchange.more_body
         if exchange is not None and self._is_silent:
