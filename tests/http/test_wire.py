@@ -143,6 +143,13 @@ def test_who_asks_too_much_at_once_may_ask_the_rest_again(served: Serving) -> No
     assert [b"connection: close" in each for each in answers] == [False] * (len(answers) - 1) + [True]
 
 
+def test_who_leaves_is_missed_whatever_else_they_asked(served: Serving) -> None:
+    with socket.create_connection((served.client.host, served.client.port), timeout=SECONDS) as sock:
+        sock.sendall(b"GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n" + LIVEZ)
+        until(lambda: served.service.watchers == 1)
+    until(lambda: served.service.watchers == 0)
+
+
 def test_nothing_but_http_is_spoken(served: Serving) -> None:
     head = b"GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
     assert said(served, head + b"\x81\x05hello")[:12] == b"HTTP/1.1 200"

@@ -65,6 +65,7 @@ class Connection(asyncio.Protocol):
         self.headers: list[tuple[bytes, bytes]] = []
         self.exchange: Exchange | None = None
         """The latest."""
+        self._running: Exchange | None = None
         self.is_full = False
         """Whether the client has much to read before more is written."""
         self.is_reading = True
@@ -106,30 +107,36 @@ class Connection(asyncio.Protocol):
 
     def abandon(self) -> None:
         """Nobody is there any more to be answered."""
-        for exchange in (*self._lined_up, self.exchange):
+        for exchange in (self._running, *self._lined_up, self.exchange):
             if exchange is not None and not exchange.answered:
                 exchange.gone = True
                 exchange.tell()
 
     def data_received(self, data: bytes) -> None:
         """Read it."""
+        if self.is_deaf:
+            return
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             # Nothing else is spoken here: it is answered as if it had not asked for that, and what follows is not read.
+            self.is_deaf = True
             if self.exchange is not None:
                 self.exchange.is_last = True
         except httptools.HttpParserError:
-            if self.exchange is None or self.exchange.answered or self.exchange.more_body:
-                self.refuse(400, "error invalid-head: this is not HTTP (hint: check who is speaking)")
-            else:
-                self.exchange.is_last = True  # what was said before is answered first
+            self.refuse(400, "error invalid-head: this is not HTTP (hint: check who is speaking)")
 
     def refuse(self, status: int, words: str) -> None:
-        """Say why and hang up; who has been sent something already is only hung up on."""
-        if self.exchange is not None and self.exchange.begun and not self.exchange.answered:
+        """Say why and hang up; but what was asked before is answered first, and then nothing more is said."""
+        before = self.exchange
+        if before is not None and not before.answered and not before.more_body:
+            before.is_last = self.is_deaf = True
+        elif self._running is not None and not self._running.answered and (self._running is not before or before.begun):
             self.cut()
-            return
+        else:
+            self._refuse(status, words)
+
+    def _refuse(self, status: int, words: str) -> None:
         body = f"{words}\n".encode()
         head = (
             f"HTTP/1.1 {status} Refused\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {len(body)}\r\n"
@@ -192,6 +199,7 @@ class Connection(asyncio.Protocol):
         }
 
     def _start(self, exchange: Exchange) -> None:
+        self._running = exchange
         exchange.answering = self.loop.create_task(self._run(exchange))
         self.server_state.tasks.add(exchange.answering)
 
@@ -210,7 +218,7 @@ class Connection(asyncio.Protocol):
         if exchange.begun:
             self.cut()  # who reads must see that something is missing
             return
-        self.refuse(500, "error internal: something unexpected went wrong (hint: see the log)")
+        self._refuse(500, "error internal: something unexpected went wrong (hint: see the log)")
 
     def on_body(self, body: bytes) -> None:
         """Some of its body."""
@@ -281,13 +289,8 @@ class Connection(asyncio.Protocol):
             self.is_reading = False
             self.transport.pause_reading()
 
-    def read_on(self) -> None:
-        """Read what the latest request still has; not what comes after those that wait."""
-        if not self._lined_up:
-            self.resume_reading()
-
     def resume_reading(self) -> None:
-        """Read whatever comes."""
+        """Read on; who does not read does not see a client leave either."""
         if not self.is_reading and not self.transport.is_closing():
             self.is_reading = True
             self.transport.resume_reading()

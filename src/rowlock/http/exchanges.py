@@ -31,8 +31,8 @@ class Wire(Protocol):
     def write_soon(self, data: bytes) -> None:
         """Write it at the end of this turn of the event loop."""
 
-    def read_on(self) -> None:
-        """Read what the latest request still has."""
+    def resume_reading(self) -> None:
+        """Read on; who does not read does not see a client leave either."""
 
     async def drained(self) -> None:
         """Wait until the client has read most of what was written."""
@@ -111,7 +111,7 @@ class Exchange:
             self.awaits_continue = False
             connection.write(CONTINUE)
         while not (self._news or self.gone or self.answered):
-            connection.read_on()
+            connection.resume_reading()
             if self._waiting is None:
                 self._waiting = asyncio.Event()
             await self._waiting.wait()
