@@ -32,6 +32,8 @@ try:
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.pq import TransactionStatus
     from psycopg.rows import tuple_row
+
+    from rowlock.db.pipeline import Pipeline
 except ImportError:
     raise DriverMissing("PostgreSQL needs the package psycopg", "run: pip install 'rowlock[postgres]'") from None
 
@@ -118,7 +120,7 @@ class PostgresSpeech:
             raise self._failed(error) from None
 
     def ask(self, sql: str, parameters: Parameters = ()) -> Later:
-        """Send one of our statements; in a trip its rows arrive with everything else's."""
+        """Run one of our statements; its rows may be read when the transaction has ended."""
         try:
             return self._cursor().execute(sql, parameters or None).fetchall
         except psycopg.Error as error:
@@ -195,6 +197,7 @@ class PostgresConnection(PostgresSpeech):
                 f"the host in {address.shown} cannot be a host's name", "check it for dots too many"
             ) from None
         super().__init__(driver, address.shown)
+        self._pipeline = Pipeline(driver)
         # A trip's transactions have no begin that could say so.
         self.change(f"set session characteristics as transaction isolation level {address.isolation}")
         if address.statement_milliseconds:
@@ -234,6 +237,10 @@ class PostgresConnection(PostgresSpeech):
         except psycopg.Error:
             self._driver.close()
 
+    def ask(self, sql: str, parameters: Parameters = ()) -> Later:
+        """Send one of our statements; in a trip its rows arrive with everything else's."""
+        return self._pipeline.ask(sql, parameters) if self._pipeline.open else super().ask(sql, parameters)
+
     def trip(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
         """Send every piece as a transaction of its own, all of them before the first answer is awaited.
 
@@ -241,16 +248,18 @@ class PostgresConnection(PostgresSpeech):
         """
         answers = []
         try:
-            with self._driver.pipeline() as pipeline:
-                for work in works:
-                    answers.append(work())
-                    pipeline.sync()  # what was sent since the last one is a transaction: it commits here
+            self._pipeline.begin()
+            for work in works:
+                answers.append(work())
+                self._pipeline.sync()
+            self._pipeline.end()
         except psycopg.Error as error:
-            self._driver.close()  # what the driver believes to be prepared may have been skipped
-            raise self._failed(error) from None
-        except IndexError:  # the driver lost count of what it had sent
+            failed = self._failed(error)
+            self._driver.close()  # answers may be under way, and statements not prepared that are believed to be
+            raise failed from None
+        except BaseException:
             self._driver.close()
-            raise Lost(DatabaseUnreachable(*_words("08", self._shown))) from None
+            raise
         return answers
 
     def hint(self, seconds: float) -> bool:

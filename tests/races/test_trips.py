@@ -1,0 +1,103 @@
+"""Trips on PostgreSQL: what is sent together lands piece by piece, and what goes wrong on the way is told."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from tests.races.faults import Faulty
+from tests.races.test_faults import end_others
+
+from rowlock import Engine, claims, settlements
+from rowlock.db import Transaction
+from rowlock.errors import InvalidData, SchemaMissing
+from rowlock.outcomes import Verdict
+
+FAILING_COMMIT = """
+create sequence commits;
+create function fail_once() returns trigger language plpgsql as $$
+begin
+    if nextval('commits') = 1 then raise exception 'at commit' using errcode = '40001'; end if;
+    return null;
+end $$;
+create constraint trigger fail after delete on rowlock_claims deferrable initially deferred
+    for each row execute function fail_once();
+"""
+
+
+@pytest.fixture
+def engine(postgres_url: str) -> Any:
+    with Engine(postgres_url) as engine:
+        engine["work"].add("abc")
+        yield engine
+
+
+def settings_of(*names: str) -> Callable[[Transaction], Callable[[], Any]]:
+    return lambda tx: tx.ask("lists/settings_of", keys=json.dumps(names))
+
+
+def test_a_statement_that_fails_in_a_trip_is_told_and_the_next_trip_goes_on(engine: Engine) -> None:
+    with pytest.raises(InvalidData):
+        engine.trip(settings_of("work"), lambda tx: tx.ask("lists/settings_of", keys="no JSON"))
+    with pytest.raises(InvalidData, match="zero byte"):
+        engine.trip(lambda tx: tx.ask("lists/find", name="a\0b"))
+    assert engine.trip(settings_of("work"), settings_of("none")) == [[("work", "{}")], []]
+
+
+def test_what_is_wrong_with_the_database_is_told_by_a_trip_too(engine: Engine, postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("alter table rowlock_lists rename to elsewhere")
+    with pytest.raises(SchemaMissing):
+        engine.trip(settings_of("work"))
+
+
+def test_a_trip_on_a_connection_that_was_cut_is_made_again(engine: Engine, postgres_url: str) -> None:
+    assert engine.trip(settings_of("work")) == [[("work", "{}")]]
+    end_others(postgres_url)
+    assert engine.trip(settings_of("work")) == [[("work", "{}")]]
+
+
+def test_a_trip_that_is_interrupted_leaves_no_answer_to_the_next(engine: Engine) -> None:
+    def interrupted(tx: Transaction) -> Callable[[], Any]:
+        settings_of("work")(tx)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.trip(settings_of("work"), interrupted)
+    assert engine.trip(settings_of("none")) == [[]]
+
+
+def test_a_settlement_whose_commit_fails_is_made_again(postgres_url: str) -> None:
+    with Engine(postgres_url) as engine, engine.session() as session:
+        engine["work"].add(list("abc"))
+        first = session.take_items("work", limit=1)
+        assert first is not None
+        with psycopg.connect(postgres_url) as connection:
+            connection.execute(FAILING_COMMIT)
+        done = settlements.AllDone(session.id, first.token, [first.high])
+        asking = claims.Taking(lambda: session.asking("work", limit=1, attempts_allowed=None))
+        verdicts, second = engine.trip(done, asking)
+        # Each piece is a transaction of its own: the first try's claim landed, and is the claimer's to close.
+        assert (verdicts, [item.key for item in second.items]) == ([Verdict.DONE], ["c"])
+        assert (engine["work"].counts().claimed, engine["work"].progress().done) == (2, 1)
+
+
+def test_a_trip_may_be_larger_than_what_a_socket_holds(engine: Engine) -> None:
+    many = settings_of(*(f"{number:0100}" for number in range(20_000)), "work")
+    assert engine.trip(many, many, many) == [[("work", "{}")]] * 3
+
+
+def test_trips_and_transactions_share_a_connection(postgres_url: str) -> None:
+    opened: list[Any] = []
+
+    def noted(connection: Any) -> Any:
+        opened.append(connection)
+        return Faulty(connection)
+
+    with Engine(postgres_url, wrap=noted) as engine:
+        for key in "abc":
+            engine["work"].add(key)
+            assert engine.trip(settings_of("work")) == [[("work", "{}")]]
+        assert engine["work"].counts().ready == 3
+    assert len(opened) == 1
