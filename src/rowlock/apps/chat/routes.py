@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
@@ -202,15 +202,33 @@ def _file(name: str, kind: str) -> Answering:
     return sent
 
 
+class Json(Response):
+    """A document; its headers are written once, and not read again as Starlette's are."""
+
+    def __init__(self, value: Any, status: int, headers: Mapping[str, str]) -> None:
+        self.body = _encode(value)
+        self.status_code = status
+        self.background = None
+        self.raw_headers = [
+            *((name.encode(), text.encode()) for name, text in headers.items()),
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(self.body)),
+        ]
+
+
 def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(_encode(value), status, headers, "application/json")
+    return Json(value, status, headers or {})
 
 
 async def _given(request: Request) -> Any:
     """What the body of a request says; no more of it is read than can be right."""
-    body = b""
-    async for piece in request.stream():
-        body += piece
+    body, more = b"", True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
         if len(body) > BYTES:
             raise TooLarge(f"a request of more than {BYTES} bytes is too large", f"a body has up to {BODY} characters")
     return read(body)
