@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 HOST, PORT = "127.0.0.1", 8642
 PATIENCE = 5.0
 CONCURRENCY = 16
+SELDOM = (20_000, 20, 20)
 
 host_option = click.option("--host", default=HOST, show_default=True, help="The address to listen on.")
 port_option = click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 is any.")
@@ -132,8 +133,17 @@ def _run(invocation: Invocation, wanted: Wanted) -> int:
         )
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{sock.getsockname()[1]}"
+        _collect_rarely()
         Server(service, started=lambda: _introduce(invocation, service, address)).run(sockets=[sock])
     return 0
+
+
+def _collect_rarely() -> None:
+    """Answers leave no cycles behind: the collector need not look after every few of them, nor at what was imported."""
+    import gc  # only who serves needs it
+
+    gc.freeze()
+    gc.set_threshold(*SELDOM)
 
 
 def _worker(engine: Engine, wanted: Wanted, applications: "Iterable[Application]") -> "Worker | None":

@@ -212,6 +212,8 @@ class Connection(asyncio.Protocol):
             self.server_state.tasks.discard(exchange.answering)
             if not exchange.answered and not exchange.gone:
                 self._fail(exchange)
+            # They hold each other: without this the collector would have to find every single one.
+            exchange.scope["extensions"].clear()
 
     def _fail(self, exchange: Exchange) -> None:
         """End what nobody answers."""
