@@ -15,13 +15,16 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
+import msgspec
+import psycopg
+
 from bench._children import measured
 from bench._comics import FIELDS, Comics
 from bench._patterns import SCHEMES
 from bench._places import PLACES, Fresh
 from rowlock import Engine, Worker, topics
 from rowlock.engine import Topic
-from rowlock.topics import matching, moments, predicates, records
+from rowlock.topics import matching, moments, predicates, records, refiling, tidying, weighing
 from rowlock.topics.accelerator import Accelerator
 
 BATCH = 10_000
@@ -43,6 +46,30 @@ def load(topic: Topic, size: int) -> float:
         topic.subscribe_many(batch)
         spent += time.perf_counter() - begin
     return 1e6 * spent / size
+
+
+def settle(engine: Engine) -> float:
+    """What upkeep and the server's own housekeeping do in the minutes after such a crowd; microseconds for each."""
+    begin, chance, rounds = time.perf_counter(), random.Random(1), 0
+    engine.run(refiling.learn, engine.read(topics.find, "comics"), chance=chance)
+    while _left(engine):
+        engine.run(refiling.refile_some, chance=chance)
+        rounds += 1
+        if rounds % 20 == 0:
+            engine.run(tidying.sweep_gone, limit=BATCH)
+    while engine.run(tidying.sweep_gone, limit=BATCH):
+        pass
+    spent = time.perf_counter() - begin
+    if engine.database.address.dialect == "postgres":
+        with psycopg.connect(engine.database.address.target, autocommit=True) as connection:
+            connection.execute("vacuum analyze")
+    return 1e6 * spent / engine.topic("comics").count()
+
+
+def _left(engine: Engine) -> bool:
+    [columns] = engine.read(lambda tx: tx.rows("topics/growth", after="", limit=1))
+    known = msgspec.json.decode(columns[5], type=weighing.Statistics)
+    return bool(columns[6] < known.upto)
 
 
 def best_of(match: Match, each: list[dict[str, Any]], passes: int) -> tuple[float, float]:
@@ -78,6 +105,7 @@ def compare(database: str, fresh: Fresh, *, size: int, count: int, passes: int) 
         topic = engine.topic("comics")
         topic.define(FIELDS)
         print(f"  subscribing, {BATCH:,} at once     {load(topic, size):>9,.0f} µs each", flush=True)
+        print(f"  filing them anew, by upkeep    {settle(engine):>9,.0f} µs each", flush=True)
         single = one_by_one(topic)
         print(f"  subscribing, one at a time     {single:>9,.0f} µs each")
         each = [predicates.checked(FIELDS, record) for record in Comics().records(count)]

@@ -156,12 +156,11 @@ def on_a_server(shelf: Shelf, scheme: str) -> Make:
 
 def run(make: Make, size: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     # Small numbers, so that few subscriptions are a crowd.
-    small = {"filing.FULL": 1, "filing.CROWDED": 3, "filing.MOST_SHAPES": 12}
+    small = {"filing.CROWDED": 3, "filing.MOST_SHAPES": 12, "subscriptions.ENOUGH": 2, "refiling.FULL": 1}
+    small |= {"weighing.WORTH": -1, "weighing.SEEN": 1}
     small |= {"accelerator.MOST_ENDED": 1, "accelerator.MOST_SEGMENTS": 2, "accelerator.PAGE": 2}
     for name, number in small.items():
         monkeypatch.setattr(f"rowlock.topics.{name}", number)
-    for place in ("rowlock.topics.subscriptions.FULL", "rowlock.topics.refiling.FULL", "rowlock.topics.refiling.SEEN"):
-        monkeypatch.setattr(place, 1)
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large]
     bounds = settings(deadline=None, database=None, phases=PHASES, suppress_health_check=checks, **size)
     run_state_machine_as_test(type("Topics", (Topics,), {"make": staticmethod(make)}), settings=bounds)

@@ -1,5 +1,6 @@
 """Where a subscription lies, a record that fulfils it looks; and nowhere does it find another."""
 
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -9,8 +10,9 @@ from tests import wishes
 
 from rowlock.errors import InvalidPredicate
 from rowlock.topics import filing
-from rowlock.topics.filing import Filing, Layout, Plan, Probes, Weights
+from rowlock.topics.filing import Filing, Layout, Plan, Probes, Row, Weights
 from rowlock.topics.predicates import canonical, checked, fits
+from rowlock.topics.weighing import Sample
 
 MANY = {f"{kind}{number}": kind for number in range(16) for kind in ("text", "integer")}
 
@@ -45,7 +47,9 @@ def test_a_record_finds_what_it_fulfils_once_and_nothing_else(
     asked: list[dict[str, Any]], record: dict[str, Any], heavy: set[int], shapes: int
 ) -> None:
     layout = Layout(1, wishes.FIELDS)
-    weights = Weights(total=100_000, shapes={f"taken{number}" for number in range(shapes)})
+    every = [row for each in asked if (wanted := readable(each)) is not None for row in filing.rows(layout, wanted)]
+    weights = all_is_worth_it(layout, every)
+    weights.shapes |= {f"taken{number}" for number in range(shapes)}
     stored = [
         (wanted, weighed(layout, wanted, weights, heavy)) for each in asked if (wanted := readable(each)) is not None
     ]
@@ -57,6 +61,14 @@ def test_a_record_finds_what_it_fulfils_once_and_nothing_else(
         assert len(hits) <= 1
         by_hand = any(each.columns["checks"] & 1 for each in hits)
         assert fits(wanted, value) == (bool(hits) and (not by_hand or fits(wanted, value)))
+
+
+def all_is_worth_it(layout: Layout, rows: list[Row]) -> Weights:
+    """Weights by which a key may be made of any terms of these rows, beside any range of theirs."""
+    pairs = {chosen for row in rows for size in (1, 2) for chosen in combinations(sorted(row.terms), size)}
+    cells = {part for row in rows if row.spans for part in filing.spread_out(layout, row.spans)[0][0]}
+    worth = {"+".join(sorted([*chosen, *cell])) for chosen in pairs for cell in [(), *((part,) for part in cells)]}
+    return Weights(total=100_000, worth=worth)
 
 
 def readable(asked: dict[str, Any]) -> dict[str, Any] | None:
@@ -91,19 +103,22 @@ def test_a_row_is_filed_under_its_rarest_term() -> None:
     assert (each.shape, each.key) == ("5e", rare)
 
 
-def test_a_row_whose_rarest_term_is_frequent_is_filed_under_two() -> None:
+def test_two_terms_are_a_key_where_that_is_worth_a_look_up() -> None:
     layout = Layout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": "a", "title": "b"})
     terms = [layout.term("artist", "a")[1], layout.term("title", "b")[1]]
-    [each] = filed(layout, wanted, Weights(dict.fromkeys(terms, 10_000), 100_000))
+    frequent = dict.fromkeys(terms, 10_000)
+    [alone] = filed(layout, wanted, Weights(frequent, 100_000))
+    assert alone.shape == "0e"
+    [each] = filed(layout, wanted, Weights(frequent, 100_000, worth={"0e+5e"}))
     assert (each.shape, each.key) == ("0e+5e", filing.wrapped(sum(terms)))
 
 
 def test_a_range_tells_a_crowd_apart() -> None:
     layout = Layout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": "a", "year": {"from": 2000, "to": 2005}})
-    filings = filed(layout, wanted, Weights({layout.term("artist", "a")[1]: 90_000}, 100_000))
-    assert {each.shape for each in filings} == {"0e+1c2"}
+    weights = Weights({layout.term("artist", "a")[1]: 90_000}, 100_000, worth={"0e+1c2"})
+    assert {each.shape for each in filed(layout, wanted, weights)} == {"0e+1c2"}
 
 
 def test_there_is_an_end_to_shapes() -> None:
@@ -111,11 +126,32 @@ def test_there_is_an_end_to_shapes() -> None:
     wanted = canonical(wishes.FIELDS, {"artist": "a", "title": "b"})
     terms = [layout.term("artist", "a")[1], layout.term("title", "b")[1]]
     full = {f"taken{number}" for number in range(filing.MOST_SHAPES)}
-    [each] = filed(layout, wanted, Weights(dict.fromkeys(terms, 10_000), 100_000, full))
+    weights = Weights(dict.fromkeys(terms, 10_000), 100_000, full, worth={"0e+5e"})
+    [each] = filed(layout, wanted, weights)
     assert each.shape == "0e"
 
 
-@pytest.mark.parametrize("values", [1_000, 17])
+def test_a_beginning_is_a_key_rather_than_checked_by_hand() -> None:
+    layout = Layout(1, wishes.FIELDS)
+    wanted = canonical(wishes.FIELDS, {"artist": "a", "title": {"prefix": "b"}})
+    [row] = filing.rows(layout, wanted)
+    [each] = filed(layout, wanted, Weights({row.terms["0e"]: 100, row.terms["5p1"]: 300}, 100_000))
+    assert (each.shape, each.columns["checks"] & 1) == ("5p1", 0)
+
+
+def test_only_pairs_that_spare_many_rows_are_worth_a_look_up() -> None:
+    layout = Layout(1, wishes.FIELDS)
+    common = {"artist": "a", "mint": True}
+    wanted = [common if number % 2 else {"artist": str(number), "title": str(number)} for number in range(1000)]
+    rows = [row for asked in wanted for row in filing.rows(layout, canonical(wishes.FIELDS, asked))]
+    told = Sample(rows, scale=10).told(layout, total=10_000, upto=1000)
+    assert (told.worth, told.parts) == ([], {"0e": 10_000, "2e": 5_000, "5e": 5_000})
+    varied = [{**asked, "mint": number % 3 == 0} if "mint" in asked else asked for number, asked in enumerate(wanted)]
+    rows = [row for asked in varied for row in filing.rows(layout, canonical(wishes.FIELDS, asked))]
+    assert Sample(rows, scale=10).told(layout, total=10_000, upto=1000).worth == ["0e+2e"]
+
+
+@pytest.mark.parametrize("values", [1_000, 33])
 def test_a_wide_choice_alone_is_filed_under_each_of_its_values(values: int) -> None:
     layout = Layout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": [str(number) for number in range(values)]})
@@ -125,7 +161,7 @@ def test_a_wide_choice_alone_is_filed_under_each_of_its_values(values: int) -> N
 
 def test_a_wide_choice_beside_something_rarer_is_checked_by_hand() -> None:
     layout = Layout(1, wishes.FIELDS)
-    wanted = canonical(wishes.FIELDS, {"artist": [str(number) for number in range(17)], "title": "b"})
+    wanted = canonical(wishes.FIELDS, {"artist": [str(number) for number in range(33)], "title": "b"})
     [each] = filed(layout, wanted, Weights())
     assert (each.shape, each.columns) == ("5e", {"checks": 1})
 

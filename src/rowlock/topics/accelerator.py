@@ -14,11 +14,13 @@ from rowlock.db import Transaction
 from rowlock.entries import encoded
 from rowlock.topics import moments, predicates, subscriptions
 from rowlock.topics.filing import Plan
-from rowlock.topics.segments import Ended, Found, Question, Segment, Shape, merged
+from rowlock.topics.segments import Ended, Question, Segment, Shape, merged
 
 PAGE = 5_000
 MOST_SEGMENTS = 6
 MOST_ENDED = 20_000
+MOST_BY_HAND = 20_000
+"""Predicates that are remembered because nothing else can tell who asked for what."""
 MOST_BEHIND = moments.KEPT // 2
 """Moments after which it is read anew instead of catching up: what has gone may have been forgotten meanwhile."""
 
@@ -40,6 +42,7 @@ class Accelerator:
     def __init__(self, topic: str) -> None:
         self._topic = topic
         self._copy: Copy | None = None
+        self._by_hand: dict[int, dict[str, Any]] = {}
         self._lock = threading.Lock()
 
     def find(self, tx: Transaction, record: int) -> list[int] | None:
@@ -57,13 +60,27 @@ class Accelerator:
         copy = self._current(tx, seq)
         if seq < copy.since:
             return None
-        question = Question(copy.plan.probes(record))
-        found, by_hand = Found([each.find(question) for each in copy.segments]).at(seq, copy.ended)
+        question = Question(copy.shape, copy.plan.probes(record))
+        found: list[int] = []
+        by_hand: list[int] = []
+        for segment in copy.segments:
+            numbers, doubtful = segment.find(question, seq=seq, ended=copy.ended)
+            found += numbers.tolist()
+            by_hand += doubtful.tolist()
         if not by_hand:
             return found
-        fitting = subscriptions.fitting(tx, by_hand, record)
-        wrong = {number for number in by_hand if number not in fitting}
+        asked = self._asked(tx, by_hand)
+        wrong = {number for number in by_hand if number not in asked or not predicates.fits(asked[number], record)}
         return [number for number in found if number not in wrong]
+
+    def _asked(self, tx: Transaction, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:
+        # A number is never given to anybody else, and what was asked for under it never changes.
+        if len(self._by_hand) > MOST_BY_HAND:
+            self._by_hand = {}
+        known = self._by_hand
+        if missing := [number for number in numbers if number not in known]:
+            known.update(subscriptions.asked(tx, missing))
+        return known
 
     def _current(self, tx: Transaction, seq: int) -> Copy:
         copy = self._copy

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import product
+from itertools import combinations, product
+from math import prod
 from struct import pack, unpack
 from typing import Any
 
@@ -20,7 +21,7 @@ from rowlock.topics.predicates import ORDERED, Fields, Predicates
 
 CODES, RANGES = 12, 6
 """Fields with equality and fields with an order that have columns; what goes beyond is checked by hand."""
-ROWS = 16
+ROWS = 32
 """Rows that a subscription may be spread over by its one-of predicates; wider ones are checked by hand."""
 LENGTHS = (64, 48, 32, 24, 16, 12, 8, 6, 5, 4, 3, 2, 1)
 """Lengths under which beginnings are filed."""
@@ -28,10 +29,10 @@ LOWEST, HIGHEST = -(2**63), 2**63 - 1
 GROUPS = {f"c{slot}": 2 << slot // 4 for slot in range(CODES)}
 GROUPS |= {f"{end}{slot}": 16 << slot // 3 for end in "lh" for slot in range(RANGES)}
 """The bit of `checks` that says whether a row has anything in a column: most have little, and are looked at quickly."""
-FULL = 64
-"""A term with more subscriptions than this wants another beside it."""
 CROWDED = 1024
 """Keys with more than this are worth telling apart by a range."""
+BY_HAND = 8
+"""How much longer it takes to check a row by hand."""
 MOST_SHAPES = 256
 
 
@@ -173,15 +174,24 @@ def _enter_range(layout: Layout, row: Row, name: str, asked: Mapping[str, Any]) 
 
 
 class Weights(msgspec.Struct):
-    """How many subscriptions lie under a term, as far as anybody knows, and which shapes there are."""
+    """How many rows have a term, as far as anybody knows, and which shapes a key may have."""
 
     rows: dict[int, int] = {}
     total: int = 0
     shapes: set[str] = set()
+    """Shapes in use: every record looks there already."""
+    parts: dict[str, int] = {}
+    """How many rows have a term of a part at all."""
+    worth: set[str] = set()
+    """Shapes that save more than the look-up that each of them costs every record."""
 
     def of(self, term: int) -> int:
         """How many there are of a term, about."""
         return self.rows.get(term, 0)
+
+    def share(self, part: str, term: int) -> float:
+        """How many of all records have a term, if they are as people wish."""
+        return self.of(term) / max(self.parts.get(part, self.total), 1)
 
     def together(self, terms: Iterable[int]) -> float:
         """How many have all of the terms, if they have nothing to do with each other."""
@@ -192,29 +202,42 @@ class Weights(msgspec.Struct):
 
     def allows(self, parts: Iterable[str]) -> bool:
         """Whether a key may be made of these: each shape more is a look-up more for every record."""
-        return "+".join(sorted(parts)) in self.shapes or len(self.shapes) < MOST_SHAPES
+        shape = "+".join(sorted(parts))
+        return shape in self.shapes or (shape in self.worth and len(self.shapes) < MOST_SHAPES)
 
 
 def file(layout: Layout, row: Row, *, weights: Weights) -> list[Filing]:
     """The row under its key, or under two where it is filed by a range that lies in two cells."""
-    chosen = _rarest(row, weights)
-    crowd = weights.together(row.terms[part] for part in chosen)
+    chosen = rarest(row, weights)
     cells: list[tuple[dict[str, int], int]] = [({}, 0)]
-    if row.spans and (not chosen or crowd > CROWDED):
-        spanned = _cells(layout, row.spans)
+    if row.spans and (not chosen or crowded(row, chosen, weights=weights)):
+        spanned = spread_out(layout, row.spans)
         if not chosen or weights.allows([*chosen, *spanned[0][0]]):
             cells = spanned
     return [_filed(layout, row, {part: row.terms[part] for part in chosen} | more, sort) for more, sort in cells]
 
 
-def _rarest(row: Row, weights: Weights) -> list[str]:
-    ranked = sorted(row.terms, key=lambda part: (weights.of(row.terms[part]), part))
-    if len(ranked) > 1 and weights.of(row.terms[ranked[0]]) > FULL and weights.allows(ranked[:2]):
-        return ranked[:2]
-    return ranked[:1]
+def rarest(row: Row, weights: Weights) -> Sequence[str]:
+    """The term that the fewest records have, or the two, where they may be together."""
+    if len(row.terms) < 2:
+        return list(row.terms)
+    shares = {part: weights.share(part, term) for part, term in row.terms.items()}
+    pairs = [pair for pair in combinations(sorted(shares), 2) if weights.allows(pair)]
+
+    def cost(parts: Sequence[str]) -> tuple[float, Sequence[str]]:
+        looks = 1 if row.unchecked.issubset(parts) else BY_HAND
+        return looks * prod(shares[part] for part in parts), parts
+
+    return min([*pairs, *((part,) for part in shares)], key=cost)
 
 
-def _cells(layout: Layout, spans: Mapping[int, tuple[int | None, int | None]]) -> list[tuple[dict[str, int], int]]:
+def crowded(row: Row, chosen: Iterable[str], *, weights: Weights) -> bool:
+    """Whether so many lie under a key that a range should tell them apart."""
+    return weights.together(row.terms[part] for part in chosen) > CROWDED
+
+
+def spread_out(layout: Layout, spans: Mapping[int, tuple[int | None, int | None]]) -> list[tuple[dict[str, int], int]]:
+    """The cells that cover the first range with two ends; or, of one with one end, the order of that end."""
     for number, (low, high) in spans.items():
         if low is not None and high is not None:
             level = ((high - low).bit_length() + 1) // 2
@@ -259,15 +282,25 @@ def _part(layout: Layout, text: str) -> Part:
     return text[len(number)], list(layout.fields)[int(number)], text, int(text[len(number) + 1 :] or 0)
 
 
-def _term(layout: Layout, part: Part, value: Any) -> int | None:
+Term = Callable[[Any], int | None]
+"""The term that a value is of a part, or None."""
+
+
+def _finder(layout: Layout, part: Part) -> Term:
     kind, name, text, size = part
-    if kind == "e":
-        return _hashed(layout.topic, text, str(layout.code(name, value)))
-    if kind == "p":
-        return _hashed(layout.topic, text, value[:size]) if len(value) >= size else None
-    if kind == "c":
-        return _hashed(layout.topic, text, str(layout.code(name, value) >> 2 * size))
-    return _hashed(layout.topic, text, "")
+
+    # A field has values of one kind: those that are equal are the same.
+    @lru_cache(maxsize=1024)
+    def find(value: Any) -> int | None:
+        if kind == "e":
+            return _hashed(layout.topic, text, str(layout.code(name, value)))
+        if kind == "p":
+            return _hashed(layout.topic, text, value[:size]) if len(value) >= size else None
+        if kind == "c":
+            return _hashed(layout.topic, text, str(layout.code(name, value) >> 2 * size))
+        return _hashed(layout.topic, text, "")
+
+    return find
 
 
 class Plan:
@@ -280,7 +313,8 @@ class Plan:
         equal = [f"{layout.numbers[name]}e" for name in layout.codes]
         texts = [*equal, *sorted({text for texts in split for text in texts} - set(equal))]
         places = {text: place for place, text in enumerate(texts)}
-        self._parts = [_part(layout, text) for text in texts]
+        parts = [_part(layout, text) for text in texts]
+        self._finders = [(part[1], _finder(layout, part)) for part in parts]
         plain = [[places[text] for text in texts] for texts in split if not _sorting(texts)]
         self._ones = [first for first, *more in plain if not more]
         self._twos = [(each[0], each[1]) for each in plain if len(each) == 2]
@@ -295,7 +329,7 @@ class Plan:
     def probes(self, record: Mapping[str, Any]) -> Probes:
         """Where the subscriptions lie that a checked record may fulfil."""
         layout = self.layout
-        terms = [_term(layout, part, record[part[1]]) if part[1] in record else None for part in self._parts]
+        terms = [find(record[name]) if name in record else None for name, find in self._finders]
         keys = [term for place in self._ones if (term := terms[place]) is not None]
         for first, second in self._twos:
             one, two = terms[first], terms[second]

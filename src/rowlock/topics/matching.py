@@ -1,6 +1,7 @@
 """Matching: which subscriptions a record fulfils. Everything it needs is in the database; verbs of a transaction."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,12 +13,11 @@ from rowlock.db.statements import Statements
 from rowlock.model import Subscription
 from rowlock.names import check_limit
 from rowlock.topics import moments, predicates, subscriptions
-from rowlock.topics.filing import CODES, LOWEST, RANGES, Plan, Probes
+from rowlock.topics.filing import LOWEST, Plan, Probes
 
 Record = Mapping[str, Any]
 
 START = (LOWEST, 0, -1)
-COLUMNS = [f"c{slot}" for slot in range(CODES)] + [f"n{slot}" for slot in range(RANGES)]
 
 State = tuple[int, int]
 """A topic's version, and how many rows tell of its shapes: what a plan was made by."""
@@ -35,7 +35,10 @@ def matches(tx: Transaction, topic: str, record: Record, *, limit: int = 1000) -
 
 
 def match(tx: Transaction, topic: topics.Row, record: Record, *, at: int = moments.NOW, limit: int) -> list[int]:
-    """The numbers of subscriptions that a checked record fulfils, as they stood at a moment; `limit` are looked at."""
+    """The numbers of subscriptions that a checked record fulfils, as they stood at a place in the order of commits.
+
+    At most `limit` are looked at.
+    """
     return _found(tx, topic, record, at=at, limit=limit)[0]
 
 
@@ -44,7 +47,7 @@ def _found(tx: Transaction, topic: topics.Row, record: Record, *, at: int, limit
     known = _plans.get(tx.statements, {}).get(topic.id)
     while True:
         state, plan = known or _planned(tx, topic)
-        [found] = tx.rows("filings/match", topic=topic.id, moment=at, limit=limit, **_asked(plan, record))
+        [found] = tx.rows("filings/match", topic=topic.id, seq=at, limit=limit, **_asked(plan.probes(record)))
         if found[:2] == state:
             return _fitting(record, *found[2:], limit=limit)
         known = None
@@ -76,13 +79,13 @@ def page(
 def _walk(
     tx: Transaction, topic: topics.Row, record: Record, *, at: int, cursor: Cursor, limit: int
 ) -> tuple[list[int], Cursor | None]:
-    columns = _columns(Plan(topic.layout, ()).probes(record))
+    values = _values(Plan(topic.layout, ()).probes(record))
     found: list[int] = []
     left, after = list(cursor.left), cursor.after
     while left and limit > 0:
         (key, low, high), (sort, subscription, part) = left[0], after
         place = {"sort": sort, "subscription": subscription, "part": part}
-        rows = tx.rows("filings/walk", key=key, low=low, high=high, moment=at, limit=limit, **place, **columns)
+        rows = tx.rows("filings/walk", key=key, low=low, high=high, seq=at, limit=limit, values=values, **place)
         by_hand = [number for _, number, _, checks in rows if checks & 1]
         wrong = _wrong(tx, record, by_hand) if by_hand else set()
         found += [number for _, number, _, _ in rows if number not in wrong]
@@ -95,8 +98,8 @@ def _walk(
 
 
 def _wrong(tx: Transaction, record: Record, numbers: Sequence[int]) -> set[int]:
-    fitting = subscriptions.fitting(tx, numbers, record)
-    return {number for number in numbers if number not in fitting}
+    asked = subscriptions.asked(tx, numbers)
+    return {number for number in numbers if number not in asked or not predicates.fits(asked[number], record)}
 
 
 def _planned(tx: Transaction, topic: topics.Row) -> tuple[State, Plan]:
@@ -107,13 +110,18 @@ def _planned(tx: Transaction, topic: topics.Row) -> tuple[State, Plan]:
     return found
 
 
-def _asked(plan: Plan, record: Record) -> dict[str, Any]:
-    probes = plan.probes(record)
-    return {"keys": _json(probes.keys), "ranged": _json(probes.ranged), **_columns(probes)}
+def _asked(probes: Probes) -> dict[str, str]:
+    return {"keys": _json(probes.keys), "ranged": _json(probes.ranged), "values": _values(probes)}
 
 
-def _columns(probes: Probes) -> dict[str, int | None]:
-    return dict(zip(COLUMNS, (*probes.codes, *probes.numbers), strict=True))
+def _values(probes: Probes) -> str:
+    return _json(probes.codes + probes.numbers)
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> dict[str, Any]:
+    asked: dict[str, Any] = msgspec.json.decode(text)
+    return asked
 
 
 def _fitting(record: Record, numbers: str, rest: str, *, limit: int) -> tuple[list[int], bool]:
@@ -122,7 +130,7 @@ def _fitting(record: Record, numbers: str, rest: str, *, limit: int) -> tuple[li
     if rest == "[]":
         return found, cut
     asked: list[tuple[int, str]] = msgspec.json.decode(rest)
-    wrong = {number for number, text in asked if not predicates.fits(msgspec.json.decode(text), record)}
+    wrong = {number for number, text in asked if not predicates.fits(_read(text), record)}
     return [number for number in found if number not in wrong], cut
 
 

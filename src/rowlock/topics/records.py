@@ -115,7 +115,7 @@ class Held(msgspec.Struct, frozen=True):
     topic: int
     subject: int
     data: str
-    moment: int
+    seq: int
     cursor: str | None
     matched: bool
 
@@ -146,7 +146,7 @@ def _next(tx: Transaction, held: Held, limit: int, found: Sequence[int] | None) 
     row = topics.find(tx, held.topic_name)
     value = msgspec.json.decode(held.data)
     before = None if held.cursor is None else msgspec.json.decode(held.cursor, type=Cursor)
-    return matching.page(tx, row, value, at=held.moment, cursor=before, limit=limit)
+    return matching.page(tx, row, value, at=held.seq, cursor=before, limit=limit)
 
 
 def _tell(tx: Transaction, held: Held, record: int, numbers: Sequence[int]) -> None:

@@ -1,6 +1,5 @@
 """Refiling: learning which terms are frequent, and filing subscriptions anew by it. Part of upkeep, bit by bit."""
 
-from collections import Counter
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -11,8 +10,8 @@ from rowlock import topics
 from rowlock.db import Transaction
 from rowlock.entries import encoded
 from rowlock.topics import filing, moments, subscriptions
-from rowlock.topics.filing import FULL, Layout
-from rowlock.topics.subscriptions import Statistics
+from rowlock.topics.filing import Layout
+from rowlock.topics.weighing import Sample, Statistics
 
 GROWTH = 0.5
 """By how much a topic must have grown since the last look to be looked at again."""
@@ -20,10 +19,9 @@ SMALL = 2_000
 """Subscriptions for which it does not matter where they lie."""
 PLACES, A_PLACE = 100, 40
 """How many places of a topic are looked at for a sample, and how many subscriptions at each."""
-SEEN = 3
-"""How often a term must have been seen in a sample to be called frequent."""
-MOST_TERMS = 2_000
 AT_ONCE = 500
+FULL = 16
+"""Under a key with no more than this it does not matter who lies there."""
 
 
 class Grown(msgspec.Struct, frozen=True):
@@ -34,6 +32,12 @@ class Grown(msgspec.Struct, frozen=True):
     refiled_upto: int
     last: int
 
+    @property
+    def worth_a_look(self) -> bool:
+        """Whether it is another topic by now, or was looked at before shapes were weighed."""
+        known = self.known
+        return self.last - known.upto > SMALL + GROWTH * known.total or (known.total > 0 and known.parts is None)
+
 
 def refile_some(tx: Transaction, *, chance: Random, after: str = "") -> int:
     """Look at topics that have grown, and file a bounded number of subscriptions anew; how many."""
@@ -42,7 +46,7 @@ def refile_some(tx: Transaction, *, chance: Random, after: str = "") -> int:
         topic, name, fields, keep_for, version, statistics, refiled_upto, last = columns
         row = topics.Row(topic, name, msgspec.json.decode(fields), keep_for, version)
         grown = Grown(row, msgspec.json.decode(statistics, type=Statistics), refiled_upto, last)
-        if last - grown.known.upto > SMALL + GROWTH * grown.known.total:
+        if grown.worth_a_look:
             learn(tx, row, chance=chance)
         elif refiled_upto < grown.known.upto:
             moved += _refile(tx, grown)
@@ -58,22 +62,14 @@ def learn(tx: Transaction, row: topics.Row, *, chance: Random) -> Statistics:
         for start in starts
         for number, asked in tx.rows("subscriptions/sample", topic=row.id, start=start, limit=A_PLACE)
     }
-    counts = _counted(row.layout, seen.values())
-    scale = total / max(len(seen), 1)
-    frequent = {str(term): round(count * scale) for term, count in counts.most_common(MOST_TERMS) if count >= SEEN}
-    found = Statistics(total, frequent, last)
+    rows = [each for asked in seen.values() for each in filing.rows(row.layout, msgspec.json.decode(asked))]
+    found = Sample(rows, scale=total / max(len(seen), 1)).told(row.layout, total=total, upto=last)
     tx.run("topics/learn", topic=row.id, statistics=msgspec.json.encode(found).decode())
     return found
 
 
 def _last(tx: Transaction, topic: int) -> int:
     return int(tx.value("subscriptions/last", topic=topic) or 0)
-
-
-def _counted(layout: Layout, asked: Any) -> Counter[int]:
-    return Counter(
-        term for each in asked for row in filing.rows(layout, msgspec.json.decode(each)) for term in row.terms.values()
-    )
 
 
 def _refile(tx: Transaction, grown: Grown) -> int:

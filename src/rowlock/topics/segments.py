@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from rowlock.errors import ExtraMissing
-from rowlock.topics.filing import CODES, HIGHEST, RANGES, Probes
+from rowlock.topics.filing import CODES, HIGHEST, LOWEST, RANGES, Probes
 
 try:
     import numpy as np
@@ -21,6 +21,11 @@ Numbers = NDArray[np.int64]
 SUBSCRIPTION, BORN, GONE, KEY, SORT, BY_HAND, NEEDS = range(7)
 """The first columns of a row, as `subscriptions/filed` gives them; codes, low and high ends follow."""
 FIRST = 7
+FIELDS, SUM = FIRST, FIRST + 1
+"""Here codes are two numbers: which fields have one, as bits, and what they add up to."""
+LOW = FIRST + 2
+TRUTHS = {4: np.uint32, 8: np.uint64}
+"""So many answers side by side are looked at as one number."""
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -32,47 +37,47 @@ class Shape(msgspec.Struct, frozen=True):
     @property
     def width(self) -> int:
         """Columns of a row."""
-        return FIRST + self.codes + 2 * self.ranges
+        return LOW + 2 * self.ranges
+
+    @property
+    def room(self) -> int:
+        """Columns for low ends, and as many for high ones, in memory."""
+        return next(size for size in TRUTHS if size >= self.ranges)
 
     def array(self, rows: Sequence[Sequence[int]]) -> Numbers:
-        """Rows of a statement as an array, without the columns that the topic does not use."""
+        """Rows of a statement as an array: codes added up, and without the columns that the topic does not use."""
         whole = np.array(rows, np.int64).reshape(len(rows), FIRST + CODES + 2 * RANGES)
-        lows, highs = FIRST + CODES, FIRST + CODES + RANGES
-        used = [*range(FIRST + self.codes), *range(lows, lows + self.ranges), *range(highs, highs + self.ranges)]
-        return np.ascontiguousarray(whole[:, used])
+        codes, lows, highs = FIRST + CODES, FIRST + CODES, FIRST + CODES + RANGES
+        found = np.empty((len(rows), self.width), np.int64)
+        found[:, :FIRST] = whole[:, :FIRST]
+        found[:, FIELDS] = (whole[:, FIRST:codes] != 0) @ (1 << np.arange(CODES))
+        found[:, SUM] = whole[:, FIRST:codes].sum(1)
+        found[:, LOW : LOW + self.ranges] = whole[:, lows : lows + self.ranges]
+        found[:, LOW + self.ranges :] = whole[:, highs : highs + self.ranges]
+        return found
+
+
+MISSING = 0x5DEECE66D1CE4E5B
+"""Stands for the code of a field that a record does not have; as likely as any other to be somebody's."""
 
 
 class Question:
     """A record as arrays: the keys it looks under, and its values by column."""
 
-    def __init__(self, probes: Probes) -> None:
+    def __init__(self, shape: Shape, probes: Probes) -> None:
         self.keys = np.array(probes.keys, np.int64)
         self.ranged = probes.ranged
-        self.codes = np.array([code or 0 for code in probes.codes], np.int64)
-        self.numbers = np.array([number or 0 for number in probes.numbers], np.int64)
-        present = [value is not None for value in probes.numbers]
-        self.missing = sum(1 << slot for slot, there in enumerate(present) if not there)
+        self.sums = np.zeros(1, np.int64)
+        """What the codes of any fields add up to, by the bits of the fields."""
+        for code in probes.codes[: shape.codes]:
+            self.sums = np.concatenate((self.sums, self.sums + np.int64(MISSING if code is None else code)))
+        self.numbers = np.zeros(shape.room, np.int64)
+        self.numbers[: shape.ranges] = [number or 0 for number in probes.numbers[: shape.ranges]]
+        self.missing = sum(1 << slot for slot, number in enumerate(probes.numbers) if number is None)
 
 
-WHOSE = (SUBSCRIPTION, BORN, GONE, BY_HAND)
-HAND = 3
-"""Where a look by hand stands among those."""
-
-
-class Found:
-    """Subscriptions that a record fulfils, those that must be looked at by hand, and from when to when each holds."""
-
-    def __init__(self, parts: Sequence[Numbers]) -> None:
-        whole = np.concatenate(parts) if parts else np.zeros((0, 4), np.int64)
-        self._rows: Numbers = whole
-
-    def at(self, seq: int, ended: "Ended") -> tuple[list[int], list[int]]:
-        """Those that held at a moment, and which of them must be looked at by hand."""
-        rows = self._rows
-        rows = rows[(rows[:, BORN] <= seq) & (rows[:, GONE] > seq)]
-        rows = rows[~ended.before(rows[:, SUBSCRIPTION], seq)]
-        by_hand = rows[:, HAND] != 0
-        return rows[:, SUBSCRIPTION].tolist(), rows[by_hand, SUBSCRIPTION].tolist()
+Found = tuple[Numbers, Numbers]
+"""Subscriptions that a record fulfils, and those of them that must be looked at by hand."""
 
 
 class Ended:
@@ -103,14 +108,14 @@ class Segment:
         self._keys, self._starts = np.unique(keys[order], return_index=True)
         self._ends = np.append(self._starts[1:], self.size)
         self._sorts = sorts[order]
-        self._needs = _column(parts, NEEDS)[order]
-        self._whose = _columns(parts, WHOSE, order)
-        lows = FIRST + shape.codes
-        highs = lows + shape.ranges
-        self._codes = _columns(parts, range(FIRST, lows), order)
-        self._lows = _columns(parts, range(lows, highs), order)
-        self._highs = _columns(parts, range(highs, shape.width), order)
-        self._ids = np.unique(self._whose[:, 0])
+        self._whose, self._born, self._gone, self._by_hand, self._needs, self._fields, self._sums = (
+            _column(parts, column)[order] for column in (SUBSCRIPTION, BORN, GONE, BY_HAND, NEEDS, FIELDS, SUM)
+        )
+        self._always = int(self._born.max(initial=0)), int(self._gone.min(initial=HIGHEST))
+        """Between these two moments all of its rows hold."""
+        self._lows = _columns(parts, range(LOW, LOW + shape.ranges), order, room=shape.room, spare=LOWEST)
+        self._highs = _columns(parts, range(LOW + shape.ranges, shape.width), order, room=shape.room, spare=HIGHEST)
+        self._ids = np.unique(self._whose)
         ordered = np.unique(keys[sorts != 0])
         self._spans = {
             int(key): place for key, place in zip(ordered, np.searchsorted(self._keys, ordered), strict=True)
@@ -129,29 +134,37 @@ class Segment:
     def rows(self) -> Numbers:
         """All rows, as they came but for their order."""
         rows = np.empty((self.size, self._shape.width), np.int64)
-        rows[:, WHOSE] = self._whose
+        rows[:, SUBSCRIPTION], rows[:, BORN], rows[:, GONE] = self._whose, self._born, self._gone
         rows[:, KEY] = np.repeat(self._keys, self._ends - self._starts)
-        rows[:, SORT], rows[:, NEEDS] = self._sorts, self._needs
-        rows[:, FIRST:] = np.hstack((self._codes, self._lows, self._highs))
+        rows[:, SORT], rows[:, BY_HAND], rows[:, NEEDS] = self._sorts, self._by_hand, self._needs
+        rows[:, FIELDS], rows[:, SUM] = self._fields, self._sums
+        ranges = self._shape.ranges
+        rows[:, LOW:] = np.hstack((self._lows[:, :ranges], self._highs[:, :ranges]))
         return rows
 
-    def find(self, question: Question) -> Numbers:
-        """Whose rows a record fulfils: subscription, born, gone, and whether to look by hand."""
+    def find(self, question: Question, *, seq: int, ended: Ended) -> Found:
+        """Whose rows a record fulfils, of those that held at a moment."""
         if not self.size:
-            return self._whose
+            return self._whose, self._whose
         places = self._places(question)
+        places = places[question.sums.take(self._fields.take(places)) == self._sums.take(places)]
         if question.missing:
             places = places[self._needs.take(places) & question.missing == 0]
         # What is not there counts as 0, and nothing is asked of it by those that are left.
-        numbers = question.numbers[: self._shape.ranges]
-        within = self._lows.take(places, 0) <= numbers
-        within &= self._highs.take(places, 0) >= numbers
-        places = places[within.all(1)]
-        codes = self._codes.take(places, 0)
-        same = codes == question.codes[: self._shape.codes]
-        same |= codes == 0
-        found: Numbers = self._whose.take(places[same.all(1)], 0)
-        return found
+        within = self._lows.take(places, 0) <= question.numbers
+        within &= self._highs.take(places, 0) >= question.numbers
+        truths = TRUTHS[self._shape.room]
+        places = places[within.view(truths)[:, 0] == truths(int.from_bytes(b"\1" * self._shape.room))]
+        return self._held(places, seq, ended)
+
+    def _held(self, places: Numbers, seq: int, ended: Ended) -> Found:
+        born, gone = self._always
+        if not born <= seq < gone:
+            places = places[(self._born.take(places) <= seq) & (self._gone.take(places) > seq)]
+        if ended.gone:
+            places = places[~ended.before(self._whose.take(places), seq)]
+        numbers: Numbers = self._whose.take(places)
+        return numbers, numbers[self._by_hand.take(places) != 0]
 
     def _places(self, question: Question) -> Numbers:
         at = np.searchsorted(self._keys, question.keys)
@@ -180,9 +193,9 @@ def _column(parts: Sequence[Numbers], column: int) -> Numbers:
     return np.concatenate([part[:, column] for part in parts])
 
 
-def _columns(parts: Sequence[Numbers], columns: Sequence[int], order: Numbers) -> Numbers:
+def _columns(parts: Sequence[Numbers], columns: Sequence[int], order: Numbers, *, room: int, spare: int) -> Numbers:
     # Column by column: all parts side by side would take as much memory once more.
-    found = np.empty((len(order), len(columns)), np.int64)
+    found = np.full((len(order), room), spare, np.int64)
     for place, column in enumerate(columns):
         found[:, place] = _column(parts, column)[order]
     return found

@@ -13,9 +13,12 @@ from rowlock.errors import Invalid
 from rowlock.model import Subscription, moment
 from rowlock.names import check_key, check_limit
 from rowlock.topics import filing, moments, predicates
-from rowlock.topics.filing import FULL, Filing, Layout, Weights
+from rowlock.topics.filing import Filing, Layout, Weights
+from rowlock.topics.weighing import Statistics
 
 MOST_AT_ONCE = 10_000
+ENOUGH = 65
+"""So many are counted of a term: more than that are known from a sample, if at all."""
 PARTS = 2_048
 """More than a subscription can have rows; filed anew, it goes on with the next so many numbers."""
 
@@ -126,20 +129,13 @@ def file_all(tx: Transaction, layout: Layout, asked: Sequence[predicates.Predica
 def _weights(tx: Transaction, topic: int, rows: Sequence[filing.Row]) -> Weights:
     statistics = msgspec.json.decode(tx.value("topics/statistics", topic=topic), type=Statistics)
     here = Counter(term for row in rows for term in row.terms.values())
-    crowds: dict[int, int] = dict(tx.rows("filings/crowds", keys=_json(list(here)), enough=FULL + 1))
+    crowds: dict[int, int] = dict(tx.rows("filings/crowds", keys=_json(list(here)), enough=ENOUGH))
     known = statistics.terms
     found = {term: max(count, crowds[term], known.get(str(term), 0)) for term, count in here.items()}
     shapes = {shape for (shape,) in tx.rows("shapes/of_topic", topic=topic)}
-    return Weights(found, max(statistics.total, len(rows)), shapes)
-
-
-class Statistics(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How many subscriptions a topic had when somebody last looked, and how many of them each frequent term."""
-
-    total: int = 0
-    terms: dict[str, int] = {}
-    upto: int = 0
-    """The last subscription that was there then."""
+    weights = statistics.weights(found, shapes)
+    weights.total = max(weights.total, len(rows))
+    return weights
 
 
 def written(filings: Sequence[Filing], *, first: int = 0) -> str:
@@ -208,10 +204,10 @@ def among(tx: Transaction, numbers: Sequence[int]) -> list[Subscription]:
     return [Subscription(number, who, msgspec.json.decode(asked), moment(at)) for number, who, asked, at in found]
 
 
-def fitting(tx: Transaction, numbers: Sequence[int], record: Mapping[str, Any]) -> set[int]:
-    """Which of these a record fulfils, by their predicates as they are written."""
+def asked(tx: Transaction, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """What these asked for, by their numbers."""
     found = tx.rows("subscriptions/among", ids=_json(numbers))
-    return {number for number, _, asked, _ in found if predicates.fits(msgspec.json.decode(asked), record)}
+    return {number: msgspec.json.decode(text) for number, _, text, _ in found}
 
 
 def count(tx: Transaction, topic: str) -> int:

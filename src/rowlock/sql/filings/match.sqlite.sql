@@ -6,8 +6,8 @@ with probe (key, low, high) as (
 ),
 found as (
     select f.subscription, f.checks
-    from probe p cross join rowlock_filings f
-    where f.key = p.key and f.sort between p.low and p.high
+    from ({parts/record}) as p cross join probe cross join rowlock_filings f
+    where f.key = probe.key and f.sort between probe.low and probe.high
         and {parts/seen}
         and {parts/fulfils}
     limit :limit

@@ -1,9 +1,4 @@
--- Whether a filing f was there at the record's moment: what was born later is not found, what went later still is.
-(
-    f.born < (select later.first from later)
-    or not exists (select 1 from rowlock_moments m where m.id = f.born and m.seq > (select later.seq from later))
-)
-and (
-    f.gone is null
-    or exists (select 1 from rowlock_moments m where m.id = f.gone and m.seq > (select later.seq from later))
-)
+-- Whether a filing f was there when the record was committed: what was born later is not found, what went later still is.
+-- Most were born before anything that p.first_later tells of, and need no second look.
+(f.born < p.first_later or coalesce((select m.seq from rowlock_moments m where m.id = f.born), 0) <= :seq)
+and (f.gone is null or coalesce((select m.seq from rowlock_moments m where m.id = f.gone), 0) > :seq)

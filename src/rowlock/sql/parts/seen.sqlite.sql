@@ -1,2 +1,2 @@
 -- The order of moments is that of their numbers here.
-f.born <= :moment and (f.gone is null or f.gone > :moment)
+f.born <= :seq and (f.gone is null or f.gone > :seq)

@@ -1,4 +1,6 @@
--- A record that is to be matched further, locked against anybody else who does.
-select t.name, r.topic, coalesce(r.subject, r.id), r.data, r.moment, r.cursor, r.matched_at is not null
+-- A record that is to be matched further and its place in the order of commits, locked against anybody else who does.
+select t.name, r.topic, coalesce(r.subject, r.id), r.data,
+    coalesce((select m.seq from rowlock_moments m where m.id = r.moment), 9223372036854775807),
+    r.cursor, r.matched_at is not null
 from rowlock_records r join rowlock_topics t on t.id = r.topic
 where r.id = :record for update of r

@@ -1,0 +1,3 @@
+-- A table lies in the order of its key already.
+
+select 1;
