@@ -1,6 +1,7 @@
 """How often an item may fail, and how long to wait after each time."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import msgspec
 
@@ -24,6 +25,7 @@ class Policy(msgspec.Struct, frozen=True):
         return round(ceiling * random())
 
 
+@lru_cache(maxsize=1_000)
 def policy(attempts: int | None = DEFAULT_ATTEMPTS, backoff: str | None = None) -> Policy:
     """A policy from how people write it: `attempts=5, backoff="1s..10m"`; no attempts means for ever."""
     low, high = span(backoff or DEFAULT_BACKOFF)

@@ -9,7 +9,7 @@ from rowlock import gates, leases, limits, tallies
 from rowlock.db import Transaction
 from rowlock.errors import Invalid, StaleSession
 from rowlock.grouping import Place, placed
-from rowlock.model import Item, Limits, State
+from rowlock.model import PRIORITIES, Item, Limits, State
 
 LARGEST = 10_000
 PROMOTED_AT_ONCE = 1_000
@@ -177,7 +177,7 @@ def _parameters(asking: Asking) -> dict[str, Any]:
         "token": asking.token,
         "limit": asking.limit,
         "attempts": asking.attempts,
-        "floors": msgspec.json.encode(asking.floors).decode(),
+        "floors": msgspec.json.encode([asking.floors.get(lane, 0) for lane in PRIORITIES]).decode(),
     }
 
 

@@ -2,10 +2,9 @@
 insert into rowlock_claims
     (token, session, list, gate, priority, low, high, taken, remaining, attempts, alone, taken_at)
 with lane as (
-    select l.id as list, l.gate, p.value as priority,
-        case when l.exclusive then 0 else coalesce(json_extract(:floors, '$."' || p.value || '"'), 0) end as floor
-    from rowlock_lists l, json_each('[0,1,2,3,4,5,6,7,8,9]') as p
-    where l.name = :name and l.state = 'open' and l.limits is null and (l.lanes >> p.value) & 1 = 1
+    select l.id as list, l.gate, p.key as priority, case when l.exclusive then 0 else p.value end as floor
+    from rowlock_lists l, json_each(:floors) as p
+    where l.name = :name and l.state = 'open' and l.limits is null and (l.lanes >> p.key) & 1 = 1
         and exists (select 1 from rowlock_sessions s where s.id = :session)
         and (not l.exclusive or (
             exists (select 1 from rowlock_leases h where h.list = l.id and h.session = :session and h.asked_by is null)

@@ -40,17 +40,13 @@ start as (
     order by lane.priority limit 1
 ),
 bound as (
-    select s.list, s.gate, s.priority, s.low, least(s.until, coalesce(
-        (select s.position from rowlock_suspects x
-            where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low < s.position and x.high >= s.position limit 1),
-        (select min(x.low) from rowlock_suspects x where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low >= s.position),
-        9223372036854775807
-    )) as high, exists (
-        select 1 from rowlock_suspects x
-        where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.low < s.position and x.high >= s.position
-            and x.deaths > 1
-    ) as alone
-    from start s
+    select s.list, s.gate, s.priority, s.low, coalesce(suspect.alone, false) as alone,
+        least(s.until, coalesce(case when suspect.around then s.position else suspect.later end, 9223372036854775807)) as high
+    from start s cross join lateral (
+        select bool_or(x.low < s.position) as around, bool_or(x.low < s.position and x.deaths > 1) as alone,
+            min(x.low) filter (where x.low >= s.position) as later
+        from rowlock_suspects x where x.list = s.list and x.gate = s.gate and x.priority = s.priority and x.high >= s.position
+    ) as suspect
 ),
 next as materialized (
     select b.list, b.gate, b.priority, b.low, b.alone, line.position, line.key, line.attempts, line.version, line.data, line.trace
@@ -64,8 +60,8 @@ next as materialized (
 took as (
     insert into rowlock_claims
         (token, session, list, gate, priority, low, high, taken, remaining, attempts, alone, taken_at)
-    select :token, :session, n.list, n.gate, n.priority, n.low, max(n.position), count(*), count(*),
-        cast(:attempts as integer), n.alone, {now}
-    from next n group by n.list, n.gate, n.priority, n.low, n.alone
+    select :token, :session, min(n.list), min(n.gate), min(n.priority), min(n.low), max(n.position), count(*), count(*),
+        cast(:attempts as integer), bool_or(n.alone), {now}
+    from next n having count(*) > 0
 )
 select list, gate, priority, low, alone, position, key, attempts, version, data, trace from next order by position
