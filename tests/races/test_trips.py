@@ -78,9 +78,9 @@ def test_a_settlement_whose_commit_fails_is_made_again(postgres_url: str) -> Non
         done = settlements.AllDone(session.id, first.token, [first.high])
         asking = claims.Taking(lambda: session.asking("work", limit=1, attempts_allowed=None))
         verdicts, second = engine.trip(done, asking)
-        # Each piece is a transaction of its own: the first try's claim landed, and is the claimer's to close.
-        assert (verdicts, [item.key for item in second.items]) == ([Verdict.DONE], ["c"])
-        assert (engine["work"].counts().claimed, engine["work"].progress().done) == (2, 1)
+        # Each piece is a transaction of its own: whether the first try's claim landed, nobody knows.
+        assert (verdicts, second.items[0].key in "bc") == ([Verdict.DONE], True)
+        assert engine["work"].progress().done == 1
 
 
 def test_a_trip_may_be_larger_than_what_a_socket_holds(engine: Engine) -> None:
