@@ -3,11 +3,13 @@
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.http.serving import SECONDS, Serving, serving, until
 
 from rowlock import Engine
+from rowlock.http.limits import Limits
 
 ITEMS = b"/v1/lists/work/items"
 
@@ -148,6 +150,72 @@ def test_who_leaves_is_missed_whatever_else_they_asked(served: Serving) -> None:
         sock.sendall(b"GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n" + LIVEZ)
         until(lambda: served.service.watchers == 1)
     until(lambda: served.service.watchers == 0)
+
+
+@pytest.mark.parametrize("upgrade", [b"websocket", b"h2c"])
+def test_who_asks_for_another_protocol_is_read_to_the_end(served: Serving, upgrade: bytes) -> None:
+    asks = b"connection: close, upgrade\r\nupgrade: %b\r\n" % upgrade
+    head = b"POST /v1/lists/%b/items HTTP/1.1\r\nhost: localhost\r\n%bcontent-length: 4\r\n\r\na\nb\n" % (upgrade, asks)
+    assert b"added\t2" in said(served, head)
+
+
+def test_nothing_after_a_refusal_is_done(served: Serving) -> None:
+    served.service.engine["kept"].add("a")
+    delete = b"DELETE /v1/lists/kept HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    answer = said(served, b"GET /livez HTTP/1.1\r\n\r\n" + delete)
+    assert (answer[:12], answer.count(b"HTTP/1.1 "), len(served.service.engine["kept"].page())) == (
+        b"HTTP/1.1 400",
+        1,
+        1,
+    )
+
+
+def test_what_is_wrong_with_a_body_is_not_told_to_those_before(served: Serving) -> None:
+    add = b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: 7\r\n\r\nbefore\n" % ITEMS
+    wrong = b"POST %b HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n" % ITEMS
+    answer = said(served, add + wrong)
+    assert (b"added\t1" in answer, answer.count(b"HTTP/1.1 ")) == (True, 1)
+
+
+def test_a_head_that_comes_with_the_end_of_a_body_is_not_taken_for_a_long_one(served: Serving) -> None:
+    long = b"".join(b"%0499d\n" % number for number in range(100))
+    add = b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n%b" % (ITEMS, len(long), long)
+    with socket.create_connection((served.client.host, served.client.port), timeout=SECONDS) as sock:
+        sock.sendall(add + LAST[:30])
+        assert b"added\t" in sock.recv(65_536)
+        sock.sendall(LAST[30:])
+        assert read(sock)[:12] == b"HTTP/1.1 200"
+
+
+@pytest.mark.parametrize("target", [b"http://localhost", b"http://localhost/"])
+def test_an_address_may_be_named_in_full(served: Serving, target: bytes) -> None:
+    head = b"GET %b HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n" % target
+    assert b"<title>rowlock</title>" in said(served, head)
+
+
+@pytest.mark.parametrize("coding", [b"gzip, chunked", b"gzip", b"chunked, chunked"])
+def test_a_body_comes_plain_or_in_chunks(served: Serving, coding: bytes) -> None:
+    head = b"POST %b HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: %b\r\n\r\n" % (ITEMS, coding)
+    assert said(served, head + b"0\r\n\r\n")[:12] == b"HTTP/1.1 400"
+
+
+def test_who_waits_behind_another_request_is_not_idle(tmp_path: Path) -> None:
+    limits = Limits(idle_seconds=0.1)
+    with Engine(str(tmp_path / "work.db")) as engine, serving(engine, limits) as narrow:
+        session = narrow.client.json("POST", "/v1/sessions", {})["session"].encode()
+        body = b'{"session": "%b", "wait": "2500ms"}' % session
+        head = b"POST /v1/lists/none/claims HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        claim = b"%bconnection: close\r\ncontent-length: %d\r\n\r\n%b" % (head, len(body), body)
+        assert said(narrow, LIVEZ + claim).count(b"HTTP/1.1 200") == 2
+
+
+def test_room_that_was_made_is_given_back(tmp_path: Path) -> None:
+    limits = Limits(connections=2, connections_per_address=1)
+    with Engine(str(tmp_path / "work.db")) as engine, serving(engine, limits) as narrow:
+        for _ in range(5):
+            with socket.create_connection((narrow.client.host, narrow.client.port), timeout=SECONDS) as idle:
+                until(lambda: said(narrow, LAST)[:12] == b"HTTP/1.1 200")
+                assert read(idle) == b""
 
 
 def test_nothing_but_http_is_spoken(served: Serving) -> None:

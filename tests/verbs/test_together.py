@@ -14,7 +14,9 @@ from rowlock.errors import CounterSpent, Invalid, KeyReused
 
 
 def put(tx: Transaction, keys: list[str]) -> list[int | Exception]:
-    """Numbers and items for all that are given; blank ones are refused, `torn` raises after it has written."""
+    """Numbers and items for all that are given; blank ones are refused, `bad` raises, `torn` after it has written."""
+    if "bad" in keys:
+        raise LookupError("bad")
     good = [key for key in keys if key.strip()]
     numbers = iter(tx.numbers({"puts": len(good)})["puts"] if good else ())
     tx["put"].add(good)
@@ -48,10 +50,11 @@ def test_who_is_refused_is_refused_alone(engine: Engine) -> None:
         work(" ")
 
 
-def test_a_function_that_raises_is_called_for_each_by_itself(engine: Engine) -> None:
+@pytest.mark.parametrize("word", ["torn", "bad"])
+def test_a_function_that_raises_is_called_for_each_by_itself(engine: Engine, word: str) -> None:
     work = engine.grouped.together(put)
-    one, torn, two = asked(engine, work, ["a", "torn", "b"])
-    assert ((one, two), type(torn)) == ((1, 2), LookupError)
+    one, wrong, two = asked(engine, work, ["a", word, "b"])
+    assert ((one, two), type(wrong)) == ((1, 2), LookupError)
     assert ([item.key for item in engine["put"]], engine.counter("puts").show()) == (["a", "b"], 2)
 
 

@@ -360,7 +360,8 @@ def _words(state: str, shown: str) -> tuple[str, str]:
 
 def told(error: psycopg.Error, shown: str) -> RowlockError:
     """A driver's error in our words."""
-    state = error.sqlstate or ""
+    # Without a state it was the driver that refused a value, as the server would have: a NUL in a text.
+    state = error.sqlstate or ("22" if isinstance(error, psycopg.DataError) else "")
     for known in (state, state[:3], state[:2]):
         if known in _STATES:
             kind, what, hint = _STATES[known]

@@ -110,7 +110,8 @@ def _at_once(tx: Transaction, units: Iterable[list[Call]], *, now: Callable[[], 
         except (RunAgain, Held):
             raise
         except Exception as error:
-            if tx.marks != clean:
+            # What one of several brought about is not the others': each is then asked by itself.
+            if len(calls) > 1 or tx.marks != clean:
                 raise _Torn from error
             done.answered += _all_told(calls, error)
         else:

@@ -11,6 +11,7 @@ from rowlock.errors import RowlockError
 from rowlock.http import problems
 from rowlock.http.bodies import Gone
 from rowlock.http.call import Answer, Call, Header
+from rowlock.http.exchanges import LARGE
 from rowlock.http.kinds import TYPES, Kind
 from rowlock.http.packing import SMALL, Packer, coding_of, packer_of
 from rowlock.http.pages import Page
@@ -62,6 +63,8 @@ async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
     if packer is not None:
         body = packer.feed(body) + packer.end()
         headers.append((b"content-encoding", packer.coding))
+    if len(body) > LARGE:
+        call.body.hold(len(body))
     if answer.status not in (204, 304):
         headers.append((b"content-length", str(len(body)).encode()))
     await send_whole(call.scope, send, status=answer.status, headers=headers, body=body)

@@ -35,7 +35,7 @@ class Budget:
     def take(self, count: int) -> None:
         """Hold more; refused if there is no room."""
         if count > self._left:
-            raise Overloaded("the bodies of many requests are being read already", "try again in a moment")
+            raise Overloaded("large requests and answers of many are under way already", "try again in a moment")
         self._left -= count
 
     def give_back(self, count: int) -> None:
@@ -130,10 +130,15 @@ class Body:
         pieces: list[bytes] = []
         async for piece in self.chunks(most):
             pieces.append(piece)
-            if len(pieces) > 1 and self._budget is not None:
-                self._budget.take(len(piece))
-                self._held += len(piece)
+            if len(pieces) > 1:
+                self.hold(len(piece))
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def hold(self, count: int) -> None:
+        """Keep so much in memory until the request is over; refused if others hold too much already."""
+        if self._budget is not None:
+            self._budget.take(count)
+            self._held += count
 
     def release(self) -> None:
         """The request is over: others may hold as much."""

@@ -132,6 +132,8 @@ def _pairs(text: bytes) -> dict[str, str]:
     except ValueError:
         raise InvalidQuery("what stands behind the question mark cannot be read", "percent-encode UTF-8") from None
     given = dict(pairs)
+    if any("\0" in value for value in given.values()):
+        raise InvalidQuery("there is a NUL character behind the question mark", "nothing has a name with one")
     if len(given) < len(pairs):
         raise InvalidQuery("something is asked for twice behind the question mark", "give each name once")
     return given

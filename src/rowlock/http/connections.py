@@ -58,9 +58,7 @@ class Connection(asyncio.Protocol):
         self.loop = asyncio.get_running_loop()
         self.server_state = server_state
         self.transport: asyncio.Transport
-        self.parser = httptools.HttpRequestParser(self)
-        # What follows a last request is not looked at, and is no reason to leave that one unanswered.
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self.parser = _parser(self)
         self.url = b""
         self.headers: list[tuple[bytes, bytes]] = []
         self.exchange: Exchange | None = None
@@ -77,6 +75,7 @@ class Connection(asyncio.Protocol):
         self._lined_up: deque[Exchange] = deque()
         self._pending = b""
         self._drained = asyncio.Event()
+        self._written = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has come."""
@@ -118,20 +117,32 @@ class Connection(asyncio.Protocol):
             return
         try:
             self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            # Nothing else is spoken here: it is answered as if it had not asked for that, and what follows is not read.
-            self.is_deaf = True
-            if self.exchange is not None:
-                self.exchange.is_last = True
+        except httptools.HttpParserUpgrade as upgrade:
+            self._stay(data[upgrade.args[0] :])
         except httptools.HttpParserError:
             self.refuse(400, "error invalid-head: this is not HTTP (hint: check who is speaking)")
 
+    def _stay(self, rest: bytes) -> None:
+        """Read a request that asks for another protocol as if it did not: the parser would take its body for that."""
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        if method == b"CONNECT":
+            self.refuse(400, "error invalid-head: this is no proxy (hint: ask it directly)")
+            return
+        head = [b"%b %b HTTP/%b" % (method, self.url, version)]
+        head += [b"%b: %b" % header for header in self.headers if header[0] not in (b"connection", b"upgrade")]
+        if any(name == b"connection" and b"close" in value.lower() for name, value in self.headers):
+            head.append(b"connection: close")
+        self.parser = _parser(self)
+        Connection.data_received(self, b"\r\n".join(head) + b"\r\n\r\n" + rest)
+
     def refuse(self, status: int, words: str) -> None:
         """Say why and hang up; but what was asked before is answered first, and then nothing more is said."""
-        before = self.exchange
-        if before is not None and not before.answered and not before.more_body:
-            before.is_last = self.is_deaf = True
-        elif self._running is not None and not self._running.answered and (self._running is not before or before.begun):
+        asked = [each for each in (self._running, *self._lined_up) if each is not None and not each.answered]
+        whole = [each for each in asked if not each.more_body]
+        if whole:
+            whole[-1].is_last = self.is_deaf = True
+            self._lined_up = deque(each for each in self._lined_up if not each.more_body)
+        elif asked and asked[0].begun:
             self.cut()
         else:
             self._refuse(status, words)
@@ -148,6 +159,7 @@ class Connection(asyncio.Protocol):
 
     def cut(self) -> None:
         """Hang up at once, and take nothing more off our hands: else the kernel would keep what nobody reads."""
+        self.is_deaf = True
         self.abandon()
         if (sock := self.transport.get_extra_info("socket")) is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
@@ -155,7 +167,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         """A request begins; what follows a last one is not looked at."""
-        self.is_deaf = self.exchange is not None and self.exchange.is_last
+        self.is_deaf = self.is_deaf or (self.exchange is not None and self.exchange.is_last)
         self.url, self.headers, self._expects = b"", [], False
 
     def on_url(self, url: bytes) -> None:
@@ -171,7 +183,7 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """Its head is there: have it answered, after those before it."""
-        if self.is_deaf:
+        if self.is_deaf or self.parser.should_upgrade():
             return
         parser, before = self.parser, self.exchange
         version = parser.get_http_version()
@@ -189,11 +201,12 @@ class Connection(asyncio.Protocol):
 
     def _asked(self) -> dict[str, Any]:
         url = httptools.parse_url(self.url)
-        path = url.path.decode("ascii")
+        raw = url.path or b"/"
+        path = raw.decode("ascii")
         return {
             "method": self.parser.get_method().decode("ascii"),
             "path": unquote(path) if "%" in path else path,
-            "raw_path": url.path,
+            "raw_path": raw,
             "query_string": url.query or b"",
             "headers": self.headers,
         }
@@ -234,7 +247,7 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """All of it is there."""
         exchange = self.exchange
-        if exchange is not None and not exchange.answered and not self.is_deaf:
+        if exchange is not None and not exchange.answered and not self.is_deaf and not self.parser.should_upgrade():
             exchange.more_body = False
             exchange.tell()
 
@@ -257,6 +270,7 @@ class Connection(asyncio.Protocol):
         """Write it now."""
         self.flush()
         if not self.transport.is_closing():
+            self._written += len(data)
             self.transport.write(data)
 
     def write_soon(self, data: bytes) -> None:
@@ -271,10 +285,12 @@ class Connection(asyncio.Protocol):
         """Write what waits to be written."""
         data, self._pending = self._pending, b""
         if data and not self.transport.is_closing():
+            self._written += len(data)
             self.transport.write(data)
 
     def close(self) -> None:
         """Hang up when all is written."""
+        self.is_deaf = True
         self.flush()
         self.transport.close()
 
@@ -284,6 +300,11 @@ class Connection(asyncio.Protocol):
             self.close()
         else:
             self.exchange.is_last = True
+
+    @property
+    def taken(self) -> int:
+        """How many bytes have left for the client."""
+        return self._written - self.transport.get_write_buffer_size()
 
     def pause_reading(self) -> None:
         """Read no more for now."""
@@ -309,7 +330,15 @@ class Connection(asyncio.Protocol):
 
     async def drained(self) -> None:
         """Wait until the client has read most of what was written."""
-        await self._drained.wait()
+        if self.is_full:
+            await self._drained.wait()
+
+
+def _parser(connection: Connection) -> httptools.HttpRequestParser:
+    parser = httptools.HttpRequestParser(connection)
+    # What follows a last request is not looked at, and is no reason to leave that one unanswered.
+    parser.set_dangerous_leniencies(lenient_data_after_close=True)
+    return parser
 
 
 def _address(name: Any) -> tuple[str, int] | None:

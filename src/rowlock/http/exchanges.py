@@ -11,6 +11,8 @@ EXTENSION = "rowlock.exchange"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 STATUS_LINES = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode() for each in HTTPStatus}
 BODILESS = (204, 304)
+LARGE = 256 * 1024
+"""Bytes of an answer that are not copied, and not forgotten before the client has read most of them."""
 
 _WRONG_NAME = re.compile(rb"[^!#$%&'*+\-.^_`|~0-9A-Za-z]")
 _WRONG_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
@@ -21,8 +23,6 @@ Header = tuple[bytes, bytes]
 class Wire(Protocol):
     """What an exchange needs of the connection that it goes over."""
 
-    is_full: bool
-    """Whether the client has much to read before more is written."""
     server_state: Any
 
     def write(self, data: bytes) -> None:
@@ -107,7 +107,7 @@ class Exchange:
     async def receive(self) -> dict[str, Any]:
         """What of the body has come since, or that there is nobody any more to be answered."""
         connection = self._connection
-        if self.awaits_continue and not self.begun:
+        if self.awaits_continue and not self.begun and self.scope["http_version"] != "1.0":
             self.awaits_continue = False
             connection.write(CONTINUE)
         while not (self._news or self.gone or self.answered):
@@ -124,8 +124,7 @@ class Exchange:
     async def reply(self, *, status: int, headers: Sequence[Header], body: bytes, common: bytes) -> None:
         """Write a whole answer, with headers that are written already, unless the client has gone."""
         connection = self._connection
-        if connection.is_full:
-            await connection.drained()
+        await connection.drained()
         if self.gone:
             return
         lines = [b"%b: %b\r\n" % header for header in (*connection.server_state.default_headers, *headers)]
@@ -134,15 +133,20 @@ class Exchange:
             raise RuntimeError("a header holds the end of a line")
         close = b"connection: close\r\n" if self.is_last else b""
         shown = b"" if self.scope["method"] == "HEAD" else body
-        connection.write_soon(b"".join((STATUS_LINES[status], head, common, close, b"\r\n", shown)))
         self.begun = True
-        self._end()
+        if len(shown) <= LARGE:
+            connection.write_soon(b"".join((STATUS_LINES[status], head, common, close, b"\r\n", shown)))
+        else:
+            connection.write(b"".join((STATUS_LINES[status], head, common, close, b"\r\n")))
+            connection.write(shown)
+            await connection.drained()  # who answers with so much holds it until it is read
+        if not self.gone:
+            self._end()
 
     async def send(self, message: dict[str, Any]) -> None:
         """Write a message of ASGI, when the client has taken most of what was written before."""
         connection = self._connection
-        if connection.is_full:
-            await connection.drained()
+        await connection.drained()
         if self.gone:
             return
         expected = "http.response.body" if self.begun else "http.response.start"

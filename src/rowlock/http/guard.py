@@ -26,6 +26,7 @@ class Phase(Enum):
     BODY = "the body of a request"
     ANSWER = "us"
     IDLE = "another request"
+    GOING = "what is written to leave"
 
 
 class Guard:
@@ -47,7 +48,7 @@ class Guard:
             return False
         if self._count >= limits.connections and not self._make_room(set().union(*self._connections.values())):
             return False
-        neighbours.add(connection)
+        self._connections[connection.address].add(connection)  # who made room may have been the last of them
         self._count += 1
         if self._looking is None:
             self.now = connection.loop.time()
@@ -95,7 +96,9 @@ class GuardedConnection(Connection):
         self._framed = 0
         self._body = 0
         self._is_silent = False
+        self._is_new = False
         self._unread_since: float | None = None
+        self._taken = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Come in, or be told that there is no room."""
@@ -105,10 +108,21 @@ class GuardedConnection(Connection):
             self.refuse(503, "error overloaded: too many connections (hint: try again in a moment)")
         self.since = self.guard.now
 
-    def abandon(self) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         """Be forgotten: another one may come."""
         self.guard.dismiss(self)
-        super().abandon()
+        super().connection_lost(exc)
+
+    def cut(self) -> None:
+        """The same at once."""
+        self.guard.dismiss(self)
+        super().cut()
+
+    def close(self) -> None:
+        """Be watched until the last byte has left."""
+        if self.phase is not Phase.GOING:
+            self._wait(Phase.GOING)
+        super().close()
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come: of a head no more than is read."""
@@ -117,18 +131,21 @@ class GuardedConnection(Connection):
         if self.phase is Phase.IDLE:
             self._head = 0
         self._piece = len(data)
+        self._is_new = False
         framed, self._framed = self.phase is Phase.BODY, self._framed + len(data)
         super().data_received(data)
         if framed and self.phase is Phase.BODY and self._framed > self.guard.limits.header_bytes + FRAMING * self._body:
             self.refuse(413, "error too-large: the body is mostly framing (hint: send larger chunks)")
         elif self.phase is Phase.HEAD:
-            self._head += len(data)
+            # Of what came with the end of a body only so much is known to be head as has been read of it.
+            self._head = self._head_read() if self._is_new else self._head + len(data)
             if self._head > self.guard.limits.header_bytes:
                 self.refuse(431, "error too-large: the headers are too large (hint: send fewer)")
 
     def on_message_begin(self) -> None:
         """A request begins."""
         self._wait(Phase.HEAD)
+        self._is_new = True
         self._discarded = 0
         super().on_message_begin()
 
@@ -147,13 +164,22 @@ class GuardedConnection(Connection):
         self._framed = self._body = 0
         if self.is_deaf:
             return
-        if [name for name, _ in self.headers].count(b"host") != 1 and self.parser.get_http_version() == "1.1":
+        names = [name for name, _ in self.headers]
+        if names.count(b"host") != 1 and self.parser.get_http_version() != "1.0":
             self.refuse(400, "error invalid-head: there must be one Host header (hint: send it once)")
-            return
-        if much and len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > most:
+        elif b"transfer-encoding" in names and not self._is_chunked():
+            self.refuse(400, "error invalid-head: a body comes plain or in chunks (hint: leave out other codings)")
+        elif much and self._head_read() > most:
             self.refuse(431, "error too-large: the headers are too large (hint: send fewer)")
-            return
-        super().on_headers_complete()
+        else:
+            super().on_headers_complete()
+
+    def _is_chunked(self) -> bool:
+        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
+        return codings == [b"chunked"] and self.parser.get_http_version() != "1.0"
+
+    def _head_read(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
     def on_body(self, body: bytes) -> None:
         """Some of its body is there; of one that was answered before its end, only so much is still read."""
@@ -176,7 +202,7 @@ class GuardedConnection(Connection):
 
     def ended(self, exchange: Exchange) -> None:
         """It is answered: the next that waits, or another one if it comes in time."""
-        if self.phase is Phase.ANSWER:
+        if self.phase is Phase.ANSWER and exchange is self.exchange:
             self._wait(Phase.IDLE)
         super().ended(exchange)
         if self._is_silent and exchange is self.exchange:
@@ -199,7 +225,7 @@ class GuardedConnection(Connection):
     def look(self, now: float) -> None:
         """End what waits too long for its client."""
         limits = self.guard.limits
-        if self._is_unread(now):
+        if self._is_unread(now) or (self.phase is Phase.GOING and now - self.since > limits.reading_seconds):
             self.cut()
         elif self.phase is Phase.IDLE and now - self.since > limits.idle_seconds:
             self.close()
@@ -211,17 +237,19 @@ class GuardedConnection(Connection):
         elif self.phase is Phase.BODY and now - self.since > limits.body_seconds:
             if not self.is_reading or self._got >= limits.body_rate * (now - self.since):
                 self.since, self._got = now, 0
+            elif self.exchange is not None and self.exchange.answered:
+                self.cut()  # it was answered before its end, and is told nothing more
             else:
                 self.refuse(408, "error too-slow: the body took too long (hint: send it faster, or in parts)")
 
     def _is_unread(self, now: float) -> bool:
-        """Whether the client has not read its answer for too long."""
+        """Whether the client has for too long read less of its answer than it would have to."""
+        since, limits = self._unread_since, self.guard.limits
         if not self.is_full:
             self._unread_since = None
-            return False
-        if self._unread_since is None:
-            self._unread_since = now
-        return now - self._unread_since > self.guard.limits.reading_seconds
+        elif since is None or self.taken - self._taken >= limits.body_rate * (now - since):
+            self._unread_since, self._taken = now, self.taken
+        return self._unread_since is not None and now - self._unread_since > limits.reading_seconds
 
 
 def guarded(limits: Limits) -> type[GuardedConnection]:

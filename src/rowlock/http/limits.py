@@ -19,7 +19,7 @@ class Limits(msgspec.Struct, frozen=True):
     body_bytes: int = 64 * MB
     """The largest body of lines that is added as one; a stream of NDJSON may be longer."""
     buffered_bytes: int = 128 * MB
-    """The documents of all requests together that are held in memory while they come."""
+    """The documents of all requests together that are held in memory while they come, and long answers."""
     line_bytes: int = DATA_BYTES + 4 * KB
     header_bytes: int = 32 * KB
     """The first line and the headers of a request together."""

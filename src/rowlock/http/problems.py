@@ -3,7 +3,7 @@
 from typing import Any
 
 from rowlock.engine import Engine
-from rowlock.errors import RowlockError, Unavailable
+from rowlock.errors import RowlockError
 from rowlock.http import iidy
 from rowlock.http.call import Answer, Call, Header
 from rowlock.http.kinds import Kind
@@ -35,18 +35,19 @@ def line(error: RowlockError) -> str:
 
 def answer(error: RowlockError, call: Call) -> Answer:
     """The answer that tells an error, in the kind that was asked for."""
-    if isinstance(error, Unavailable):
-        error = without_address(error, call.service.engine)
+    error = without_address(error, call.service.engine)
     if call.route.iidy:
         return Answer(iidy.problem(error, call.kind), error.http_status, headers(error))
     value = line(error) if call.kind is Kind.TEXT else problem(error, call.id.decode())
     return Answer(value, error.http_status, headers(error))
 
 
-def without_address(error: Unavailable, engine: Engine) -> Unavailable:
+def without_address(error: RowlockError, engine: Engine) -> RowlockError:
     """The same for whoever asks from elsewhere: they need not know where the database is."""
-    what = error.what.replace(engine.database.address.shown, "the database")
-    return type(error)(what, error.hint, **error.fields)
+    shown = engine.database.address.shown
+    if shown not in error.what:
+        return error
+    return type(error)(error.what.replace(shown, "the database"), error.hint, **error.fields)
 
 
 def headers(error: RowlockError) -> list[Header]:

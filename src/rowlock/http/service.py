@@ -12,7 +12,7 @@ import msgspec
 from rowlock.audit import KEEP
 from rowlock.durations import Duration
 from rowlock.engine import Engine
-from rowlock.errors import RowlockError
+from rowlock.errors import Overloaded, RowlockError
 from rowlock.http import access, metrics, openapi, problems
 from rowlock.http.answers import begun, send_answer
 from rowlock.http.applications import Application, Applications
@@ -139,7 +139,11 @@ class Service:
             return
         sent = 0
         with suppress(Gone), access.acting(call):
-            sent = await send_answer(call, answer, send=send)
+            try:
+                sent = await send_answer(call, answer, send=send)
+            except Overloaded as error:  # it is too large to be held beside others'
+                answer = problems.answer(error, call)
+                sent = await send_answer(call, answer, send=send)
         body.release()
         seconds = time.perf_counter() - began
         self.requests.note(call, status=answer.status, seconds=seconds)

@@ -14,7 +14,7 @@ from rowlock.http import access
 from rowlock.http.call import Call
 from rowlock.http.claimer import Wish
 from rowlock.http.claims import Claimed, claimed, read_wait
-from rowlock.http.problems import problem
+from rowlock.http.problems import problem, without_address
 from rowlock.http.scopes import check_outcomes, check_session
 from rowlock.http.sessions import Closed
 from rowlock.http.texts import form, row, text
@@ -156,7 +156,7 @@ def _nobody_leaves() -> Awaitable[None]:
 
 
 def _told(error: RowlockError, call: Call) -> dict[str, Any]:
-    return problem(access.veiled(error, call), call.id.decode())
+    return problem(without_address(access.veiled(error, call), call.service.engine), call.id.decode())
 
 
 async def look(call: Call) -> Seen:

@@ -8,6 +8,7 @@ import msgspec
 
 from rowlock import Invalid
 
+LONGEST_EMAIL = 512
 FIELDS = {
     "artist": "text",
     "author": "text",
@@ -66,6 +67,8 @@ def email(given: Mapping[str, Any]) -> str:
     found = given.get("email")
     if not isinstance(found, str) or not found.strip():
         raise Invalid("no email was given", "say who it is for: a text", field="email")
+    if not found.isprintable() or len(found.encode()) > LONGEST_EMAIL:
+        raise Invalid("that is no email", f"it is one line of up to {LONGEST_EMAIL} bytes", field="email")
     return found
 
 
