@@ -20,6 +20,7 @@ shift
 server=${ROWLOCK_SERVER:-http://127.0.0.1:8642}
 batch=${ROWLOCK_BATCH:-10}
 said=$(mktemp)
+exec 3>&1 # what commands say goes where this worker's words go
 session=
 beating=
 
@@ -49,7 +50,7 @@ beating=$!
 # run KEY: what became of the item, as one object of a settlement.
 run() {
     local status=0
-    "${command[@]}" "$1" </dev/null 2>"$said" || status=$?
+    "${command[@]}" "$1" </dev/null 2>"$said" >&3 || status=$?
     case $status in
         0) outcome=done ;;
         65) outcome=fail ;;
@@ -78,7 +79,10 @@ while :; do
         done < <(jq -c '.items[]' <<<"$claim")
         # Asked again it does no more than once. Refused, others have these items now: nothing of it was written.
         ask PUT "claims/$token" "$settlement" >/dev/null || echo "a settlement was refused" >&2
-    elif [ "$(ask GET "lists/$list" | jq '.counts | .ready + .delayed + .gated + .claimed')" = 0 ]; then
+    elif ! state=$(ask GET "lists/$list"); then
+        jq -r '"\(.detail) (\(.hint))"' <<<"$state" >&2
+        exit 3
+    elif [ "$(jq '.counts | .ready + .delayed + .gated + .claimed' <<<"$state")" = 0 ]; then
         exit 0
     fi
 done

@@ -22,6 +22,7 @@ from rowlock.errors import (
     DatabaseFull,
     DatabaseReadOnly,
     DatabaseUnreachable,
+    InvalidData,
     InvalidTransaction,
     OutcomeUnknown,
     RowlockError,
@@ -108,6 +109,8 @@ class SqliteSpeech:
             return msgspec.json.decode(rows[0][0], type=list[tuple[Any, ...]]) if last.startswith(PACKED) else rows
         except sqlite3.Error as error:
             raise self._failed(error) from None
+        except OverflowError:
+            raise _too_large() from None
 
     def ask(self, sql: str, parameters: Parameters = ()) -> Later:
         """Run one of our statements; nothing is gained by waiting here."""
@@ -120,6 +123,8 @@ class SqliteSpeech:
             return self._cursor().execute(sql, parameters).rowcount
         except sqlite3.Error as error:
             raise self._failed(error) from None
+        except OverflowError:
+            raise _too_large() from None
 
     def script(self, sql: str) -> None:
         """Run a migration, statement by statement: the driver's own script would commit first."""
@@ -369,3 +374,7 @@ def told(error: sqlite3.Error, shown: str) -> RowlockError:
             return SchemaMissing(f"{shown} has no tables of rowlock", "run: rowlock migrate")
         case _:
             return Unavailable(f"{shown} failed", "run: rowlock doctor")
+
+
+def _too_large() -> InvalidData:
+    return InvalidData("a number is larger than any that can be stored", "nothing of this was written")

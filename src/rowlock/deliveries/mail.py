@@ -27,9 +27,21 @@ NOT_AN_ADDRESS = (ValueError, IndexError, MessageError)
 def letter(notification: Notification) -> tuple[str, str]:
     """A subject and a text for everybody: what it is, and why they read it."""
     fields = "\n".join(f"{name}: {_spoken(value)}" for name, value in notification.record.items())
-    asked = ", ".join(f"{name} {_spoken(value)}" for name, value in notification.predicates.items())
+    asked = ", ".join(f"{name} {_wanted(value)}" for name, value in notification.predicates.items())
     why = f"You asked to be told of: {asked}." if asked else "You asked to be told of everything."
     return f"New in {notification.topic}", f"{fields}\n\n{why}\n"
+
+
+def _wanted(predicate: object) -> str:
+    """A predicate in words: `Blue`, `Blue or Green`, `from 1970 to 1979`, `beginning with Bl`."""
+    match predicate:
+        case {"in": [*values]}:
+            return " or ".join(map(_spoken, values))
+        case {"prefix": beginning}:
+            return f"beginning with {_spoken(beginning)}"
+        case dict():
+            return " ".join(f"{name} {_spoken(value)}" for name, value in predicate.items())
+    return _spoken(predicate)
 
 
 def _spoken(value: object) -> str:

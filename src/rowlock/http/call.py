@@ -86,14 +86,15 @@ class Call:
         if self.route.iidy:
             self.kind = Kind.JSON if kinds.is_json(self.header(b"content-type")) else Kind.TEXT
             return
-        self.kind = kinds.wanted(self.header(b"accept")) or self.sent
+        wanted = kinds.wanted(self.header(b"accept"))
+        self.kind = wanted or (Kind.JSON if self.route.foreign else self.sent)
 
     @property
     def sent(self) -> Kind:
         """How the request is written; unlabelled, as curl sends it, it is what the route takes."""
         if self._sent is None:
             content_type = self.header(b"content-type")
-            only_json = self.route.takes is not None and self.route.lines is None
+            only_json = self.route.takes is not None and not self.route.keys
             unlabelled = only_json and not kinds.is_labelled(content_type)
             self._sent = Kind.JSON if unlabelled else kinds.sent(content_type)
         return self._sent

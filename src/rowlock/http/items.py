@@ -13,7 +13,7 @@ from rowlock import entries, failures, items, lists, requests
 from rowlock import results as stored
 from rowlock.db import Transaction
 from rowlock.entries import Batch, Changes, Shared
-from rowlock.errors import Refused
+from rowlock.errors import Invalid, Refused
 from rowlock.http import kinds
 from rowlock.http.bodies import decoded
 from rowlock.http.call import Answer, Call
@@ -24,7 +24,6 @@ from rowlock.http.once import once
 from rowlock.http.pages import Page, link
 from rowlock.http.versions import Condition, condition
 from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item
-from rowlock.names import check_limit
 from rowlock.results import Result
 
 PAGE = 1_000
@@ -216,7 +215,11 @@ async def page(call: Call) -> Answer:
 
 
 async def _page(call: Call, after: str, count: int) -> tuple[list[Item], bool]:
-    check_limit(count, "items")
+    if not 0 <= count <= call.service.limits.page_items:
+        what = f"a page of {count} items cannot be had"
+        raise Invalid(
+            what, f"ask for up to {call.service.limits.page_items}, or for all as text or NDJSON, without count"
+        )
     name, state = call.path["list"], call.query.state
     return await call.service.bridge.read(_some, name, after=after, count=count, state=state)
 

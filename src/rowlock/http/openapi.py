@@ -133,8 +133,9 @@ def _content(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
     content: dict[str, Any] = {}
     if route.takes is not None:
         content[JSON] = {"schema": schemas[route.takes]}
-    if route.lines is not None:
+    if route.keys:
         content[TEXT] = {"schema": {"type": "string", "description": "Keys, one to a line."}}
+    if route.lines is not None:
         content[NDJSON] = {"schema": {"type": "string", "description": "One JSON document to a line."}}
         content[NDJSON]["x-line"] = schemas[route.lines]
     return content

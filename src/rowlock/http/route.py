@@ -27,7 +27,7 @@ class Route(msgspec.Struct, frozen=True, dict=True):
     takes: Any = None
     """What a JSON body must be."""
     lines: Any = None
-    """What a line of NDJSON must be, where the body may also be lines: of text, then each is a key."""
+    """What a line of NDJSON must be, where the body may also be lines."""
     query: type[msgspec.Struct] = NoQuery
     idempotent: bool = True
     """Whether asking again does no more than asking once."""
@@ -45,6 +45,8 @@ class Route(msgspec.Struct, frozen=True, dict=True):
     """Whether it heeds the prefixes of who asks by itself; else, without a list in its path, it is closed to them."""
     iidy: bool = False
     """Whether it keeps to the ways of IIDY: the kind by Content-Type alone, errors in its words."""
+    keys: bool = False
+    """Whether the body may be lines of text, each a key."""
     foreign: bool = False
     """Whether an application answers, and reads by itself what is asked."""
 

@@ -88,7 +88,7 @@ LISTS = (
 )
 
 ITEMS_OF, ITEM = f"{LIST}/items", f"{LIST}/items/{{key}}"
-KEYS: dict[str, Any] = {"takes": changes.Keys, "lines": str | changes.KeyLine}
+KEYS: dict[str, Any] = {"takes": changes.Keys, "lines": str | changes.KeyLine, "keys": True}
 ITEMS = (
     Route(
         "POST",
@@ -98,6 +98,7 @@ ITEMS = (
         {200: Added},
         NewItems,
         str | NewItem,
+        keys=True,
         query=items.AddQuery,
         keyed=True,
         streamed=True,
@@ -184,7 +185,7 @@ CLAIMS = (
 )
 
 ONE, MANY = "lists/{list}/{key}", "batch/lists/{list}"
-NAMES: dict[str, Any] = {"takes": iidy.Names, "lines": str, "iidy": True}
+NAMES: dict[str, Any] = {"takes": iidy.Names, "lines": str, "keys": True, "iidy": True}
 IIDY = (
     Route(
         "POST",

@@ -41,6 +41,10 @@ Trouble = Callable[[OSError], None]
 def check_program(template: Template) -> None:
     """Refuse a command whose program is not there, before anything is claimed."""
     program = template.program
+    whole = "" if template.shell else template.words[0]
+    first, _, rest = whole.partition(" ")
+    if rest and not os.path.lexists(whole) and shutil.which(first) is not None:
+        raise Invalid(f"{whole!r} is a line and no program", "leave the quotes out, or give it with --shell")
     if program is None or shutil.which(program) is not None:
         return
     if os.path.lexists(program) and "/" in program:
