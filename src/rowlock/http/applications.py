@@ -14,6 +14,7 @@ from rowlock.worker import Worker
 
 OURS = ("/v1", "/iidy")
 """Where the service stands, today and tomorrow: no application is asked about what is below."""
+_BELOW = tuple(f"{ours}/" for ours in OURS)
 FULLY = 2
 READS = ("GET", "HEAD", "OPTIONS")
 
@@ -53,7 +54,7 @@ class Applications:
     def route(self, scope: Mapping[str, Any]) -> Route | None:
         """Where a request goes that the service has no route for; None if nobody has one."""
         path: str = scope["path"]
-        if path.startswith(tuple(f"{ours}/" for ours in OURS)) or path in OURS:
+        if path.startswith(_BELOW) or path in OURS:
             return None
         found = self._fitting(scope)
         return None if found is None else self._route(scope["method"], path, *found)

@@ -66,8 +66,9 @@ class Relayed:
 
     def _scope(self, call: Call) -> dict[str, Any]:
         """The request as the application sees it: what was packed is unpacked."""
-        scope = {name: value for name, value in call.scope.items() if name != "extensions"}
-        scope["extensions"] = {name: value for name, value in call.scope["extensions"].items() if name != EXTENSION}
+        extensions = call.scope["extensions"]
+        others = {name: value for name, value in extensions.items() if name != EXTENSION} if len(extensions) > 1 else {}
+        scope = {**call.scope, "extensions": others}
         if b"content-encoding" in call.body.headers:
             gone = (b"content-encoding", b"content-length", b"transfer-encoding")
             length = str(len(self._body or b"")).encode()

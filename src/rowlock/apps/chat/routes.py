@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route, Router
+from starlette.routing import BaseRoute, Match, Router
 from starlette.types import Receive, Scope, Send
 
 from rowlock import Engine, Invalid, RedisCounters, RowlockError
@@ -66,8 +66,8 @@ class Routes:
             "/chat/page.js": {"GET": _file("page.js", "text/javascript")},
             "/chat/page.css": {"GET": _file("page.css", "text/css")},
         }
-        routes = [Route(path, Resource(self._engine, functions)) for path, functions in paths.items()]
-        return Router(routes, redirect_slashes=False, default=Resource(self._engine, {}))
+        resources = [Resource(self._engine, path, functions) for path, functions in paths.items()]
+        return Router(resources, redirect_slashes=False, default=Resource(self._engine, "", {}).handle)
 
     async def create(self, request: Request) -> Response:
         """A new application."""
@@ -162,20 +162,34 @@ class Routes:
         return await asyncio.to_thread(lambda: redis.counter(counter_of(*named)).next())
 
 
-class Resource:
+class Resource(BaseRoute):
     """What stands at a path: a function for each method, and a problem for everything that is wrong.
 
-    An ASGI application of its own: it has no need of the layers that Starlette puts around functions, and messages come
-    by the thousand.
+    A route of its own: it needs little of what Starlette can do with paths, and messages come by the thousand.
     """
 
-    def __init__(self, engine: Engine, functions: Mapping[str, Answering]) -> None:
+    def __init__(self, engine: Engine, path: str, functions: Mapping[str, Answering]) -> None:
+        self.path = path
+        self._parts = path.split("/")
         self._engine = engine
         self._functions = dict(functions)
         if "GET" in functions:
             self._functions["HEAD"] = functions["GET"]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether a request is for this, and what stands in its path."""
+        parts = scope["path"].split("/")
+        if len(parts) != len(self._parts):
+            return Match.NONE, {}
+        held = {}
+        for ours, theirs in zip(self._parts, parts, strict=True):
+            if ours.startswith("{") and theirs:
+                held[ours[1:-1]] = theirs
+            elif ours != theirs:
+                return Match.NONE, {}
+        return Match.FULL, {"path_params": held}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         request = Request(scope, receive)
         try:
