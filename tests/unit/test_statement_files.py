@@ -65,8 +65,8 @@ def test_a_statement_that_is_not_there_is_a_mistake_of_ours() -> None:
 
 
 def test_a_part_is_filled_in_as_the_dialect_writes_it() -> None:
-    texts = [Statements(DIALECTS[dialect])["filings/walk"].text for dialect in ("sqlite", "postgres")]
-    assert ["f.born <= :moment" in text for text in texts] == [True, False]
+    texts = [Statements(DIALECTS[dialect])["subscriptions/filed"].text for dialect in ("sqlite", "postgres")]
+    assert ["json_each(s.filed)" in text for text in texts] == [True, False]
     assert not any("{" in text for text in texts)
 
 
