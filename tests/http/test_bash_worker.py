@@ -72,3 +72,13 @@ def test_a_worker_in_bash_and_one_in_python_work_a_list_to_its_end(served: Servi
 def test_without_a_command_it_says_how_it_is_used() -> None:
     ran = subprocess.run([str(SCRIPT), "work"], capture_output=True, text=True, check=False)
     assert (ran.returncode, "usage: worker.sh LIST COMMAND" in ran.stderr) == (2, True)
+
+
+@needed
+def test_what_commands_say_is_shown_and_a_list_that_is_not_there_ends_it(quick: Client, tmp_path: Path) -> None:
+    quick("POST", "/v1/lists/said/items", {"items": ["a", "b"]})
+    told = {"PATH": "/usr/local/bin:/usr/bin:/bin", "ROWLOCK_SERVER": f"http://{quick.host}:{quick.port}"}
+    words = {"env": told, "cwd": tmp_path, "capture_output": True, "text": True, "timeout": SECONDS, "check": False}
+    spoke, lost = (subprocess.run([str(SCRIPT), name, "echo"], **words) for name in ("said", "none"))
+    assert (spoke.returncode, spoke.stdout) == (0, "a\nb\n")
+    assert (lost.returncode, "'none'" in lost.stderr) == (3, True)

@@ -199,3 +199,9 @@ def test_results_are_kept_where_the_list_keeps_them(ask: Client) -> None:
     [result] = ask.json("GET", f"{ITEMS}/a/results")["results"]
     assert (result["result"], result["attempts"]) == ({"size": 3}, 0)
     assert datetime.fromisoformat(result["settled_at"]).tzinfo == UTC
+
+
+def test_a_page_is_no_larger_than_the_limits_say(ask: Client) -> None:
+    most = ask.json("GET", "/v1/limits")["page_items"]
+    assert ask("GET", f"/v1/lists/work/items?count={most}").status == 200
+    assert ask("GET", f"/v1/lists/work/items?count={most + 1}").status == 400

@@ -151,3 +151,19 @@ def test_a_token_for_the_lists_of_a_topic_is_for_the_topic(served: Serving, comi
     assert [each["name"] for each in comics.json("GET", "/v1/topics", authorization=held)["topics"]] == ["comics"]
     assert comics.json("POST", f"{TOPIC}/records", {"record": {}}, authorization=held)["published"]
     assert comics("GET", "/v1/topics/comical", authorization=held).status == 403
+
+
+def test_what_curl_sends_without_a_label_is_a_document(comics: Client) -> None:
+    form, wish = "application/x-www-form-urlencoded", b'{"subscriber": "ann", "predicates": {"series": "Saga"}}'
+    assert comics("POST", f"{TOPIC}/subscriptions", wish, content_type=form).status == 200
+    assert (
+        comics("POST", f"{TOPIC}/records", b'{"record": {"series": "Saga", "issue": 1}}', content_type=form).status
+        == 200
+    )
+
+
+@pytest.mark.parametrize("query", ["after=9223372036854775808", "subscriber=%00"])
+def test_what_no_database_can_look_for_is_nobodys_fault_but_the_askers(comics: Client, query: str) -> None:
+    told = comics("GET", f"{TOPIC}/subscriptions?{query}", accept="application/json")
+    # Beyond all numbers there is nothing: one database says so, the other cannot be asked.
+    assert told.status == 400 or told.json["subscriptions"] == []

@@ -99,24 +99,16 @@ def entry_of(given: str | NewItem) -> Any:
 
 def shown(item: Item) -> ItemShown:
     """An item of the engine as it is shown."""
-    return ItemShown(
-        item.key,
-        item.state,
-        item.attempts,
-        item.gate,
-        item.priority,
-        item.position,
-        item.due,
-        item.failed_at,
-        item.version,
-        raw(item),
-        item.trace,
-    )
+    return ItemShown(*_fields(item))
 
 
 def details(item: Item, failures: list[Failure]) -> ItemDetails:
     """The same with its failures."""
-    return ItemDetails(
+    return ItemDetails(*_fields(item), failures, item.list)  # type: ignore[call-arg]
+
+
+def _fields(item: Item) -> tuple[Any, ...]:
+    return (
         item.key,
         item.state,
         item.attempts,
@@ -128,8 +120,6 @@ def details(item: Item, failures: list[Failure]) -> ItemDetails:
         item.version,
         raw(item),
         item.trace,
-        failures,
-        item.list,
     )
 
 

@@ -1,0 +1,19 @@
+"""What subscribers read in their mail."""
+
+import pytest
+
+from rowlock.deliveries.mail import _wanted
+
+
+@pytest.mark.parametrize(
+    ("predicate", "words"),
+    [
+        ("Blue", "Blue"),
+        (7, "7"),
+        ({"in": ["Blue", "Green"]}, "Blue or Green"),
+        ({"prefix": "Bl"}, "beginning with Bl"),
+        ({"from": 1970, "below": 1980}, "from 1970 below 1980"),
+    ],
+)
+def test_why_they_read_it_is_said_in_words(predicate: object, words: str) -> None:
+    assert _wanted(predicate) == words
