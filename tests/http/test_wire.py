@@ -9,6 +9,7 @@ import pytest
 from tests.http.serving import SECONDS, Serving, serving, until
 
 from rowlock import Engine
+from rowlock.http import guard
 from rowlock.http.limits import Limits
 
 ITEMS = b"/v1/lists/work/items"
@@ -52,6 +53,64 @@ def read(sock: socket.socket) -> bytes:
 )
 def test_a_request_has_one_host(served: Serving, head: bytes) -> None:
     assert said(served, head)[:12] == b"HTTP/1.1 400"
+
+
+def test_a_refusal_of_a_head_has_no_body(served: Serving) -> None:
+    answer = said(served, b"HEAD /livez HTTP/1.1\r\n\r\n")
+    assert (answer[:12], answer[-4:], b"content-length: " in answer) == (b"HTTP/1.1 400", b"\r\n\r\n", True)
+
+
+def test_nonsense_after_a_head_is_no_head(served: Serving) -> None:
+    with socket.create_connection((served.client.host, served.client.port), timeout=SECONDS) as sock:
+        sock.sendall(b"HEAD /livez HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert sock.recv(65_536)[:12] == b"HTTP/1.1 200"
+        sock.sendall(b"\x00 nonsense\r\n\r\n")
+        assert b"\r\n\r\nerror invalid-head: " in read(sock)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"POST %b HTTP/1.1\r\nhost: localhost\r\nx: " % ITEMS,
+        b"POST %b HTTP/1.1\r\ncontent-length: 9000000\r\n\r\n" % ITEMS,
+    ],
+    ids=["head", "body"],
+)
+def test_who_reads_only_after_sending_all_reads_why_it_was_refused(served: Serving, start: bytes) -> None:
+    assert said(served, start, *[b"x" * 100_000] * 40)[:10] == b"HTTP/1.1 4"
+
+
+def test_of_what_follows_a_refusal_not_much_is_read(served: Serving) -> None:
+    with socket.create_connection((served.client.host, served.client.port), timeout=SECONDS) as sock:
+        sock.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
+        assert read(sock)[:12] == b"HTTP/1.1 400"
+        with pytest.raises(ConnectionError):
+            sock.sendall(b"x" * 60_000_000)
+
+
+def test_who_does_not_hang_up_after_a_refusal_is_cut_off(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "PARTING", 0.0)
+    with socket.create_connection((served.client.host, served.client.port), timeout=SECONDS) as sock:
+        sock.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
+        assert read(sock)[:12] == b"HTTP/1.1 400"
+        until(lambda: not served.server.server_state.connections)
+
+
+def test_who_does_not_read_is_kept_little_and_does_not_hold_up_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "HURRY", 0.0)
+    monkeypatch.setattr(guard, "LOOK", 0.02)
+    with Engine(str(tmp_path / "work.db")) as engine, socket.socket() as sock:
+        engine["fat"].add({"key": f"{number:03}", "data": "x" * 100_000} for number in range(90))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        with serving(engine) as lazy:
+            sock.connect((lazy.client.host, lazy.client.port))
+            sock.sendall(b"GET /v1/lists/fat/items HTTP/1.1\r\nhost: localhost\r\naccept: application/x-ndjson\r\n\r\n")
+            until(lambda: any(each.is_full for each in lazy.server.server_state.connections))
+            [unread] = lazy.server.server_state.connections
+            assert unread.transport.get_write_buffer_size() < 1_000_000
+        assert not lazy.server.server_state.connections
 
 
 def test_an_old_client_need_not_name_a_host(served: Serving) -> None:
@@ -199,11 +258,12 @@ def test_a_body_comes_plain_or_in_chunks(served: Serving, coding: bytes) -> None
     assert said(served, head + b"0\r\n\r\n")[:12] == b"HTTP/1.1 400"
 
 
-def test_who_waits_behind_another_request_is_not_idle(tmp_path: Path) -> None:
+def test_who_waits_behind_another_request_is_not_idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "LOOK", 0.02)
     limits = Limits(idle_seconds=0.1)
     with Engine(str(tmp_path / "work.db")) as engine, serving(engine, limits) as narrow:
         session = narrow.client.json("POST", "/v1/sessions", {})["session"].encode()
-        body = b'{"session": "%b", "wait": "2500ms"}' % session
+        body = b'{"session": "%b", "wait": "300ms"}' % session
         head = b"POST /v1/lists/none/claims HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
         claim = b"%bconnection: close\r\ncontent-length: %d\r\n\r\n%b" % (head, len(body), body)
         assert said(narrow, LIVEZ + claim).count(b"HTTP/1.1 200") == 2

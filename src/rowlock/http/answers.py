@@ -22,7 +22,6 @@ from rowlock.http.versions import etag, is_known
 
 _TYPES = {kind: name.encode() for kind, name in TYPES.items()}
 _encode = msgspec.json.Encoder().encode
-PIECE = 64 * 1024
 
 
 def written(value: Any, kind: Kind) -> bytes:
@@ -131,11 +130,11 @@ def _leaving(call: Call) -> Iterator["asyncio.Future[None]"]:
 
 async def begun(stream: AsyncIterator[Any]) -> AsyncIterator[Any]:
     """The same stream, with its first value fetched: what is wrong at the beginning is told as any other problem."""
-    first = await anext(stream, None)
+    first = [value] if (value := await anext(stream, None)) is not None else []
 
     async def whole() -> AsyncIterator[Any]:
-        if first is not None:
-            yield first
+        while first:
+            yield first.pop()
         async for value in stream:
             yield value
 

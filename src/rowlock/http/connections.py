@@ -69,6 +69,8 @@ class Connection(asyncio.Protocol):
         self.is_reading = True
         self.is_deaf = False
         """Whether what comes now is not looked at: it follows a last request."""
+        self.has_parted = False
+        """Whether nothing more is said, and the client may still send."""
         self._state = app_state
         self._expects = False
         self._facts: dict[str, Any] = {}
@@ -145,17 +147,18 @@ class Connection(asyncio.Protocol):
         elif asked and asked[0].begun:
             self.cut()
         else:
-            self._refuse(status, words)
+            # Before its first line is read nobody knows what is asked, and the parser still names what was before.
+            self._refuse(status, words, bodiless=bool(self.url) and self.parser.get_method() == b"HEAD")
 
-    def _refuse(self, status: int, words: str) -> None:
+    def _refuse(self, status: int, words: str, *, bodiless: bool) -> None:
         body = f"{words}\n".encode()
         head = (
             f"HTTP/1.1 {status} Refused\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {len(body)}\r\n"
         )
         more = "retry-after: 1\r\n" if status == 503 else ""
-        self.write(f"{head}{more}connection: close\r\n\r\n".encode() + body)
+        self.write(f"{head}{more}connection: close\r\n\r\n".encode() + (b"" if bodiless else body))
         self.abandon()
-        self.close()
+        self.part()
 
     def cut(self) -> None:
         """Hang up at once, and take nothing more off our hands: else the kernel would keep what nobody reads."""
@@ -233,7 +236,8 @@ class Connection(asyncio.Protocol):
         if exchange.begun:
             self.cut()  # who reads must see that something is missing
             return
-        self._refuse(500, "error internal: something unexpected went wrong (hint: see the log)")
+        words = "error internal: something unexpected went wrong (hint: see the log)"
+        self._refuse(500, words, bodiless=exchange.scope["method"] == "HEAD")
 
     def on_body(self, body: bytes) -> None:
         """Some of its body."""
@@ -255,7 +259,10 @@ class Connection(asyncio.Protocol):
         """It is answered: the next one that waits, or whoever comes."""
         self.server_state.total_requests += 1
         if exchange.is_last:
-            self.close()
+            if exchange.more_body or self.is_deaf or not self.is_reading:
+                self.part()
+            else:
+                self.close()
         elif not self.transport.is_closing():
             self.resume_reading()
             if self._lined_up:
@@ -269,9 +276,7 @@ class Connection(asyncio.Protocol):
     def write(self, data: bytes) -> None:
         """Write it now."""
         self.flush()
-        if not self.transport.is_closing():
-            self._written += len(data)
-            self.transport.write(data)
+        self._write(data)
 
     def write_soon(self, data: bytes) -> None:
         """Write it at the end of this turn of the event loop."""
@@ -284,7 +289,11 @@ class Connection(asyncio.Protocol):
     def flush(self) -> None:
         """Write what waits to be written."""
         data, self._pending = self._pending, b""
-        if data and not self.transport.is_closing():
+        if data:
+            self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        if not self.has_parted and not self.transport.is_closing():
             self._written += len(data)
             self.transport.write(data)
 
@@ -294,9 +303,20 @@ class Connection(asyncio.Protocol):
         self.flush()
         self.transport.close()
 
+    def part(self) -> None:
+        """Say no more, and hang up when the client does: closed while it still sends, it would not read the answer."""
+        if not self.transport.can_write_eof() or (self.exchange is not None and self.exchange.silent):
+            self.close()
+        elif not self.transport.is_closing():
+            self.is_deaf = True
+            self.flush()
+            self.has_parted = True
+            self.transport.write_eof()
+            self.resume_reading()
+
     def shutdown(self) -> None:
         """Answer what has been asked, then hang up."""
-        if self.exchange is None or self.exchange.answered:
+        if self.has_parted or self.exchange is None or self.exchange.answered:
             self.close()
         else:
             self.exchange.is_last = True

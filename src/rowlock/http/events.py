@@ -18,7 +18,7 @@ QUIET = 15.0
 LATE = 10_000
 """Milliseconds for which a record may be on its way: numbers are given out before they are committed."""
 MOST_WATCHERS = 100
-PAGE = 1_000
+PAGE = 256
 
 
 class EventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,16 +35,15 @@ class Follower:
         self._floor = after
         self._told: dict[int, int] = {}
 
-    async def next(self, call: Call) -> list[Happening]:
-        """What has been recorded since it was last asked."""
-        fresh: list[Happening] = []
+    async def news(self, call: Call) -> AsyncIterator[list[Happening]]:
+        """What has been recorded since it was last asked, some at a time: whoever reads slowly has not all of it."""
         after = self._floor
         while rows := await call.service.bridge.read(tallies.happened, after=after, limit=PAGE):
-            fresh += [row for row in rows if row.id not in self._told]
+            fresh = [row for row in rows if row.id not in self._told]
             self._told.update((row.id, row.at) for row in rows)
             after = rows[-1].id
-        self._forget()
-        return fresh
+            self._forget()
+            yield fresh
 
     def _forget(self) -> None:
         newest = max(self._told.values(), default=0)
@@ -83,12 +82,13 @@ async def _tell(call: Call, follower: Follower) -> AsyncIterator[bytes]:
     try:
         yield b"retry: 2000\n\n"
         while not service.stopping and not left.done():
-            told = [row for row in await follower.next(call) if _wanted(call, row)]
-            await service.recheck(call)  # before they are told, for they may have waited for hours
-            quiet = 0.0 if told else quiet + POLL
-            if told:
-                yield b"".join(map(_event, told))
-            elif quiet >= QUIET:
+            await service.recheck(call)
+            quiet += POLL
+            async for fresh in follower.news(call):
+                if told := b"".join(_event(row) for row in fresh if _wanted(call, row)):
+                    quiet = 0.0
+                    yield told
+            if quiet >= QUIET:
                 quiet = 0.0
                 yield b": nothing new\n\n"
             await asyncio.wait([left], timeout=POLL)

@@ -144,7 +144,7 @@ class Exchange:
             self._end()
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Write a message of ASGI, when the client has taken most of what was written before."""
+        """Write a message of ASGI, and wait until the client has taken most of it: no more is made before."""
         connection = self._connection
         await connection.drained()
         if self.gone:
@@ -154,6 +154,7 @@ class Exchange:
             raise RuntimeError(f"{message['type']!r} cannot be sent now")
         if self.begun:
             self._send_body(message.get("body", b""), more=message.get("more_body", False))
+            await connection.drained()
         else:
             connection.write(self._head(message["status"], message.get("headers", ())))
             self.begun = True

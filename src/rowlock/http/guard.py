@@ -17,6 +17,10 @@ FRAMING = 16
 """How many bytes of a chunked body may say where its chunks begin, for each that is in them."""
 DISCARDED = 8 * MB
 """How much of a body that was refused is still read, so that its sender reads the answer."""
+PARTING = 5.0
+"""Seconds for which it is."""
+HURRY = 3.0
+"""Seconds for which answers may lie unread when the server ends."""
 
 
 class Phase(Enum):
@@ -26,7 +30,12 @@ class Phase(Enum):
     BODY = "the body of a request"
     ANSWER = "us"
     IDLE = "another request"
+    PARTING = "the client to hang up"
     GOING = "what is written to leave"
+
+
+ENDS = (Phase.PARTING, Phase.GOING)
+"""After these comes no other."""
 
 
 class Guard:
@@ -34,6 +43,7 @@ class Guard:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
+        self.reading_seconds = limits.reading_seconds
         self._connections: dict[str, set[GuardedConnection]] = defaultdict(set)
         self._count = 0
         self._looking: asyncio.TimerHandle | None = None
@@ -56,7 +66,7 @@ class Guard:
         return True
 
     def _make_room(self, among: "set[GuardedConnection]") -> bool:
-        for phase in (Phase.HEAD, Phase.IDLE):
+        for phase in (Phase.HEAD, Phase.IDLE, Phase.PARTING):
             waiting = [each for each in among if each.phase is phase]
             if waiting:
                 min(waiting, key=lambda each: each.since).cut()
@@ -71,6 +81,10 @@ class Guard:
             self._count -= 1
             if not neighbours:
                 del self._connections[connection.address]
+
+    def hurry(self) -> None:
+        """The server ends: who does not read holds it up no longer than that."""
+        self.reading_seconds = min(self.limits.reading_seconds, HURRY)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         now = self.now = loop.time()
@@ -106,6 +120,7 @@ class GuardedConnection(Connection):
         self.address = self.client
         if not self.guard.admit(self):
             self.refuse(503, "error overloaded: too many connections (hint: try again in a moment)")
+            self.close()  # nor is there room to wait until it has gone
         self.since = self.guard.now
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -124,9 +139,25 @@ class GuardedConnection(Connection):
             self._wait(Phase.GOING)
         super().close()
 
+    def part(self) -> None:
+        """Be watched until the client has gone too."""
+        self._wait(Phase.PARTING)
+        self._discarded = 0
+        super().part()
+
+    def shutdown(self) -> None:
+        """The same for all, and soon."""
+        self.guard.hurry()
+        super().shutdown()
+
     def data_received(self, data: bytes) -> None:
-        """Bytes have come: of a head no more than is read."""
+        """Bytes have come: of a head no more than is read, of what follows a last word not much."""
         if self.transport.is_closing():
+            return
+        if self.phase is Phase.PARTING:
+            self._discarded += len(data)
+            if self._discarded > DISCARDED:
+                self.close()
             return
         if self.phase is Phase.IDLE:
             self._head = 0
@@ -212,7 +243,8 @@ class GuardedConnection(Connection):
         """The client says no more: it may still wait for the answer to what it has said."""
         super().eof_received()
         exchange = self.exchange
-        self._is_silent = exchange is not None and not exchange.answered and not exchange.more_body
+        listens = exchange is not None and not exchange.answered and not exchange.more_body
+        self._is_silent = listens and not self.has_parted
         if exchange is not None and self._is_silent:
             exchange.silent = True
             # Who only waits for what may come is told, and leaves: it looks the same as a client that is gone.
@@ -220,22 +252,26 @@ class GuardedConnection(Connection):
         return self._is_silent
 
     def _wait(self, phase: Phase) -> None:
-        self.phase, self.since, self._got = phase, self.guard.now, 0
+        if self.phase not in ENDS or phase in ENDS:
+            self.phase, self.since, self._got = phase, self.guard.now, 0
 
     def look(self, now: float) -> None:
         """End what waits too long for its client."""
         limits = self.guard.limits
-        if self._is_unread(now) or (self.phase is Phase.GOING and now - self.since > limits.reading_seconds):
+        waited = now - self.since
+        if self._is_unread(now) or (self.phase is Phase.GOING and waited > self.guard.reading_seconds):
             self.cut()
-        elif self.phase is Phase.IDLE and now - self.since > limits.idle_seconds:
+        elif (self.phase is Phase.IDLE and waited > limits.idle_seconds) or (
+            self.phase is Phase.PARTING and waited > PARTING
+        ):
             self.close()
-        elif self.phase is Phase.HEAD and now - self.since > limits.header_seconds:
+        elif self.phase is Phase.HEAD and waited > limits.header_seconds:
             if not self._head:
                 self.cut()  # it has said nothing, and is told nothing
                 return
             self.refuse(408, "error too-slow: the headers took too long (hint: send them at once)")
-        elif self.phase is Phase.BODY and now - self.since > limits.body_seconds:
-            if not self.is_reading or self._got >= limits.body_rate * (now - self.since):
+        elif self.phase is Phase.BODY and waited > limits.body_seconds:
+            if not self.is_reading or self._got >= limits.body_rate * waited:
                 self.since, self._got = now, 0
             elif self.exchange is not None and self.exchange.answered:
                 self.cut()  # it was answered before its end, and is told nothing more
@@ -249,7 +285,7 @@ class GuardedConnection(Connection):
             self._unread_since = None
         elif since is None or self.taken - self._taken >= limits.body_rate * (now - since):
             self._unread_since, self._taken = now, self.taken
-        return self._unread_since is not None and now - self._unread_since > limits.reading_seconds
+        return self._unread_since is not None and now - self._unread_since > self.guard.reading_seconds
 
 
 def guarded(limits: Limits) -> type[GuardedConnection]:

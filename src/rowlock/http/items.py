@@ -29,7 +29,9 @@ from rowlock.results import Result
 PAGE = 1_000
 PAGE_BYTES = 8 * 1024 * 1024
 """What a page may hold of data: one that is full before it has all its items is as good as any other."""
-FIRST, MANY, SMALL = 32, 256, 2_048
+STREAM, STREAM_BYTES = 256, 128 * 1024
+"""What a piece of a stream may hold: one of them waits for each client that does not read."""
+FIRST, MANY = 4, 256
 """So many items are read at first, and many more at a time if these had little data: memory has its bounds."""
 FEW = 1_000
 """Items that are looked through while others wait; more of them by a thread."""
@@ -214,39 +216,45 @@ async def page(call: Call) -> Answer:
     return Answer(ItemPage(list(map(shown, found)), after), headers=link(call, after, count=count, state=query.state))
 
 
-async def _page(call: Call, after: str, count: int) -> tuple[list[Item], bool]:
+async def _page(
+    call: Call, after: str, count: int, *, first: int = FIRST, most: int = PAGE_BYTES
+) -> tuple[list[Item], bool]:
     if not 0 <= count <= call.service.limits.page_items:
         what = f"a page of {count} items cannot be had"
         raise Invalid(
             what, f"ask for up to {call.service.limits.page_items}, or for all as text or NDJSON, without count"
         )
     name, state = call.path["list"], call.query.state
-    return await call.service.bridge.read(_some, name, after=after, count=count, state=state)
+    read = call.service.bridge.read
+    return await read(_some, name, after=after, count=count, state=state, first=first, most=most)
 
 
-def _some(tx: Transaction, name: str, *, after: str, count: int, state: str | None) -> tuple[list[Item], bool]:
+def _some(
+    tx: Transaction, name: str, *, after: str, count: int, state: str | None, first: int, most: int
+) -> tuple[list[Item], bool]:
     """Items up to that many, fewer if they carry much data; and whether there may be more."""
     found: list[Item] = []
-    held, step = 0, min(count, FIRST)
+    held, step = 0, min(count, first)
     while step:
         some = items.page(tx, name, after=after, limit=step, state=state)
         found += some
         if len(some) < step:
             return found, False
         held += sum(len(item.raw_data) for item in some if item.raw_data is not None)
-        if held >= PAGE_BYTES:
+        if held >= most:
             break
-        after, step = some[-1].key, min(count - len(found), MANY if held < SMALL * len(found) else FIRST)
+        fitting = len(found) * (most - held) // held if held else MANY
+        after, step = some[-1].key, min(count - len(found), MANY, fitting)
     return found, True
 
 
 async def _all(call: Call, query: PageQuery) -> AsyncIterator[ItemPage]:
-    after, more = query.after, True
+    after, more, first = query.after, True, FIRST
     while more:
-        found, more = await _page(call, after, PAGE)
+        found, more = await _page(call, after, STREAM, first=first, most=STREAM_BYTES)
         if found:
             yield ItemPage(list(map(shown, found)), None)
-            after = found[-1].key
+            after, first = found[-1].key, len(found)
 
 
 async def put(call: Call) -> Answer:

@@ -21,6 +21,8 @@ from rowlock.model import ListInfo, Settings
 from rowlock.ranges import Range
 
 PAGE = 1_000
+STREAM = 256
+"""In a piece of a stream: one of them waits for each client that does not read."""
 
 After = Annotated[str, Meta(description="Strictly after this name, in byte order.")]
 
@@ -108,7 +110,7 @@ async def page(call: Call) -> Answer:
 
 
 async def _all(call: Call, after: str) -> AsyncIterator[Any]:
-    while found := await call.service.bridge.read(lists.page, after=after, limit=PAGE, prefixes=call.who.lists):
+    while found := await call.service.bridge.read(lists.page, after=after, limit=STREAM, prefixes=call.who.lists):
         yield ListPage([seen(info, call.who) for info in found], None)
         after = found[-1].name
 
