@@ -71,6 +71,12 @@ def listening(ask: Client, path: str = "/v1/events", **headers: str) -> Iterator
         connection.close()
 
 
+def test_what_a_browser_asks_for_as_events_is_offered(ask: Client) -> None:
+    with listening(ask, accept="text/event-stream"):
+        pass
+    assert ask("GET", "/v1/events?after=x", accept="text/event-stream").status == 400
+
+
 def next_event(response: http.client.HTTPResponse) -> tuple[str, dict[str, object]]:
     number = ""
     while line := response.readline():

@@ -197,9 +197,10 @@ class Service:
             with suppress(RowlockError):
                 call.choose_kind()
             raise
-        if not call.route.foreign:
+        if not call.route.foreign and call.route.type is None:
             call.choose_kind()
             return
+        # What comes in one type comes in it, whatever is asked for; what is wrong is told as is liked, if it can be.
         with suppress(RowlockError):
             call.choose_kind()
 
