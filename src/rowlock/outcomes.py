@@ -8,6 +8,7 @@ import msgspec
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import InvalidOutcome
 from rowlock.model import GATES
+from rowlock.names import check_name
 
 UNCHANGED = msgspec.UNSET
 
@@ -134,6 +135,8 @@ def checked(outcome: Outcome) -> Outcome:
             raise InvalidOutcome(f"an item cannot move to gate {gate!r}", "a gate is a whole number from 0, or a name")
         if outcome.until is not None and (not isinstance(outcome.until, str) or outcome.after is not None):
             raise InvalidOutcome("a move waits until a list is complete, or for a while", "give until or after")
+        if outcome.until is not None:
+            check_name(outcome.until)
     return outcome
 
 

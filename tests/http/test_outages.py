@@ -1,5 +1,6 @@
 """A database that is away: the service says so, and never that a list is finished."""
 
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -62,3 +63,38 @@ def test_when_it_is_back_all_is_well(served: Serving, mortal: Server) -> None:
     mortal.start()
     assert served.client("GET", "/iidy/v1/batch/lists/downloads?count=10").text == "a.txt 0\n"
     assert served.client("GET", "/readyz").status == 200
+
+
+def refuse_everybody(mortal: Server) -> None:
+    """Ask for passwords from now on."""
+    (mortal.folder / "data" / "pg_hba.conf").write_text("local all all scram-sha-256\n")
+    mortal.start()
+
+
+def told(served: Serving) -> str:
+    """All that is said to whoever asks, in every kind."""
+    paths = [*PATHS, ("GET", "/"), ("GET", "/readyz?verbose"), ("GET", "/v1/health"), ("GET", "/metrics")]
+    kinds = ("text/plain", "application/json", "application/x-ndjson")
+    replies = [served.client(method, path, accept=kind) for method, path in paths for kind in kinds]
+    assert {reply.status for reply in replies if reply.status != 200} == {503}
+    return "".join(f"{reply.headers} {reply.text}" for reply in replies)
+
+
+def test_nobody_is_told_where_the_database_is_and_no_log_its_password(
+    mortal: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with mortal.connect() as connection:
+        connection.execute("create role annabel superuser login password 'right'")
+    url = mortal.url().replace("postgres@", "annabel:hunter2@")
+    with Engine(url, patience=0.05) as engine:
+        engine.migrate()
+        with serving(engine) as found:
+            mortal.kill()
+            until(lambda: found.client("GET", "/v1/lists/downloads").status == 503)
+            away = told(found)
+            refuse_everybody(mortal)
+            until(lambda: "database-denied" in found.client("GET", "/v1/lists").text)
+            said = away + told(found)
+    assert [secret in said for secret in ("hunter2", "annabel", str(mortal.folder), "psycopg")] == [False] * 4
+    assert "hunter2" not in caplog.text

@@ -15,8 +15,9 @@ from rowlock.http.call import Call
 from rowlock.http.claimer import Wish
 from rowlock.http.forms import ItemShown, shown
 from rowlock.http.once import key_of
-from rowlock.http.scopes import check_outcomes, check_session
+from rowlock.http.scopes import check_id, check_outcomes, check_session
 from rowlock.http.texts import form, row
+from rowlock.names import check_keys
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict
 
 T = TypeVar("T")
@@ -163,6 +164,7 @@ async def settle(call: Call) -> Settled:
     Nothing is written if the claim is no more: 409 `stale-claim`. The same asked again is answered as before.
     """
     given: Settling = await call.document()
+    check_id(given.session)
     outcomes = said(given)
     check_outcomes(outcomes.values(), call.who)
     settlement = Settlement(given.session, call.path["claim"], outcomes, given.close, call.who.lists)
@@ -179,6 +181,7 @@ def said(given: Settling) -> dict[str, Outcome]:
         *((each.key, Fail(each.error)) for each in _named(given.fail, FailItem)),
     ]
     outcomes = dict(pairs)
+    check_keys(list(outcomes))
     if len(outcomes) < len(pairs):
         raise InvalidOutcome("an item was given two outcomes in one settlement", "give each item one")
     return outcomes

@@ -5,6 +5,7 @@ from html import escape
 from rowlock import lists
 from rowlock.errors import RowlockError
 from rowlock.http.call import Answer, Call
+from rowlock.http.problems import without_address
 from rowlock.model import ListInfo
 
 SHOWN = 200
@@ -44,11 +45,12 @@ async def page(call: Call) -> Answer:
     try:
         found = await call.service.bridge.read(lists.page, limit=SHOWN, prefixes=call.who.lists)
         shown = _table(found)
-    except RowlockError as error:
+    except RowlockError as found_wrong:
+        error = without_address(found_wrong, call.service.engine)
         shown = f"<p><strong>{escape(error.what)}</strong>: {escape(error.hint)}</p>"
     address = escape(call.address)
     policy = (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-    work = escape(f"rowlock work downloads -d {call.service.engine.database.address.shown} -- echo {{}}")
+    work = escape(f"rowlock --server {call.address} work downloads -- echo {{}}")
     return Answer(PAGE.format(lists=shown, address=address, work=work).encode(), headers=[policy])
 
 

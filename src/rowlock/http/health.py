@@ -12,6 +12,7 @@ from rowlock.engine import Engine
 from rowlock.errors import RowlockError
 from rowlock.http.call import Answer, Call
 from rowlock.http.limits import Limits
+from rowlock.http.problems import without_address
 from rowlock.http.texts import form
 from rowlock.insight import now
 
@@ -76,7 +77,7 @@ async def _database(call: Call) -> Finding:
         async with asyncio.timeout(PATIENCE):
             await service.bridge.thread(lambda: _look(service.engine))
     except RowlockError as error:
-        return Finding("database", well=False, what=error.what)
+        return Finding("database", well=False, what=without_address(error, service.engine).what)
     except TimeoutError:
         return Finding("database", well=False, what=f"it has not answered within {PATIENCE:g} seconds")
     return Finding("database", well=True)

@@ -135,7 +135,7 @@ def _content(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
         content[JSON] = {"schema": schemas[route.takes]}
     if route.keys:
         content[TEXT] = {"schema": {"type": "string", "description": "Keys, one to a line."}}
-    if route.lines is not None:
+    if route.lines is not None and not route.iidy:
         content[NDJSON] = {"schema": {"type": "string", "description": "One JSON document to a line."}}
         content[NDJSON]["x-line"] = schemas[route.lines]
     return content

@@ -45,9 +45,10 @@ def answer(error: RowlockError, call: Call) -> Answer:
 def without_address(error: RowlockError, engine: Engine) -> RowlockError:
     """The same for whoever asks from elsewhere: they need not know where the database is."""
     shown = engine.database.address.shown
-    if shown not in error.what:
+    if shown not in error.what and shown not in error.hint:
         return error
-    return type(error)(error.what.replace(shown, "the database"), error.hint, **error.fields)
+    what, hint = (text.replace(shown, "the database") for text in (error.what, error.hint))
+    return type(error)(what, hint, **error.fields)
 
 
 def headers(error: RowlockError) -> list[Header]:

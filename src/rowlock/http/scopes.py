@@ -21,7 +21,14 @@ async def is_theirs(call: Call, session: str) -> bool:
 
 async def check_session(call: Call, session: str) -> None:
     """Refuse a session that is not there for them, as if it were not there at all."""
+    check_id(session)
     if not await is_theirs(call, session):
+        raise claims.lost(session)
+
+
+def check_id(session: str) -> None:
+    """Refuse what no session can be called, before a database is asked that cannot even read it."""
+    if "\0" in session:
         raise claims.lost(session)
 
 

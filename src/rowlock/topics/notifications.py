@@ -82,6 +82,7 @@ def forget(tx: Transaction, topic: str, subscriber: str, *, record: int | str) -
     row = topics.find(tx, topic)
     check_key(subscriber)
     if isinstance(record, str):
+        check_key(record)
         found = tx.row("records/subjects", topic=row.id, keys=encoded([record]))
         subject = found[1] if found else None
     else:
