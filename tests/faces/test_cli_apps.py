@@ -22,7 +22,8 @@ def build(engine, *, greeting="hello"):
     def register(worker):
         worker.on("greeted", lambda item: Path("worked").write_text(item.key))
 
-    return Application(Starlette(routes=[Route("/greet/{name}", greet)]), register, lambda: Path("closed").touch())
+    paths = Starlette(routes=[Route("/greet/{name}", greet)])
+    return Application(paths, register, lambda: Path("closed").touch(), pages=("/greet/you",))
 """
 BROKEN = "import nowhere_to_be_found\n"
 ENTRIES = "[rowlock.apps]\nthird = third:build\nbroken = broken:build\n"
@@ -45,7 +46,8 @@ def test_an_application_of_somebody_else_is_served_worked_and_closed(shell: Shel
     words = ("serve", "--port", "0", "--app", "third", "--app-option", "third.greeting=ahoy", "--no-access-log")
     process = shell.start(*words)
     assert process.stderr is not None
-    first = process.stderr.readline().decode()
+    first, _, _, page = (process.stderr.readline().decode() for _ in range(4))
+    assert page == f"  open   {first.split()[-1]}/greet/you\n"
     client = Client(int(first.rpartition(":")[2]))
     assert client("GET", "/greet/ann").text == "ahoy ann"
     until((shell.folder / "worked").exists)

@@ -42,6 +42,14 @@ def test_an_attempt_is_noted_with_its_error(fruit: Shell) -> None:
     assert fruit("show", "fruit", "apple").lines[-1].endswith("\t404")
 
 
+def test_nothing_on_standard_input_is_said_to_be_nothing(quick: Shell) -> None:
+    quick("add", "fruit", "apple")
+    for words in (("retry", "fruit", "-"), ("retry", "fruit"), ("done", "fruit", "-")):
+        ran = quick(*words, given="\n")
+        assert (ran.status, ran.error) == (0, "no keys were given on standard input\n")
+    assert quick("retry", "fruit", "-", "--quiet").error == ""
+
+
 def test_what_is_not_there_is_counted_and_no_error(fruit: Shell) -> None:
     ran = fruit("done", "fruit", "apple", "grape", "apple")
     assert (ran.status, ran.out) == (0, "done\t1\nmissing\t1\n")

@@ -128,6 +128,13 @@ def test_what_needs_the_database_says_so_in_a_line(far: QuickShell) -> None:
     assert far("work", "a", "--http", "https://example.org").status == 3
 
 
+def test_without_a_token_the_variable_is_named_that_holds_one(far: QuickShell, served: Serving) -> None:
+    token = served.service.engine.tokens.create("admin").text
+    ran = far("status")
+    assert (ran.status, "ROWLOCK_TOKEN" in ran.error, "Authorization" in ran.error) == (4, True, False)
+    assert far("status", ROWLOCK_TOKEN=token).status == 0
+
+
 def test_a_claim_of_one_command_is_settled_by_another(far: QuickShell) -> None:
     far("add", "work", "a", "b", "c")
     session, token = far("claim", "work", "-n", "3").lines[0].split("\t")

@@ -2,7 +2,7 @@
 
 import pexpect
 import pytest
-from tests.faces.shell import Shell
+from tests.faces.shell import QuickShell, Shell
 
 from rowlock import Engine
 
@@ -67,6 +67,16 @@ def test_an_interrupt_while_reading_ends_with_130(shell: Shell) -> None:
     shell("add", "fruit", "apple")
     terminal = shell.on_terminal("-v", "done", "fruit", "-")
     terminal.expect_exact("database rowlock.db")
+    terminal.sendintr()
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert terminal.exitstatus == 130
+
+
+def test_work_that_waits_says_for_what(shell: Shell, quick: QuickShell) -> None:
+    quick("add", "fruit", "fig", "pear", "--due", "90m")
+    terminal = shell.on_terminal("work", "fruit", "--", "true")
+    terminal.expect(r"2 delayed, next in 1h [12]\dm")
     terminal.sendintr()
     terminal.expect(pexpect.EOF)
     terminal.close()

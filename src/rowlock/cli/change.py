@@ -122,6 +122,8 @@ def _change(
     invocation: Invocation = context.obj
     with invocation.open() as engine:
         named = list(dict.fromkeys(keys_from(keys)))
+        if not named:
+            invocation.say("no keys were given on standard input")
         with invocation.acting(f"items.{verb.__name__}", wanted=verb in OPERATING and not dry_run):
             changed = _changed(engine, name, named, _dry(verb) if dry_run else verb, said)
         if not changed:

@@ -10,7 +10,7 @@ import click
 
 from rowlock.cli.invocation import Invocation
 from rowlock.cli.output import visible
-from rowlock.errors import RowlockError
+from rowlock.errors import RowlockError, TokenRefused
 
 AT_RISK = 1
 SOME_FAILED = 1
@@ -21,6 +21,9 @@ BUG = 70
 OUTPUT_LOST = 74
 INTERRUPTED = 130
 PIPE_CLOSED = 141
+
+# A server's own hint speaks of a header.
+SHOW_ONE = "set ROWLOCK_TOKEN to one that `rowlock token create` has made there"
 
 COMPLETION = "_ROWLOCK_COMPLETE"
 
@@ -34,7 +37,7 @@ def run(program: click.Group, arguments: Sequence[str]) -> int:
             program.main(list(arguments), "rowlock", COMPLETION)
         return _invoke(program, arguments, invocation)
     except RowlockError as error:
-        return _told(error.what, error.hint, error.exit_status)
+        return _told(error.what, SHOW_ONE if isinstance(error, TokenRefused) else error.hint, error.exit_status)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return error.exit_code

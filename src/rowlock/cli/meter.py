@@ -17,6 +17,10 @@ ON_TERMINAL = 0.5
 ELSEWHERE = 10.0
 WINDOW = 10.0
 BAR = 26
+FEW = 100
+"""Delayed items of which the soonest is looked for."""
+FAR = 100 * 24 * 3600
+"""Seconds after which nobody waits for an item: it waits for another list."""
 
 
 def spoken(seconds: float) -> str:
@@ -40,6 +44,8 @@ class Meter:
         self._thread = threading.Thread(target=self._tell, name="rowlock meter", daemon=True)
         self._seen: deque[tuple[float, int]] = deque()
         self._retried_before = of.info().progress.retried
+        self._soonest: float | None = None
+        self._look_again = 0.0
 
     def __enter__(self) -> "Meter":
         if self._wanted:
@@ -55,13 +61,13 @@ class Meter:
     def _tell(self) -> None:
         while not self._over.wait(ON_TERMINAL if self._on_terminal else ELSEWHERE):
             try:
-                info = self._list.info()
+                line = self.line(self._list.info(), bar=self._on_terminal)
             except RowlockError:  # the worker knows, and says so
                 continue
             if self._on_terminal:
-                self._screen.draw(_cut(self.line(info, bar=True)))
+                self._screen.draw(_cut(line))
             else:
-                self._screen.say(self.line(info, bar=False))
+                self._screen.say(line)
 
     def line(self, info: ListInfo, *, bar: bool) -> str:
         """The list's name, how much is done of how much, how fast, how long yet, and what went wrong."""
@@ -76,10 +82,26 @@ class Meter:
             f"{share(info)}%",
             f"{rate:,.{0 if rate >= 10 else 1}f}/s",
             f"eta {spoken(left / rate)}" if rate and left else "",
+            "" if counts.ready else self._delayed(counts.delayed),
             f"↻ {info.progress.retried - self._retried_before:,}",
             f"✕ {counts.failed:,}",
         ]
         return "  ".join(part for part in parts if part)
+
+    def _delayed(self, count: int) -> str:
+        """How many are delayed and when the next is due; the items themselves are looked at now and then."""
+        if not count:
+            return ""
+        now = time.monotonic()
+        if now >= self._look_again:
+            self._look_again = now + ELSEWHERE
+            self._soonest = self._next_due() if count <= FEW else None
+        left = FAR if self._soonest is None else max(0.0, self._soonest - time.time())
+        return f"{count:,} delayed" + (f", next in {spoken(left)}" if left < FAR else "")
+
+    def _next_due(self) -> float | None:
+        due = [item.due_at for item in self._list.page(state="delayed", limit=FEW) if item.due_at is not None]
+        return min(due) / 1_000 if due else None
 
     def _rate(self, done: int) -> float:
         now = time.monotonic()

@@ -9,7 +9,7 @@ import msgspec
 
 from rowlock.cli import output
 from rowlock.cli.applications import app_option, app_options, built
-from rowlock.cli.invocation import Invocation, command
+from rowlock.cli.invocation import Invocation, command, is_absent
 from rowlock.cli.logs import log_option, show_logs
 from rowlock.db import parse
 from rowlock.engine import Engine
@@ -113,11 +113,13 @@ def _run(invocation: Invocation, wanted: Wanted) -> int:
     # Heavy, and only who serves needs them.
     from rowlock.http.limits import Limits
     from rowlock.http.logs import AccessLog
-    from rowlock.http.server import Server, bind, is_loopback, require_tokens, within_files
+    from rowlock.http.server import Server, bind, is_loopback, no_tokens, require_tokens, within_files
     from rowlock.http.service import Service
 
-    limits, host = within_files(Limits()), wanted.host
-    engine = Engine(invocation.database_itself().value, patience=PATIENCE, statement_seconds=limits.request_seconds)
+    limits, host, database = within_files(Limits()), wanted.host, invocation.database_itself().value
+    if not is_loopback(host) and is_absent(parse(database)):
+        raise no_tokens(host)  # and no file is made to find that out
+    engine = Engine(database, patience=PATIENCE, statement_seconds=limits.request_seconds)
     with engine, built(engine, wanted.apps, settings=wanted.app_options) as applications:
         engine.make_ready()
         require_tokens(engine, host)
@@ -133,8 +135,9 @@ def _run(invocation: Invocation, wanted: Wanted) -> int:
         )
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{sock.getsockname()[1]}"
+        pages = [path for each in applications.values() for path in each.pages]
         _collect_rarely()
-        Server(service, started=lambda: _introduce(invocation, service, address)).run(sockets=[sock])
+        Server(service, started=lambda: _introduce(invocation, service, address, pages=pages)).run(sockets=[sock])
     return 0
 
 
@@ -160,11 +163,13 @@ def _worker(engine: Engine, wanted: Wanted, applications: "Iterable[Application]
     return worker
 
 
-def _introduce(invocation: Invocation, service: "Service", address: str) -> None:
+def _introduce(invocation: Invocation, service: "Service", address: str, *, pages: Iterable[str]) -> None:
     database = parse(invocation.database_itself().value)
     invocation.say(f"rowlock serves {database.shown} at {address}")
     invocation.say(f"  add    printf 'a\\nb\\n' | curl --data-binary @- {address}/v1/lists/names/items")
-    invocation.say(f"  look   curl {address}/v1/lists      everything: {service.limits and address}/openapi.json")
+    invocation.say(f"  look   curl {address}/v1/lists      everything: {address}/openapi.json")
+    for page in pages:
+        invocation.say(f"  open   {address}{page}")
     if service.engine.tokens.exist():
         invocation.say("  every request needs a token: rowlock token create --role worker")
     invocation.say("  Ctrl-C stops")

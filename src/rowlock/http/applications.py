@@ -37,6 +37,8 @@ class Application(msgspec.Struct, frozen=True):
     """Gives back what `build` took, when all is answered and the worker has stopped; the engine stays open."""
     open_paths: tuple[str, ...] = ()
     """What needs no token: paths, or beginnings of paths that end with a star."""
+    pages: tuple[str, ...] = ()
+    """What people open in a browser: told by who serves when it begins."""
 
     def is_open(self, path: str) -> bool:
         """Whether anybody may ask that."""

@@ -330,7 +330,10 @@ def _held(tx: Transaction, name: str, key: str) -> items.Standing | None:
 
 
 async def remove(call: Call) -> Deleted:
-    """Take an item off the list: it is done."""
+    """Take an item off the list: it counts as done.
+
+    To give up on it instead, `POST /v1/lists/{list}/items/abandon`.
+    """
     name, key = call.path["list"], call.path["key"]
     return Deleted(await call.service.bridge.write(_remove, name, key, condition(call)))
 

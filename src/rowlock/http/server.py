@@ -49,8 +49,13 @@ def within_files(limits: Limits) -> Limits:
 def require_tokens(engine: Engine, host: str) -> None:
     """Refuse an address where anybody could come, as long as there is no token to tell people apart by."""
     if not is_loopback(host) and not engine.tokens.page(limit=1):
-        what = f"{host} can be reached from elsewhere, and there are no tokens to tell people apart"
-        raise Refused(what, "make one: rowlock token create --role admin; or serve on 127.0.0.1")
+        raise no_tokens(host)
+
+
+def no_tokens(host: str) -> Refused:
+    """What to tell who would serve at such an address without any."""
+    what = f"{host} can be reached from elsewhere, and there are no tokens to tell people apart"
+    return Refused(what, "make one: rowlock token create --role admin; or serve on 127.0.0.1")
 
 
 def bind(host: str, port: int) -> socket.socket:

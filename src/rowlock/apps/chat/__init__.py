@@ -44,4 +44,4 @@ def build(
             numbers.close()
 
     asgi = Routes(engine, chats, numbers).app()
-    return Application(asgi, work, close, open_paths=("/chat", "/chat/page.js", "/chat/page.css"))
+    return Application(asgi, work, close, open_paths=("/chat", "/chat/page.js", "/chat/page.css"), pages=("/chat",))

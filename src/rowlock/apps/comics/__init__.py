@@ -47,4 +47,4 @@ def build(
         shop.topic.deliver(worker, telling.way, attempts=int(attempts), backoff=backoff)
 
     asgi: Any = Routes(shop, links).app()
-    return Application(asgi, work, telling.close, open_paths=("/shop", "/shop/*", "/unsubscribe/*"))
+    return Application(asgi, work, telling.close, open_paths=("/shop", "/shop/*", "/unsubscribe/*"), pages=("/shop",))
