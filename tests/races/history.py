@@ -37,10 +37,10 @@ def check(events: Iterable[Event], *, present: int) -> list[str]:
             lost += _positions(question) if event["phase"] == "unknown" else 0
         elif event["operation"] == "items.add":
             added += event["answer"]["added"]
-        elif event["operation"] in CLAIMS and event["answer"]:
-            wrong += _hand_out(event["answer"], handed)
-        elif event["operation"] == "settlements.settle":
-            wrong += _settle(question, event["answer"], handed, answered, done)
+        for taken in _handed_out(event):
+            wrong += _hand_out(taken, handed)
+        for token, verdicts in _settled(question, event):
+            wrong += _settle(token, verdicts, handed, answered, done)
     # Who was killed between question and answer may have settled or not.
     lost += sum(_positions(question) for question in asked.values())
     wrong += [f"position {position} was done {times} times" for position, times in done.items() if times > 1]
@@ -50,9 +50,37 @@ def check(events: Iterable[Event], *, present: int) -> list[str]:
 
 
 def _positions(question: Event | None) -> int:
-    if question is None or question["operation"] != "settlements.settle":
-        return 0
-    return len(question["arguments"]["args"][2])
+    match question:
+        case {"operation": "settlements.settle", "arguments": {"args": [_, _, settling]}}:
+            return len(settling)
+        case {"operation": "trip", "arguments": {"works": works}}:
+            return sum(len(work.get("positions", ())) for work in works)
+    return 0
+
+
+def _handed_out(event: Event) -> list[dict[str, Any]]:
+    match event:
+        case {"phase": "ok", "operation": "trip", "answer": answers}:
+            return [answer for answer in answers if isinstance(answer, dict)]
+        case {"phase": "ok", "operation": operation, "answer": dict(answer)} if operation in CLAIMS:
+            return [answer]
+    return []
+
+
+def _settled(question: Event, event: Event) -> list[tuple[str, list[tuple[int, str]]]]:
+    """What was settled under which tokens, with the verdicts on each position."""
+    match event:
+        case {"phase": "ok", "operation": "trip", "answer": answers}:
+            done = zip(question["arguments"]["works"], answers, strict=True)
+            return [(work["token"], _pairs(work["positions"], each)) for work, each in done if isinstance(each, list)]
+        case {"phase": "ok", "operation": "settlements.settle", "answer": verdicts}:
+            _, token, settling = question["arguments"]["args"]
+            return [(token, _pairs([position for position, _ in settling], verdicts))]
+    return []
+
+
+def _pairs(positions: list[int], verdicts: list[str]) -> list[tuple[int, str]]:
+    return list(zip(positions, verdicts, strict=True))
 
 
 def _hand_out(taken: dict[str, Any], handed: dict[str, set[int]]) -> list[str]:
@@ -63,11 +91,14 @@ def _hand_out(taken: dict[str, Any], handed: dict[str, set[int]]) -> list[str]:
 
 
 def _settle(
-    question: Event, answer: list[str], handed: dict[str, set[int]], answered: dict[Settled, str], done: Counter[int]
+    token: str,
+    verdicts: Iterable[tuple[int, str]],
+    handed: dict[str, set[int]],
+    answered: dict[Settled, str],
+    done: Counter[int],
 ) -> list[str]:
-    _, token, settling = question["arguments"]["args"]
     wrong = []
-    for (position, _), verdict in zip(settling, answer, strict=True):
+    for position, verdict in verdicts:
         if position not in handed.get(token, ()):
             wrong.append(f"position {position} was settled under {token}, which never had it")
         before = answered.setdefault((token, position), verdict)

@@ -39,7 +39,7 @@ def test_the_history_of_killed_sessions_keeps_the_promises(url: str, tmp_path: P
         events = read(file)
         assert (check(events, present=0), engine["work"].progress().done) == ([], 800)
         assert engine.read(check_rows) == []
-    assert any(event["operation"] == "settlements.settle" for event in events)
+    assert any(event["operation"] == "trip" for event in events)
 
 
 def told(operation: str, arguments: Any, answer: Any, process: int = 1) -> list[Event]:
@@ -94,3 +94,18 @@ def test_a_token_that_comes_twice_is_seen() -> None:
 def test_a_settlement_of_what_was_never_handed_out_is_seen() -> None:
     events = [*added(1), *taken("t", 1), *settled("t", "gone", 9)]
     assert check(events, present=1) == ["position 9 was settled under t, which never had it"]
+
+
+def travelled(token: str, *positions: int, then: str, hands_out: int) -> list[Event]:
+    who = {"operation": "trip", "process": 1, "thread": 1}
+    asked = {"works": [{"token": token, "positions": list(positions)}, {"asked": "the next"}]}
+    answer = [["done"] * len(positions), {"token": then, "items": [{"position": hands_out}]}]
+    return [{"phase": "invoke", "arguments": asked, **who}, {"phase": "ok", "answer": answer, **who}]
+
+
+def test_what_a_trip_settled_and_handed_out_counts() -> None:
+    trip = travelled("t", 1, 2, then="u", hands_out=3)
+    events = [*added(3), *taken("t", 1, 2), *trip]
+    assert (check(events, present=1), check([*events, *settled("u", "done", 3)], present=0)) == ([], [])
+    assert check([*events, *settled("u", "done", 1)], present=1)[0].startswith("position 1 was settled under u")
+    assert check([*added(2), *taken("t", 1, 2), trip[0]], present=0) == []

@@ -1,10 +1,13 @@
 """Sessions: live workers. Death is the row's deletion, never anybody's clock."""
 
+from collections import Counter
+from typing import Any
+
 import pytest
 from tests.conftest import Clock
 from tests.verbs.claiming import ALL, Desk, broken, keys, states
 
-from rowlock import Counts, Engine, StaleClaim, StaleSession, sessions
+from rowlock import Counts, Engine, StaleClaim, StaleSession, claims, sessions
 
 pytestmark = pytest.mark.parametrize("dialect", ALL)
 
@@ -143,3 +146,35 @@ def test_a_session_in_hand_tells_that_it_is_lost(engine: Engine) -> None:
     with engine.session(expiry="30ms") as session:
         engine.run(sessions.close, session.id)
         assert session.lost.wait(20)
+
+
+def test_a_session_that_goes_on_settles_and_claims_in_one_trip(url: str) -> None:
+    events: list[dict[str, Any]] = []
+    with Engine(url, history=events.append) as engine, engine.session() as session:
+        engine["work"].add(["a", "b", "c"])
+        for claim in session.claim("work", limit=1):
+            claim.done(claim.items[0])
+        assert engine["work"].progress().done == 3
+    asked = Counter(event["operation"] for event in events if event["phase"] == "invoke")
+    assert (asked["trip"], asked["settlements.settle"]) == (3, 0)
+
+
+def test_a_session_whose_claim_was_taken_away_is_told_and_keeps_nothing(engine: Engine) -> None:
+    engine["work"].add(["a", "b", "c"])
+    with engine.session() as session:
+        made = session.claim("work", limit=1)
+        claim = next(made)
+        engine.run(claims.close, session.id, claim.token)
+        claim.done(claim.items[0])
+        with pytest.raises(StaleClaim):
+            next(made)
+        assert engine["work"].counts() == Counts(ready=3)
+
+
+def test_a_session_keeps_the_results_of_a_list_that_keeps_them(engine: Engine) -> None:
+    engine["work"].settings(keep_results=True)
+    engine["work"].add(["a", "b"])
+    with engine.session() as session:
+        for claim in session.claim("work", limit=1):
+            claim.done(claim.items[0], {"of": claim.items[0].key})
+    assert [engine["work"].results(key)[0].result for key in "ab"] == [{"of": "a"}, {"of": "b"}]

@@ -36,3 +36,17 @@ def test_claims_and_settlements_whose_answer_was_lost_do_no_harm(url: str) -> No
         worker.run(until="done", signals=False)
         assert (engine["work"].counts(), engine["work"].progress().done) == (Counts(), 100)
     assert len(trips) < 10_000
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+def test_a_session_whose_answers_were_lost_goes_on(url: str) -> None:
+    trips = [False, True, False, True, True] + [False] * 10_000
+    done: list[str] = []
+    with Engine(url, wrap=lambda connection: Deaf(connection, trips)) as engine, engine.session() as session:
+        engine["work"].add(str(number) for number in range(100))
+        for claim in session.claim("work", limit=10):
+            for item in claim:
+                claim.done(item)
+                done.append(item.key)
+        assert (engine["work"].counts(), engine["work"].progress().done) == (Counts(), 100)
+    assert (sorted(done), len(trips) < 10_000) == (sorted(str(number) for number in range(100)), True)

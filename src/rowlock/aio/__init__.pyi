@@ -544,6 +544,12 @@ class AsyncSession:
     def asking(self, name: str, *, limit: int, attempts_allowed: int | None) -> Asking:
         """What to ask for, under a new token, from where this session has seen up to."""
 
+    async def ask_anew(self, name: str, *, limit: int, attempts_allowed: int | None) -> Asking:
+        """The same for a trip, which asks anew each time it must be made again; `answered` when it has come home."""
+
+    async def answered(self) -> None:
+        """A trip has come home: its last question is answered, what earlier tries asked for stays to be closed."""
+
     def searched_lately(self, name: str) -> bool:
         """Whether the list was looked through for holes within a second."""
 

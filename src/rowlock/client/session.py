@@ -1,11 +1,12 @@
-"""A session held over HTTP: one request for a claim, and the list's rules are known for a while."""
+"""A session held over HTTP: one request for a claim, and the list's settings are known for a while."""
 
 from typing import Any
 
-from rowlock import attempts, claims, engine
+from rowlock import claims, engine
 from rowlock.claims import Taken
+from rowlock.model import Settings
 
-RULES_KEPT = 5.0
+SETTINGS_KEPT = 5.0
 MANY_LISTS = 1_000
 
 
@@ -14,7 +15,7 @@ class Session(engine.Session):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._known: dict[str, tuple[float, attempts.Policy]] = {}
+        self._known: dict[str, tuple[float, Settings]] = {}
 
     def take_items(
         self,
@@ -27,12 +28,12 @@ class Session(engine.Session):
         """The next items of the list; the server looks everywhere if it must."""
         return self._engine.run(claims.take, self.asking(name, limit=limit, attempts_allowed=attempts_allowed))
 
-    def _rules(self, name: str) -> attempts.Policy:
+    def _settings(self, name: str) -> Settings:
         now = self._engine.world.monotonic()
-        read_at, rules = self._known.get(name, (now - RULES_KEPT, None))
-        if rules is None or now - read_at >= RULES_KEPT:
+        read_at, settings = self._known.get(name, (now - SETTINGS_KEPT, None))
+        if settings is None or now - read_at >= SETTINGS_KEPT:
             if len(self._known) >= MANY_LISTS:
                 self._known.clear()
-            rules = super()._rules(name)
-            self._known[name] = now, rules
-        return rules
+            settings = super()._settings(name)
+            self._known[name] = now, settings
+        return settings

@@ -12,6 +12,8 @@ from rowlock.model import Item
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, of_exception, read
 from rowlock.world import World
 
+DONE = Done()
+
 
 class Claim:
     """An interval of a list, held by a session: iterate over its items and say how each turn ended.
@@ -21,11 +23,20 @@ class Claim:
     """
 
     def __init__(
-        self, runner: Runner, session: str, taken: claims.Taken, *, rules: Policy, holder: str, world: World
+        self,
+        runner: Runner,
+        session: str,
+        taken: claims.Taken,
+        *,
+        rules: Policy,
+        plain: bool,
+        holder: str,
+        world: World,
     ) -> None:
         self._runner = runner
         self._session = session
         self._rules = rules
+        self._plain = plain
         self._holder = holder
         self._world = world
         self._said: dict[int, Outcome] = {}
@@ -102,3 +113,12 @@ class Claim:
             return []
         settling = list(self._said.items())
         return runner.run(settlements.settle, self._session, self.token, settling, holder=self._holder, close=close)
+
+    def _plainly_done(self) -> bool:
+        """Whether all of it was said to be done and nothing is to be kept: then a trip can settle it."""
+        whole = self._plain and not self.settled and len(self._said) == len(self._handed)
+        return whole and all(outcome == DONE for outcome in self._said.values())
+
+    def _all_done(self) -> settlements.AllDone:
+        """The settlement as a piece of a trip."""
+        return settlements.AllDone(self._session, self.token, list(self._said))

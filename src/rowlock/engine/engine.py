@@ -156,7 +156,7 @@ class Engine(Handles):
     def trip(self, *works: Callable[[db.Transaction], Callable[[], Any]]) -> list[Any]:
         """Do several pieces of work for the price of one round trip; each must be harmless to do again."""
         self.make_ready()
-        with self._history.operation("trip", {"works": len(works)}) as answer:
+        with self._history.operation("trip", {"works": works}) as answer:
             result = self.database.trip(*works)
             answer(result)
         return result

@@ -1,6 +1,7 @@
 """What is held by its name: lists, counters, topics, schedules, sessions; the same for an engine and for a client."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
@@ -31,6 +32,10 @@ class Handles(Runner):
     @abstractmethod
     def apart(self) -> AbstractContextManager[Writer]:
         """The same by a connection of its own, for what must not wait until others are done."""
+
+    @abstractmethod
+    def trip(self, *works: Callable[..., Any]) -> list[Any]:
+        """Do several pieces of work for the price of one round trip; each must be harmless to do again."""
 
     def __getitem__(self, name: str) -> List:
         check_name(name)

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rowlock import attempts, claims, leases, lists, sessions
@@ -11,6 +12,7 @@ from rowlock.durations import Duration, milliseconds
 from rowlock.engine.claim import Claim
 from rowlock.engine.list import List
 from rowlock.errors import OutcomeUnknown, RowlockError
+from rowlock.model import Settings
 
 if TYPE_CHECKING:
     from rowlock.engine.handles import Handles
@@ -89,23 +91,54 @@ class Session:
 
     def claim(self, what: List | str, *, limit: int = 100) -> Iterator[Claim]:
         """Claim after claim until nothing is ready; each is settled when the next is asked for."""
-        while (claim := self.take(what, limit=limit)) is not None:
+        claim = self.take(what, limit=limit)
+        while claim is not None:
             try:
                 yield claim
-            finally:
+            except BaseException:
                 claim.settle()
+                raise
+            claim = self._settle_and_take(claim, limit=limit)
+
+    def _settle_and_take(self, claim: Claim, *, limit: int) -> Claim | None:
+        """End a claim and make the next: in one trip, if all of it is plainly done and no hole is to be looked for."""
+        name = claim.taken.list
+        if not (self._beats and claim._plainly_done() and self.searched_lately(name) and name not in self._limited):
+            claim.settle()
+            return self.take(name, limit=limit)
+        self.close_doubtful()
+        ask = partial(self.ask_anew, name, limit=limit, attempts_allowed=claim._rules.attempts)
+        try:
+            verdicts, taken = self._engine.trip(claim._all_done(), claims.Taking(ask))
+        except OutcomeUnknown:
+            verdicts = taken = None
+        else:
+            self.answered()
+        claim.settled = verdicts is not None
+        if taken is None:
+            claim.settle()
+            return self.take(name, limit=limit)
+        self.remember(taken)
+        following = self._in_hand(taken, claim._rules, plain=True)
+        try:
+            claim.settle()  # a claim that the trip found gone: answered as before, or refused
+        except RowlockError:
+            following.settle()
+            raise
+        return following
 
     def take(self, what: List | str, *, limit: int = 100) -> Claim | None:
         """One claim of up to `limit` items of the list, or None if nothing is ready."""
         name = what if isinstance(what, str) else what.name
-        rules = self._rules(name)
+        settings = self._settings(name)
+        rules = _rules(settings)
         taken = self.take_items(name, limit=limit, attempts_allowed=rules.attempts)
         if taken is None:
             return None
         if not self._beats:
             # Others will settle it: they must know what was handed out, and not what came between later.
             self._engine.run(sessions.note_handed, self.id, taken)
-        return Claim(self._engine, self.id, taken, rules=rules, holder=self.holder, world=self._engine.world)
+        return self._in_hand(taken, rules, plain=not settings.keep_results)
 
     def held(self, token: str) -> Claim:
         """A claim that another process made under this session without a heart, with what is left of it.
@@ -113,14 +146,15 @@ class Session:
         StaleClaim if it is no more.
         """
         taken = self._engine.read(sessions.held, self.id, token)
-        rules = self._rules(taken.list)
-        return Claim(self._engine, self.id, taken, rules=rules, holder=self.holder, world=self._engine.world)
+        return self._in_hand(taken, _rules(self._settings(taken.list)), plain=False)
 
-    def _rules(self, name: str) -> attempts.Policy:
+    def _in_hand(self, taken: Taken, rules: attempts.Policy, *, plain: bool) -> Claim:
+        world = self._engine.world
+        return Claim(self._engine, self.id, taken, rules=rules, plain=plain, holder=self.holder, world=world)
+
+    def _settings(self, name: str) -> Settings:
         row = self._engine.read(lists.find, name)
-        settings = row.settings if row else None
-        allowed = settings.attempts if settings and settings.attempts else attempts.DEFAULT_ATTEMPTS
-        return attempts.policy(allowed, settings.backoff if settings else None)
+        return row.settings if row else Settings()
 
     def take_items(
         self, name: str, *, limit: int, attempts_allowed: int | None = None, thorough: bool = False
@@ -155,6 +189,16 @@ class Session:
         keep = leases.KEEP if self._beats else 0
         return Asking(self.id, name, limit, self._engine.world.token(), attempts_allowed, floors, keep)
 
+    def ask_anew(self, name: str, *, limit: int, attempts_allowed: int | None) -> Asking:
+        """The same for a trip, which asks anew each time it must be made again; `answered` when it has come home."""
+        asking = self.asking(name, limit=limit, attempts_allowed=attempts_allowed)
+        self.doubtful.append(asking.token)
+        return asking
+
+    def answered(self) -> None:
+        """A trip has come home: its last question is answered, what earlier tries asked for stays to be closed."""
+        self.doubtful.pop()
+
     def searched_lately(self, name: str) -> bool:
         """Whether the list was looked through for holes within a second."""
         return self._engine.world.monotonic() - self._looked.get(name, -LOOK_FOR_HOLES) < LOOK_FOR_HOLES
@@ -185,3 +229,7 @@ class Session:
         while self.doubtful:
             self._engine.run(claims.close, self.id, self.doubtful[-1])
             self.doubtful.pop()
+
+
+def _rules(settings: Settings) -> attempts.Policy:
+    return attempts.policy(settings.attempts or attempts.DEFAULT_ATTEMPTS, settings.backoff)

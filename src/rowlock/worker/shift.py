@@ -3,6 +3,7 @@
 import queue
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -197,13 +198,14 @@ class Shift:
         works: list[Callable[[Any], Any]] = [self._settling.quick(hand) for hand in quick]
         ahead = order is not None and self._asks_ahead(order)
         if order is not None and ahead:
-            works.append(claims.Taking(lambda: self._ask_anew(order)))
+            ask = partial(self._session.ask_anew, order.list, limit=order.limit)
+            works.append(claims.Taking(partial(ask, attempts_allowed=order.rules.attempts)))
         answers = self._source.trip(*works) if works else []
         for hand, verdicts in zip(quick, answers, strict=False):
             self._rate.count(len(hand.finished))
             self._settling.after_quick(hand, verdicts)
         if ahead:
-            self._session.doubtful.pop()  # answered; what earlier tries of the trip asked for stays to be closed
+            self._session.answered()
         if order is None:
             return False
         taken = answers[-1] if ahead else None
@@ -216,11 +218,6 @@ class Shift:
         if self._post.thorough:
             return True
         return not order.limited and (self._session.searched_lately(order.list) or not self._hands)
-
-    def _ask_anew(self, order: Order) -> claims.Asking:
-        asking = self._session.asking(order.list, limit=order.limit, attempts_allowed=order.rules.attempts)
-        self._session.doubtful.append(asking.token)
-        return asking
 
     def _take_on(self, taken: Taken | None, order: Order) -> bool:
         if taken is None:
