@@ -33,7 +33,7 @@ try:
     from psycopg.pq import TransactionStatus
     from psycopg.rows import tuple_row
 
-    from rowlock.db.pipeline import Pipeline
+    from rowlock.db.wire import Wire
 except ImportError:
     raise DriverMissing("PostgreSQL needs the package psycopg", "run: pip install 'rowlock[postgres]'") from None
 
@@ -188,7 +188,8 @@ class PostgresConnection(PostgresSpeech):
                 autocommit=True,
                 connect_timeout=CONNECT_SECONDS,
                 application_name="rowlock",
-                prepare_threshold=2,
+                # It would forget everything that is prepared, ours too, after a rollback of what it has prepared.
+                prepare_threshold=None,
             )
         except psycopg.Error as error:
             raise _unreachable(error, address.shown) from None
@@ -197,13 +198,13 @@ class PostgresConnection(PostgresSpeech):
                 f"the host in {address.shown} cannot be a host's name", "check it for dots too many"
             ) from None
         super().__init__(driver, address.shown)
-        self._pipeline = Pipeline(driver)
+        self._wire = Wire(driver)
         # A trip's transactions have no begin that could say so.
-        self.change(f"set session characteristics as transaction isolation level {address.isolation}")
+        self.script(f"set session characteristics as transaction isolation level {address.isolation}")
         if address.statement_milliseconds:
-            self.change(f"set statement_timeout = {address.statement_milliseconds}")
+            self.script(f"set statement_timeout = {address.statement_milliseconds}")
         if address.lock_milliseconds:
-            self.change(f"set lock_timeout = {address.lock_milliseconds}")
+            self.script(f"set lock_timeout = {address.lock_milliseconds}")
             self._hurried = True
 
     @property
@@ -221,7 +222,7 @@ class PostgresConnection(PostgresSpeech):
             self.rollback()  # the server would answer a commit with a rollback, and nobody would be told
             raise InvalidTransaction("a statement of this transaction has failed", "nothing of it was committed")
         try:
-            self._driver.execute("commit")
+            self._wire.count("commit", ())
         except psycopg.Error as error:
             self.rollback()
             if error.sqlstate in _AGAIN:
@@ -233,13 +234,34 @@ class PostgresConnection(PostgresSpeech):
         """Forget the transaction."""
         try:
             if not self._driver.closed and self._driver.info.transaction_status != TransactionStatus.IDLE:
-                self._driver.execute("rollback")
+                self._wire.count("rollback", ())
         except psycopg.Error:
             self._driver.close()
 
+    def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Run one of our statements; all rows that it gives."""
+        try:
+            return self._wire.rows(sql, parameters)
+        except psycopg.Error as error:
+            raise self._failed(error) from None
+
+    def change(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run one of our statements; how many rows it touched."""
+        try:
+            return self._wire.count(sql, parameters)
+        except psycopg.Error as error:
+            raise self._failed(error) from None
+
+    def script(self, sql: str) -> None:
+        """Run a migration; only the driver sends many statements at once."""
+        super().change(sql)
+
     def ask(self, sql: str, parameters: Parameters = ()) -> Later:
         """Send one of our statements; in a trip its rows arrive with everything else's."""
-        return self._pipeline.ask(sql, parameters) if self._pipeline.open else super().ask(sql, parameters)
+        if self._wire.travelling:
+            return self._wire.ask(sql, parameters)
+        rows = self.query(sql, parameters)
+        return lambda: rows
 
     def trip(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
         """Send every piece as a transaction of its own, all of them before the first answer is awaited.
@@ -248,11 +270,11 @@ class PostgresConnection(PostgresSpeech):
         """
         answers = []
         try:
-            self._pipeline.begin()
+            self._wire.begin()
             for work in works:
                 answers.append(work())
-                self._pipeline.sync()
-            self._pipeline.end()
+                self._wire.sync()
+            self._wire.end()
         except psycopg.Error as error:
             failed = self._failed(error)
             self._driver.close()  # answers may be under way, and statements not prepared that are believed to be
