@@ -1,7 +1,6 @@
 """Matching: which subscriptions a record fulfils. Everything it needs is in the database; verbs of a transaction."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -111,17 +110,12 @@ def _planned(tx: Transaction, topic: topics.Row) -> tuple[State, Plan]:
 
 
 def _asked(probes: Probes) -> dict[str, str]:
-    return {"keys": _json(probes.keys), "ranged": _json(probes.ranged), "values": _values(probes)}
+    keys = [*(key for key, _, _ in probes.ranged), *probes.keys]
+    return {"keys": _json(keys), "ranged": _json(probes.ranged), "values": _values(probes)}
 
 
 def _values(probes: Probes) -> str:
     return _json(probes.codes + probes.numbers)
-
-
-@lru_cache(maxsize=4096)
-def _read(text: str) -> dict[str, Any]:
-    asked: dict[str, Any] = msgspec.json.decode(text)
-    return asked
 
 
 def _fitting(record: Record, numbers: str, rest: str, *, limit: int) -> tuple[list[int], bool]:
@@ -129,8 +123,8 @@ def _fitting(record: Record, numbers: str, rest: str, *, limit: int) -> tuple[li
     cut = len(found) == limit
     if rest == "[]":
         return found, cut
-    asked: list[tuple[int, str]] = msgspec.json.decode(rest)
-    wrong = {number for number, text in asked if not predicates.fits(_read(text), record)}
+    asked: list[tuple[int, dict[str, Any] | None]] = msgspec.json.decode(rest)
+    wrong = {number for number, each in asked if each is None or not predicates.fits(each, record)}
     return [number for number in found if number not in wrong], cut
 
 

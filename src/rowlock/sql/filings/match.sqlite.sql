@@ -1,6 +1,6 @@
 -- JSON is read by another name here, and the order of moments is that of their numbers.
 with probe (key, low, high) as (
-    select value, 0, 0 from json_each(:keys)
+    select value, 0, 0 from json_each(:keys) where key >= json_array_length(:ranged)
     union all
     select json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') from json_each(:ranged)
 ),
@@ -18,7 +18,7 @@ select
     json_group_array(found.subscription),
     json_group_array(
         json_array(
-            found.subscription, (select s.predicates from rowlock_subscriptions s where s.id = found.subscription)
+            found.subscription, json((select s.predicates from rowlock_subscriptions s where s.id = found.subscription))
         )
     ) filter (where found.checks & 1 = 1)
 from found
