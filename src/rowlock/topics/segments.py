@@ -24,8 +24,10 @@ FIRST = 7
 FIELDS, SUM = FIRST, FIRST + 1
 """Here codes are two numbers: which fields have one, as bits, and what they add up to."""
 LOW = FIRST + 2
-TRUTHS = {4: np.uint32, 8: np.uint64}
-"""So many answers side by side are looked at as one number."""
+BLOCK = 4
+"""So many ranges are checked at once: their eight ends are a line of the processor's cache."""
+ALL_WITHIN = np.uint64(0x0101010101010101)
+"""Eight answers side by side that are all yes, looked at as one number."""
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -40,9 +42,9 @@ class Shape(msgspec.Struct, frozen=True):
         return LOW + 2 * self.ranges
 
     @property
-    def room(self) -> int:
-        """Columns for low ends, and as many for high ones, in memory."""
-        return next(size for size in TRUTHS if size >= self.ranges)
+    def blocks(self) -> list[range]:
+        """The ranges that are checked together."""
+        return [range(first, min(first + BLOCK, self.ranges)) for first in range(0, self.ranges, BLOCK)]
 
     def array(self, rows: Sequence[Sequence[int]]) -> Numbers:
         """Rows of a statement as an array: codes added up, and without the columns that the topic does not use."""
@@ -67,13 +69,20 @@ class Question:
     def __init__(self, shape: Shape, probes: Probes) -> None:
         self.keys = np.array(probes.keys, np.int64)
         self.ranged = probes.ranged
-        self.sums = np.zeros(1, np.int64)
+        self.sums = np.zeros(1 << shape.codes, np.int64)
         """What the codes of any fields add up to, by the bits of the fields."""
-        for code in probes.codes[: shape.codes]:
-            self.sums = np.concatenate((self.sums, self.sums + np.int64(MISSING if code is None else code)))
-        self.numbers = np.zeros(shape.room, np.int64)
-        self.numbers[: shape.ranges] = [number or 0 for number in probes.numbers[: shape.ranges]]
-        self.missing = sum(1 << slot for slot, number in enumerate(probes.numbers) if number is None)
+        for slot, code in enumerate(probes.codes[: shape.codes]):
+            with_it = self.sums[1 << slot : 2 << slot]
+            np.add(self.sums[: 1 << slot], np.int64(MISSING if code is None else code), out=with_it)
+        numbers = [number or 0 for number in probes.numbers]
+        self.ends = [_ends([numbers[slot] for slot in block]) for block in shape.blocks]
+        self.missing = sum(1 << slot for slot in range(shape.ranges) if probes.numbers[slot] is None)
+
+
+def _ends(numbers: list[int]) -> Numbers:
+    # As a segment has them: what is not below a low end, and turned round, what is not above a high one.
+    spare = [0] * (BLOCK - len(numbers))
+    return np.array([*numbers, *spare, *(~number for number in numbers), *spare], np.int64)
 
 
 Found = tuple[Numbers, Numbers]
@@ -97,6 +106,33 @@ class Ended:
         return answer
 
 
+class Keys:
+    """Keys in their order. They are hashes, so few have their first bits in common, and these lie side by side.
+
+    A search by halves would miss the processor's cache at nearly every step.
+    """
+
+    def __init__(self, keys: Numbers) -> None:
+        bits = max(len(keys).bit_length(), 1)
+        self._shift, self._middle = 64 - bits, 1 << bits - 1
+        places = (keys >> self._shift) + self._middle
+        self._first = places.searchsorted(np.arange(1 << bits)).astype(np.int32)
+        self._near = np.arange(np.bincount(places).max(initial=1))
+        # Nobody who looks beyond the last looks for the lowest.
+        self._keys = np.append(keys, np.full(len(self._near), LOWEST))
+
+    @property
+    def all(self) -> Numbers:
+        """All keys."""
+        return self._keys[: -len(self._near)]
+
+    def find(self, keys: Numbers) -> Numbers:
+        """Where those of the given keys are that are here."""
+        near = self._first.take((keys >> self._shift) + self._middle)[:, None] + self._near
+        found: Numbers = near[self._keys.take(near) == keys[:, None]]
+        return found
+
+
 class Segment:
     """Rows in the order of their keys."""
 
@@ -105,22 +141,19 @@ class Segment:
         order = np.lexsort((sorts, keys))
         self.size = len(order)
         self._shape = shape
-        self._keys, self._starts = np.unique(keys[order], return_index=True)
-        self._ends = np.append(self._starts[1:], self.size)
+        unique, starts = np.unique(keys[order], return_index=True)
+        self._keys, self._starts = Keys(unique), np.append(starts, self.size)
         self._sorts = sorts[order]
-        self._whose, self._born, self._gone, self._by_hand, self._needs, self._fields, self._sums = (
-            _column(parts, column)[order] for column in (SUBSCRIPTION, BORN, GONE, BY_HAND, NEEDS, FIELDS, SUM)
+        subscriptions, by_hand, self._born, self._gone, self._needs, self._fields, self._sums = (
+            _column(parts, column)[order] for column in (SUBSCRIPTION, BY_HAND, BORN, GONE, NEEDS, FIELDS, SUM)
         )
+        self._whose = np.where(by_hand != 0, -subscriptions, subscriptions)
+        """Below zero: what is asked for must be looked at by hand."""
+        self._ids = np.unique(subscriptions)
         self._always = int(self._born.max(initial=0)), int(self._gone.min(initial=HIGHEST))
         """Between these two moments all of its rows hold."""
-        self._lows = _columns(parts, range(LOW, LOW + shape.ranges), order, room=shape.room, spare=LOWEST)
-        self._highs = _columns(parts, range(LOW + shape.ranges, shape.width), order, room=shape.room, spare=HIGHEST)
-        self._ids = np.unique(self._whose)
-        ordered = np.unique(keys[sorts != 0])
-        self._spans = {
-            int(key): place for key, place in zip(ordered, np.searchsorted(self._keys, ordered), strict=True)
-        }
-        """Keys whose rows have an order, and where they are."""
+        self._ends = [_block(parts, shape, block)[order] for block in shape.blocks]
+        self._spans = _spans(unique, [*starts.tolist(), self.size], np.unique(keys[sorts != 0]))
 
     def known(self, subscriptions: Sequence[int]) -> list[int]:
         """Which of these are here."""
@@ -134,71 +167,78 @@ class Segment:
     def rows(self) -> Numbers:
         """All rows, as they came but for their order."""
         rows = np.empty((self.size, self._shape.width), np.int64)
-        rows[:, SUBSCRIPTION], rows[:, BORN], rows[:, GONE] = self._whose, self._born, self._gone
-        rows[:, KEY] = np.repeat(self._keys, self._ends - self._starts)
-        rows[:, SORT], rows[:, BY_HAND], rows[:, NEEDS] = self._sorts, self._by_hand, self._needs
+        rows[:, SUBSCRIPTION], rows[:, BY_HAND] = np.abs(self._whose), self._whose < 0
+        rows[:, BORN], rows[:, GONE] = self._born, self._gone
+        rows[:, KEY] = self._keys.all.repeat(np.diff(self._starts))
+        rows[:, SORT], rows[:, NEEDS] = self._sorts, self._needs
         rows[:, FIELDS], rows[:, SUM] = self._fields, self._sums
-        ranges = self._shape.ranges
-        rows[:, LOW:] = np.hstack((self._lows[:, :ranges], self._highs[:, :ranges]))
+        for block, ends in zip(self._shape.blocks, self._ends, strict=True):
+            for place, slot in enumerate(block):
+                rows[:, LOW + slot] = ends[:, place]
+                rows[:, LOW + self._shape.ranges + slot] = ~ends[:, BLOCK + place]
         return rows
 
     def find(self, question: Question, *, seq: int, ended: Ended) -> Found:
         """Whose rows a record fulfils, of those that held at a moment."""
-        if not self.size:
-            return self._whose, self._whose
         places = self._places(question)
         places = places[question.sums.take(self._fields.take(places)) == self._sums.take(places)]
         if question.missing:
             places = places[self._needs.take(places) & question.missing == 0]
         # What is not there counts as 0, and nothing is asked of it by those that are left.
-        within = self._lows.take(places, 0) <= question.numbers
-        within &= self._highs.take(places, 0) >= question.numbers
-        truths = TRUTHS[self._shape.room]
-        places = places[within.view(truths)[:, 0] == truths(int.from_bytes(b"\1" * self._shape.room))]
+        for ends, asked in zip(self._ends, question.ends, strict=True):
+            within = ends.take(places, 0) <= asked
+            places = places[within.view(np.uint64)[:, 0] == ALL_WITHIN]
         return self._held(places, seq, ended)
 
     def _held(self, places: Numbers, seq: int, ended: Ended) -> Found:
         born, gone = self._always
         if not born <= seq < gone:
             places = places[(self._born.take(places) <= seq) & (self._gone.take(places) > seq)]
-        if ended.gone:
-            places = places[~ended.before(self._whose.take(places), seq)]
         numbers: Numbers = self._whose.take(places)
-        return numbers, numbers[self._by_hand.take(places) != 0]
+        by_hand = -numbers[numbers < 0]
+        if len(by_hand):
+            numbers = np.abs(numbers)
+        if ended.gone:
+            numbers = numbers[~ended.before(numbers, seq)]
+        return numbers, by_hand
 
     def _places(self, question: Question) -> Numbers:
-        at = np.searchsorted(self._keys, question.keys)
-        at[at == len(self._keys)] = 0
-        at = at[self._keys[at] == question.keys]
-        starts, ends = self._starts[at], self._ends[at]
-        ranged = [span for each in question.ranged if (span := self._span(*each)) is not None]
-        if ranged:
-            starts = np.append(starts, [start for start, _ in ranged])
-            ends = np.append(ends, [end for _, end in ranged])
+        at = self._keys.find(question.keys)
+        starts, ends = self._starts.take(at), self._starts.take(at + 1)
+        spans = [self._span(*each) for each in question.ranged if each[0] in self._spans]
+        if spans:
+            more = np.array(spans)
+            starts, ends = np.concatenate((starts, more[:, 0])), np.concatenate((ends, more[:, 1]))
         counts = ends - starts
-        shifts = np.repeat(starts - np.append(0, np.cumsum(counts)[:-1]), counts)
-        places: Numbers = np.arange(counts.sum()) + shifts
+        places: Numbers = (starts + counts - counts.cumsum()).repeat(counts)
+        places += np.arange(len(places))
         return places
 
-    def _span(self, key: int, low: int, high: int) -> tuple[int, int] | None:
-        place = self._spans.get(key)
-        if place is None:
-            return None
-        start, end = self._starts[place], self._ends[place]
-        first, last = np.searchsorted(self._sorts[start:end], (low, high + 1 if high < HIGHEST else high))
-        return int(start + first), int(end if high == HIGHEST else start + last)
+    def _span(self, key: int, low: int, high: int) -> tuple[int, int]:
+        start, end = self._spans[key]
+        sorts = self._sorts[start:end]
+        first = start if low == LOWEST else start + int(sorts.searchsorted(low))
+        return first, end if high == HIGHEST else start + int(sorts.searchsorted(high, "right"))
+
+
+def _spans(keys: Numbers, starts: list[int], ordered: Numbers) -> dict[int, tuple[int, int]]:
+    """Keys whose rows have an order, and from where to where they lie."""
+    places = keys.searchsorted(ordered).tolist()
+    return {key: (starts[at], starts[at + 1]) for key, at in zip(ordered.tolist(), places, strict=True)}
+
+
+def _block(parts: Sequence[Numbers], shape: Shape, block: range) -> Numbers:
+    # Low ends, and high ones turned round, so that one comparison serves both. Column by column: all parts side by
+    # side would take as much memory once more.
+    found = np.full((sum(map(len, parts)), 2 * BLOCK), LOWEST, np.int64)
+    for place, slot in enumerate(block):
+        found[:, place] = _column(parts, LOW + slot)
+        found[:, BLOCK + place] = ~_column(parts, LOW + shape.ranges + slot)
+    return found
 
 
 def _column(parts: Sequence[Numbers], column: int) -> Numbers:
     return np.concatenate([part[:, column] for part in parts])
-
-
-def _columns(parts: Sequence[Numbers], columns: Sequence[int], order: Numbers, *, room: int, spare: int) -> Numbers:
-    # Column by column: all parts side by side would take as much memory once more.
-    found = np.full((len(order), room), spare, np.int64)
-    for place, column in enumerate(columns):
-        found[:, place] = _column(parts, column)[order]
-    return found
 
 
 def merged(shape: Shape, segments: Iterable[Segment], *, without: Ended, upto: int) -> Segment:
