@@ -10,7 +10,9 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> QuickShell:
     return QuickShell(tmp_path_factory.mktemp("topics"))
 
 
-def test_a_topic_is_subscribed_to_published_to_and_told(shell: QuickShell) -> None:
+def test_a_topic_is_subscribed_to_published_to_and_told(
+    shell: QuickShell, capfd: pytest.CaptureFixture[str]
+) -> None:
     shell("topic", "define", "comics", "series=text", "issue=integer", "mint=boolean")
     asked = ("series=Saga", "series=Maus", "issue>=3")
     assert [shell("subscribe", "comics", "ann@example.org", *asked).out for _ in range(2)] == ["1\n", "1\n"]
@@ -22,6 +24,7 @@ def test_a_topic_is_subscribed_to_published_to_and_told(shell: QuickShell) -> No
     assert shell("publish", "comics", "series=Saga", "issue=3", "mint=no", "--record", '{"cover": "ü"}').out == "1\n"
     told = shell("topic", "deliver", "comics", "--to", "maildir:box", "--sender", "shop@example.org", "--once")
     assert told.status == 0
+    assert "1 record matched · told 1 · failed 0 · retried 0" in capfd.readouterr().err
     [mail] = (shell.folder / "box" / "new").iterdir()
     assert "To: ann@example.org" in mail.read_text()
     [line] = shell("notifications", "comics", "--delivered").lines
@@ -49,12 +52,15 @@ def test_many_come_by_lines_and_a_malformed_one_is_named(shell: QuickShell) -> N
     assert "many" in shell("topic", "ls").out
 
 
-def test_who_cannot_be_told_is_told_of_and_retried(shell: QuickShell) -> None:
+def test_who_cannot_be_told_is_told_of_and_retried(shell: QuickShell, capfd: pytest.CaptureFixture[str]) -> None:
     shell("topic", "define", "failing")
     shell("subscribe", "failing", "no address")
     shell("publish", "failing")
     mail = ("topic", "deliver", "failing", "--to", "maildir:none", "--sender", "shop@example.org", "--once")
     assert shell(*mail).status == 1
+    said = capfd.readouterr().err
+    assert "1 record matched · told 0 · failed 1 · retried 0" in said
+    assert "1 could not be told" in said
     assert shell("topic", "retry", "failing").lines == ["retried\t1"]
     assert shell("notifications", "failing", "--undelivered", "--json").document["notifications"] != []  # type: ignore[index]
 
@@ -68,6 +74,9 @@ def test_who_cannot_be_told_is_told_of_and_retried(shell: QuickShell) -> None:
         (("topic", "deliver", "comics", "--to", "smtp://localhost"), 2, "--sender"),
         (("topic", "deliver", "comics", "--to", "http://localhost:1/"), 4, "private address"),
         (("subscribe", "comics"), 2, "nobody is named"),
+        (("publish", "comics", "serie=Saga"), 2, "did you mean 'series'?"),
+        (("publish", "comics", "cover=blue"), 2, "by --record"),
+        (("publish", "comics"), 2, "nothing was given to publish"),
         (("subscribe", "comics", "ann", "issue"), 2, "'issue' cannot be read"),
         (("subscribe", "comics", "ann", "--predicates", "{"), 2, "not JSON"),
     ],

@@ -1,6 +1,8 @@
 """`rowlock publish`, `notifications` and `topic deliver`: records, who is told of them, and how."""
 
 import os
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
@@ -16,8 +18,10 @@ from rowlock.cli.stopping import Stopping
 from rowlock.cli.topics import json_option, topic, topic_argument
 from rowlock.engine import Topic
 from rowlock.errors import Invalid, InvalidRecord
-from rowlock.model import Notification, Published
+from rowlock.model import Item, Notification, Published
+from rowlock.outcomes import Outcome, Verdict
 from rowlock.processors import secrets_in
+from rowlock.topics.records import MATCH
 from rowlock.worker import Worker
 
 AT_ONCE = 1_000
@@ -45,7 +49,10 @@ def publish(invocation: Invocation, /, *, name: str, words: tuple[str, ...], as_
         if given["ndjson"]:
             done = list(_published(found, partial=given["partial"]))
         else:
-            record = wishes.record(found.info().fields, words, given=given["record"])
+            fields = found.info().fields
+            if fields and not words and given["record"] is None:
+                raise InvalidRecord("nothing was given to publish", f"give a value: {next(iter(fields))}=…")
+            record = wishes.record(fields, words, given=given["record"])
             done = [(1, Published(found.publish(record, key=given["key"])))]
     wrong = [(line, each.error) for line, each in done if each.id is None]
     for line, error in wrong:
@@ -133,6 +140,8 @@ def deliver(invocation: Invocation, /, *, name: str, log_format: str, concurrenc
         found = engine.topic(name)
         found.info()
         worker = Worker(engine, concurrency=concurrency)
+        told = Told()
+        worker.after(told.count)
         tell = _way(given, invocation.allowed_hosts(given["allow_host"]))
         terms = {name: given[name] for name in ("attempts", "backoff", "in_memory")}
         found.deliver(worker, tell, **terms)
@@ -143,8 +152,32 @@ def deliver(invocation: Invocation, /, *, name: str, log_format: str, concurrenc
 
         with Stopping(stop) as stopping:
             worker.run(until="done" if given["once"] else "stopped", signals=False)
+        screen.say(told.summary())
         failed = found.failed() if given["once"] else 0
+        if failed:
+            screen.say(f"{failed:,} could not be told; try them again with: rowlock topic retry {name}")
     return stopping.status or (1 if failed else 0)
+
+
+class Told:
+    """What became of records and of those who were to be told, counted from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._settled: Counter[tuple[bool, Verdict]] = Counter()
+
+    def count(self, item: Item, _: Outcome, verdict: Verdict) -> None:
+        """Note what became of one."""
+        with self._lock:
+            self._settled[item.gate == MATCH, verdict] += 1
+
+    def summary(self) -> str:
+        """All of it, in a line."""
+        told, failed, retried = (
+            self._settled[False, verdict] for verdict in (Verdict.DONE, Verdict.FAILED, Verdict.RETRIED)
+        )
+        matched = output.many(self._settled[True, Verdict.DONE], "record")
+        return f"{matched} matched · told {told:,} · failed {failed:,} · retried {retried:,}"
 
 
 def _way(given: dict[str, Any], allow: list[str]) -> Callable[[Notification], Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from rowlock.errors import Invalid, InvalidData, InvalidPredicate, InvalidRecord
+from rowlock.names import closest
 
 _WORD = re.compile(r"([\w.-]+?)(\^=|>=|<=|=|>|<)(.*)", re.DOTALL)
 _FORMS = {">=": "from", "<=": "to", ">": "above", "<": "below", "^=": "prefix"}
@@ -51,6 +52,10 @@ def record(fields: Mapping[str, str], words: Iterable[str], *, given: str | None
         name, sign, text = _split(word, InvalidRecord)
         if sign != "=":
             raise InvalidRecord(f"{word!r} says no value", "write FIELD=VALUE")
+        if name not in fields:
+            near = closest(name, fields)
+            hint = f"did you mean {near!r}?" if near else "give what nobody asks for by --record"
+            raise InvalidRecord(f"the topic has no field {name!r}", hint, field=name)
         found[name] = _value(fields, name, text)
     return {**_document(given), **found}
 

@@ -105,6 +105,7 @@ class FailedPage(Page, frozen=True):
 async def publish(call: Call) -> Answer:
     """Publish a record, or many by one line of NDJSON each: all who are subscribed when it commits are told.
 
+    By whoever delivers on the same database, such as `rowlock topic deliver`; the service itself tells nobody.
     If one is malformed nothing is published, unless `partial` is asked for. Asked again it publishes again; under an
     Idempotency-Key it does not.
     """

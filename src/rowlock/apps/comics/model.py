@@ -20,6 +20,8 @@ FIELDS = {
     "year": "integer",
 }
 """In the order in which they are written and patterns are spelled: that of the alphabet."""
+BESIDE = ("email", "id", "querypattern", "unsubscribe")
+"""What a wish has beside them."""
 INTEGERS = range(-(2**31), 2**31)
 
 _MEANT = {"text": "a text", "integer": "a whole number of 32 bits", "boolean": "true or false"}
@@ -43,11 +45,21 @@ def comic(given: Any) -> dict[str, Any]:
     for name in FIELDS:
         if name not in given:
             raise Invalid(f"the comic has no {name}", f"its fields are {', '.join(FIELDS)}", field=name)
-    return wish(given)
+    return _fields(given)
 
 
 def wish(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of comics that were given, checked; what else was given is dropped."""
+    """The fields of comics that were given, checked; what comics do not have is refused, for it would never be found.
+
+    What the shop itself says of a wish may come back and is dropped.
+    """
+    for name in given:
+        if name not in FIELDS and name not in BESIDE:
+            raise Invalid(f"comics have no {name[:50]!r}", f"their fields are {', '.join(FIELDS)}", field=name[:50])
+    return _fields(given)
+
+
+def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _checked(name, kind, given[name]) for name, kind in FIELDS.items() if name in given}
 
 

@@ -23,6 +23,9 @@ function cell(name, value) {
   return made;
 }
 
+// Anybody may look at this page: enough of an address to know one's own.
+const masked = (address) => address.replace(/^(.)[^@]*/u, "$1***");
+
 function fill(id, rows) {
   at(id).replaceChildren(...rows.map((cells) => {
     const row = document.createElement("tr");
@@ -36,7 +39,7 @@ async function refresh() {
   const [stock, told] = await Promise.all([ask("/comics?count=200"), ask("/notifications")]);
   stock.sort((one, other) => one.comic.series.localeCompare(other.comic.series) || one.comic.issue - other.comic.issue);
   fill("stock", stock.map((each) => [...stocked.map((name) => [name, each.comic[name]]), ["copies", each.copies]]));
-  fill("told", told.map((each) => [["who", each.email], ...short.map((name) => [name, each.comic[name]])]));
+  fill("told", told.map((each) => [["who", masked(each.email)], ...short.map((name) => [name, each.comic[name]])]));
 }
 
 function wish(form) {
