@@ -10,9 +10,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> QuickShell:
     return QuickShell(tmp_path_factory.mktemp("topics"))
 
 
-def test_a_topic_is_subscribed_to_published_to_and_told(
-    shell: QuickShell, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_topic_is_subscribed_to_published_to_and_told(shell: QuickShell, capfd: pytest.CaptureFixture[str]) -> None:
     shell("topic", "define", "comics", "series=text", "issue=integer", "mint=boolean")
     asked = ("series=Saga", "series=Maus", "issue>=3")
     assert [shell("subscribe", "comics", "ann@example.org", *asked).out for _ in range(2)] == ["1\n", "1\n"]

@@ -1,9 +1,9 @@
-"""What is found in memory is what plain reading finds, whatever the number of ranges, and after segments were merged."""
+"""Memory finds what plain reading finds, whatever the number of ranges, and also after segments were merged."""
 
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import wishes
 
@@ -37,7 +37,7 @@ def found(segment: Segment, question: Question, wanted: dict[int, dict[str, Any]
 
 
 @pytest.mark.parametrize("kind", FIELDS)
-@settings(max_examples=25)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_memory_finds_what_a_record_fulfils_and_nothing_else(data: st.DataObject, kind: str) -> None:
     fields = FIELDS[kind]

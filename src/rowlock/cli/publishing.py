@@ -140,8 +140,7 @@ def deliver(invocation: Invocation, /, *, name: str, log_format: str, concurrenc
         found = engine.topic(name)
         found.info()
         worker = Worker(engine, concurrency=concurrency)
-        told = Told()
-        worker.after(told.count)
+        told = Told(worker)
         tell = _way(given, invocation.allowed_hosts(given["allow_host"]))
         terms = {name: given[name] for name in ("attempts", "backoff", "in_memory")}
         found.deliver(worker, tell, **terms)
@@ -162,12 +161,12 @@ def deliver(invocation: Invocation, /, *, name: str, log_format: str, concurrenc
 class Told:
     """What became of records and of those who were to be told, counted from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, worker: Worker) -> None:
         self._lock = threading.Lock()
         self._settled: Counter[tuple[bool, Verdict]] = Counter()
+        worker.after(self._count)
 
-    def count(self, item: Item, _: Outcome, verdict: Verdict) -> None:
-        """Note what became of one."""
+    def _count(self, item: Item, _: Outcome, verdict: Verdict) -> None:
         with self._lock:
             self._settled[item.gate == MATCH, verdict] += 1
 
