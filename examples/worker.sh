@@ -43,8 +43,9 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 session=$(ask POST sessions "$(jq -nc --arg holder "bash $HOSTNAME $$" '{$holder, expiry: "60s"}')" | jq -r .session)
-# A session lives for a minute after each beat; if this process dies, so do they, and others get its items.
-while sleep 20; do ask PUT "sessions/$session" '{}' >/dev/null || exit; done >/dev/null 2>&1 </dev/null &
+# A session lives for a minute after each beat; if this process dies, so do they, and others get its items. A last sleep
+# outlives us: it must not hold open what a pipe after us reads to its end.
+while sleep 20; do ask PUT "sessions/$session" '{}' >/dev/null || exit; done >/dev/null 2>&1 </dev/null 3>&- &
 beating=$!
 
 # run KEY: what became of the item, as one object of a settlement.
