@@ -2,7 +2,7 @@
 
 import ast
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -39,17 +39,17 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDe
         yield from _functions(child, inner)
 
 
-def strings(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def strings(path: Path) -> list[tuple[int, str]]:
     """Every piece of text that a module holds, with its line; docstrings too, quoted types not."""
-    module = tree(path)
-    types = {id(each) for annotation in _annotations(module) for each in ast.walk(annotation)}
-    for node in ast.walk(module):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in types:
-            yield node.lineno, node.value
+    nodes = list(ast.walk(tree(path)))
+    types = {id(each) for annotation in _annotations(nodes) for each in ast.walk(annotation)}
+    texts = (node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return [(node.lineno, str(node.value)) for node in texts if id(node) not in types]
 
 
-def _annotations(module: ast.Module) -> Iterator[ast.expr]:
-    for node in ast.walk(module):
+def _annotations(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
+    for node in nodes:
         for name in ("annotation", "returns"):
             found = getattr(node, name, None)
             if found is not None:

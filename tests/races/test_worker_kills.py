@@ -30,7 +30,7 @@ worker = Worker(engine, concurrency=4, expiry="300ms")
 
 @worker.on("work", {how}, attempts=3)
 def handle(items):
-    if any(item.key == "000500" for item in {each}):
+    if any(item.key == "000050" for item in {each}):
         os._exit(1)
 
 worker.run(until="done")
@@ -78,18 +78,21 @@ def test_a_worker_that_was_stopped_past_its_expiry_settles_nothing_when_it_goes_
 
 
 @pytest.mark.parametrize(
-    ("how", "each"),
+    ("how", "each", "count"),
     [
-        pytest.param("batch=1000", "items", id="batch"),
-        pytest.param("batch=None", "[items]", id="plain", marks=pytest.mark.torture),
+        pytest.param("batch=1000", "items", 100, id="batch"),
+        pytest.param("batch=1000", "items", 1_000, id="long batch", marks=pytest.mark.torture),
+        pytest.param("batch=None", "[items]", 1_000, id="plain", marks=pytest.mark.torture),
     ],
 )
-def test_an_item_that_kills_its_worker_is_failed_and_no_neighbour_is_charged(url: str, how: str, each: str) -> None:
+def test_an_item_that_kills_its_worker_is_failed_and_no_neighbour_is_charged(
+    url: str, how: str, each: str, count: int
+) -> None:
     with Engine(url) as engine:
-        prepare(engine, 1_000)
+        prepare(engine, count)
         gang = Gang(url, POISON.format(how=how, each=each), 1)
         until(lambda: gang.replace_dead() * 0 + (engine["work"].counts() == Counts(failed=1)), 120)
         gang.wait(30)
-        failed = engine["work"].show("000500")
-        assert (failed.attempts, engine["work"].progress().retried, engine["work"].progress().done) == (3, 2, 999)
-        assert {failure.kind for failure in engine["work"].failures("000500")} == {"worker died"}
+        failed = engine["work"].show("000050")
+        assert (failed.attempts, engine["work"].progress().retried, engine["work"].progress().done) == (3, 2, count - 1)
+        assert {failure.kind for failure in engine["work"].failures("000050")} == {"worker died"}

@@ -121,16 +121,20 @@ def test_an_item_whose_worker_dies_as_often_as_it_may_fail_is_failed(timed: Engi
     assert [failure.attempt for failure in timed["work"].failures("poison")] == [3, 2, 1]
 
 
-def test_one_among_a_thousand_is_found_and_failed_and_no_neighbour_is_charged(timed: Engine, clock: Clock) -> None:
-    timed["work"].add(numbered(1000))
+@pytest.mark.parametrize("count", [100, pytest.param(1_000, marks=pytest.mark.torture)])
+def test_one_among_many_is_found_and_failed_and_no_neighbour_is_charged(
+    timed: Engine, clock: Clock, count: int
+) -> None:
+    timed["work"].add(numbered(count))
+    poison = f"{count // 2:04}"
     deaths = 0
-    while work_until_death(timed, "0500"):
+    while work_until_death(timed, poison):
         deaths += 1
         dies(timed, clock)
         assert broken(timed) == []
-        assert sum(attempts(timed).values()) == attempts(timed)["0500"]
+        assert sum(attempts(timed).values()) == attempts(timed)[poison]
     assert (deaths, timed["work"].counts()) == (4, Counts(failed=1))
-    assert (attempts(timed), timed["work"].progress().done) == ({"0500": 3}, 999)
+    assert (attempts(timed), timed["work"].progress().done) == ({poison: 3}, count - 1)
 
 
 def test_suspicion_ends_when_the_interval_is_empty(timed: Engine, clock: Clock) -> None:
