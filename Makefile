@@ -13,6 +13,9 @@ else
   INSTALL   = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
+# Tests start hundreds of programs: where no compiled files are kept, each would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup up test lint bench torture docs clean
 
 setup: $(VENV)/.setup
@@ -26,10 +29,16 @@ $(VENV)/.%: pyproject.toml tools/groups.py $(VENV)/.setup
 	$(INSTALL) $$($(BIN)/python tools/groups.py $*)
 	@touch $@
 
+# Tests run the linters too. One call for all: in each of several pip would look at everything again.
+$(VENV)/.test: pyproject.toml tools/groups.py
+	test -x $(BIN)/python || $(MAKE_VENV)
+	$(INSTALL) -e '.[all]' $$($(BIN)/python tools/groups.py test lint)
+	@touch $(VENV)/.setup $(VENV)/.lint $@
+
 up: setup
 	@$(BIN)/rowlock up
 
-test: $(VENV)/.test $(VENV)/.lint
+test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.lint
