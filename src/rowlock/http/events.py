@@ -86,6 +86,7 @@ async def _tell(call: Call, follower: Follower) -> AsyncIterator[bytes]:
             quiet += POLL
             async for fresh in follower.news(call):
                 if told := b"".join(_event(row) for row in fresh if _wanted(call, row)):
+                    await service.recheck(call)  # it may have waited for hours
                     quiet = 0.0
                     yield told
             if quiet >= QUIET:
