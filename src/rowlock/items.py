@@ -174,10 +174,10 @@ def show(tx: Transaction, name: str, key: str) -> Item:
     return _item(row)
 
 
-def show_many(tx: Transaction, name: str, keys: Sequence[str]) -> dict[str, tuple[Item, bool]]:
-    """Items by their keys, each with whether it is known how it failed; those that are not there are left out."""
-    rows = tx.rows("items/show_many", list=name, keys=encoded(keys))
-    return {row[1]: (_item(row[:-1]), bool(row[-1])) for row in rows}
+def ask_many(tx: Transaction, name: str, keys: Sequence[str]) -> Callable[[], dict[str, tuple[Item, bool]]]:
+    """What reads items by their keys, each with whether it is known how it failed; who is not there is left out."""
+    rows = tx.ask("items/show_many", list=name, keys=encoded(keys))
+    return lambda: {row[1]: (_item(row[:-1]), bool(row[-1])) for row in rows()}
 
 
 class Standing(msgspec.Struct, frozen=True):

@@ -1,11 +1,15 @@
 """Single items that many look at in the same moment: each hears of its own, whatever is wrong with the others'."""
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
+import psycopg
 import pytest
 from tests.http.serving import Client, Reply, Serving
 
-from rowlock import Engine
+from rowlock import Engine, items
+from rowlock.db.voyages import Voyager
 from rowlock.http import looks
 from rowlock.http.looks import look
 
@@ -49,6 +53,49 @@ def test_everybody_hears_of_what_they_asked_for(served: Serving) -> None:
 def test_a_file_that_is_slow_is_read_by_others_meanwhile(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(looks, "SLOW", -1.0)
     test_everybody_hears_of_what_they_asked_for(served)
+
+
+@pytest.mark.parametrize("dialect", ["postgres"])
+def test_one_line_to_the_server_serves_look_after_look(served: Serving) -> None:
+    fill(served.service.engine)
+    ask = partial(served.client.json, "GET", "/v1/lists/one/items/plain")
+    ask()
+    [voyager] = served.service.looks._voyagers
+    assert ([ask()["key"] for _ in range(20)], served.service.looks._voyagers) == (["plain"] * 20, [voyager])
+
+
+@pytest.mark.parametrize("dialect", ["postgres"])
+def test_a_line_that_was_cut_is_opened_anew(served: Serving, url: str) -> None:
+    fill(served.service.engine)
+    ask = partial(served.client, "GET", "/v1/lists/one/items/plain", accept="application/json")
+    assert told(ask()) == (200, "ready")
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute(
+            "select pg_terminate_backend(pid, 5000) from pg_stat_activity "
+            "where datname = current_database() and pid <> pg_backend_pid()"
+        )
+    assert [told(ask()) for _ in range(3)] == [(200, "ready")] * 3
+
+
+@pytest.mark.parametrize("dialect", ["postgres"])
+def test_a_question_that_does_not_fit_the_socket_is_sent_on(engine: Engine) -> None:
+    fill(engine)
+    keys = [f"{number:06}" + "x" * 500 for number in range(10_000)]
+    voyager = engine.database.voyager()
+    voyager.depart(partial(items.ask_many, name="one", keys=[*keys, "plain"]))
+    waits = asyncio.run(home(voyager))
+    [found] = voyager.answers()
+    voyager.close()
+    assert (list(found), any(waits)) == (["plain"], True)
+
+
+async def home(voyager: Voyager) -> list[bool]:
+    """Whether something was unsent at each wait."""
+    waits = []
+    while not voyager.arrived():
+        waits.append(voyager.unsent)
+        await looks.news(voyager)
+    return waits
 
 
 def test_an_item_is_shown_with_how_it_has_failed(served: Serving) -> None:

@@ -82,6 +82,23 @@ class Connection(Speech, Protocol):
         """End the conversation; never fails."""
 
 
+class Seafaring(Connection, Protocol):
+    """A connection by a socket, whose answers an event loop can wait for."""
+
+    @property
+    def unsent(self) -> bool:
+        """Whether the socket had no room for all that is to be sent."""
+
+    def depart(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Begin a trip that nobody waits for here; what reads its answers, when it has arrived."""
+
+    def arrived(self) -> bool:
+        """Whether all answers are there; never waits."""
+
+    def fileno(self) -> int:
+        """The socket on which they come."""
+
+
 class RunAgain(Exception):
     """The transaction did not land and may be run again; `error` is what to say when patience ends."""
 

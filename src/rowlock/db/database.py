@@ -4,16 +4,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import msgspec
 
-from rowlock.db.connections import Connection, Lost, RunAgain, Speech
+from rowlock.db.connections import Connection, Lost, RunAgain, Seafaring, Speech
 from rowlock.db.joining import driver_of
 from rowlock.db.pool import Pool
 from rowlock.db.statements import Dialect, Statements
 from rowlock.db.transaction import Clock, Transaction
 from rowlock.db.urls import Address, parse
+from rowlock.db.voyages import Voyager
 from rowlock.world import REAL, World
 
 P = ParamSpec("P")
@@ -69,6 +70,13 @@ class Database:
     def trip(self, *works: Callable[[Transaction], Callable[[], Any]]) -> list[Any]:
         """Do several pieces of work for one round trip; each must be harmless to do again. Their answers, in order."""
         return self._again(lambda: self._travel(works))
+
+    def voyager(self) -> Voyager:
+        """A connection of its own for an event loop, to a database that is a server; to open it may take a while."""
+        try:
+            return Voyager(cast("Seafaring", self._open(self.address)), self._speaking)
+        except RunAgain as conflict:
+            raise conflict.error from None
 
     def hint(self, seconds: float) -> bool:
         """Wait up to that long for a sign that somebody has added work; whether one came."""

@@ -1,7 +1,8 @@
 """PostgreSQL by psycopg 3: prepared statements, one transaction to a connection at a time."""
 
 import select
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -12,19 +13,11 @@ from rowlock.db.database import Database
 from rowlock.db.statements import Dialect
 from rowlock.db.urls import Address
 from rowlock.errors import (
-    DatabaseBusy,
-    DatabaseDenied,
-    DatabaseFull,
-    DatabaseReadOnly,
     DatabaseUnreachable,
     DriverMissing,
-    InvalidData,
     InvalidTransaction,
     InvalidUrl,
     OutcomeUnknown,
-    RowlockError,
-    SchemaMissing,
-    Unavailable,
 )
 
 try:
@@ -33,6 +26,7 @@ try:
     from psycopg.pq import TransactionStatus
     from psycopg.rows import tuple_row
 
+    from rowlock.db.sqlstates import told, unreachable, words
     from rowlock.db.wire import Wire
 except ImportError:
     raise DriverMissing("PostgreSQL needs the package psycopg", "run: pip install 'rowlock[postgres]'") from None
@@ -59,34 +53,6 @@ DIALECT = Dialect(
     placeholder="%({})s".format,
 )
 
-# SQLSTATE, or its class, to the error it is in our words.
-_STATES: dict[str, tuple[type[RowlockError], str, str]] = {
-    "08": (DatabaseUnreachable, "the connection to {} was lost", "check that the server runs"),
-    "28": (
-        DatabaseDenied,
-        "{} does not accept this user or password",
-        "check the address, or set PGPASSWORD",
-    ),
-    "3D": (DatabaseUnreachable, "{} has no such database", "make it: createdb NAME"),
-    "3F": (SchemaMissing, "{} has no such schema", "create it, or mend search_path"),
-    "23503": (DatabaseBusy, "{} had somebody delete what this belongs to", "try again"),
-    "23505": (DatabaseBusy, "{} had two writers of one new row", "try again"),
-    "22": (InvalidData, "{} cannot store one of the values", "nothing of this was written"),
-    "25P02": (InvalidTransaction, "an earlier statement of this transaction on {} has failed", "begin anew"),
-    "25006": (DatabaseReadOnly, "{} is read-only", "name the primary server"),
-    "40": (DatabaseBusy, "{} had too many conflicting writers", "try again"),
-    "42501": (DatabaseDenied, "{} does not let this user do that", "grant it the rights that doctor names"),
-    "42P01": (SchemaMissing, "{} has no tables of rowlock", "run: rowlock migrate"),
-    "53100": (DatabaseFull, "no room is left on {}", "free some space; nothing of this was written"),
-    "53": (
-        Unavailable,
-        "{} has no resources for another connection",
-        "raise max_connections, or stop something",
-    ),
-    "55P03": (DatabaseBusy, "{} held a lock for too long", "try again"),
-    "57014": (DatabaseBusy, "{} took too long", "raise its statement_timeout, or try again"),
-    "57P": (DatabaseUnreachable, "{} is shutting down or starting", "wait until it is back"),
-}
 _LOCK_TIMEOUT = "55P03"
 _AGAIN = ("40001", "40P01", _LOCK_TIMEOUT, "CR000")
 # Of our own statements: two of one new row, or its owner just deleted. Who looks again sees what the other did.
@@ -163,7 +129,7 @@ class PostgresSpeech:
         if error.sqlstate in _AGAIN:
             return RunAgain(known)
         if self._driver.closed or isinstance(known, DatabaseUnreachable):
-            return Lost(DatabaseUnreachable(*_words("08", self._shown)))
+            return Lost(DatabaseUnreachable(*words("08", self._shown)))
         return None
 
     def _of_theirs(self, error: psycopg.Error) -> Exception:
@@ -192,7 +158,7 @@ class PostgresConnection(PostgresSpeech):
                 prepare_threshold=None,
             )
         except psycopg.Error as error:
-            raise _unreachable(error, address.shown) from None
+            raise unreachable(error, address.shown) from None
         except UnicodeError:
             raise InvalidUrl(
                 f"the host in {address.shown} cannot be a host's name", "check it for dots too many"
@@ -268,13 +234,42 @@ class PostgresConnection(PostgresSpeech):
 
         They are apart so that a claim's lock does not wait for the flush of the settlement before it.
         """
-        answers = []
-        try:
-            self._wire.begin()
-            for work in works:
-                answers.append(work())
-                self._wire.sync()
+        with self._travelling():
+            answers = self._sent(works)
             self._wire.end()
+        return answers
+
+    def depart(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """The same for who does not wait here: the answers may be read when all have arrived."""
+        with self._travelling():
+            return self._sent(works)
+
+    def arrived(self) -> bool:
+        """Whether all is there that was sent for; never waits."""
+        with self._travelling():
+            return self._wire.arrived()
+
+    @property
+    def unsent(self) -> bool:
+        """Whether the socket had no room for all that is to be sent."""
+        return self._wire.unsent
+
+    def fileno(self) -> int:
+        """The socket that can be read when something may have arrived."""
+        return self._driver.fileno()
+
+    def _sent(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        answers = []
+        self._wire.begin()
+        for work in works:
+            answers.append(work())
+            self._wire.sync()
+        return answers
+
+    @contextmanager
+    def _travelling(self) -> Iterator[None]:
+        try:
+            yield
         except psycopg.Error as error:
             failed = self._failed(error)
             self._driver.close()  # answers may be under way, and statements not prepared that are believed to be
@@ -282,7 +277,6 @@ class PostgresConnection(PostgresSpeech):
         except BaseException:
             self._driver.close()
             raise
-        return answers
 
     def hint(self, seconds: float) -> bool:
         """Listen for the notification that wakes a sleeping list."""
@@ -336,56 +330,3 @@ def borrow(driver: Any, address: Address) -> BorrowedPostgres:
         what = f"the given psycopg connection is to the database {driver.info.dbname!r}, not {named!r}"
         raise InvalidTransaction(what, "open the engine on that database, or the connection on this one")
     return borrowed
-
-
-# What libpq says, and what it means to whoever wrote the address.
-_UNREACHED = {
-    "Connection refused": (": nothing listens there", "check host and port, and that the server runs"),
-    "could not translate host name": (": no host has that name", "check how it is written, and the network"),
-    "failed to resolve host": (": no host has that name", "check how it is written, and the network"),
-    "No such file or directory": (": there is no such socket", "check that the server runs, or name a host"),
-    "timeout expired": (": it has not answered in time", "check the host, the network, and what lies between"),
-    "Network is unreachable": (": there is no way to that network", "check the host, and the network"),
-    "server does not support SSL": (": it speaks no TLS", "leave sslmode out, or turn TLS on there"),
-    "certificate verify failed": (": its certificate is not trusted", "check sslrootcert and the host's name"),
-}
-
-
-def _unreachable(error: psycopg.Error, shown: str) -> Exception:
-    known = told(error, shown)
-    if _mentions(error, "too many clients", "too many connections", "slots are reserved"):
-        return Lost(Unavailable(*_words("53", shown)))
-    if isinstance(known, DatabaseDenied) or _mentions(error, "password", 'role "', "authentication", "pg_hba.conf"):
-        return DatabaseDenied(*_words("28", shown))
-    if _mentions(error, "does not exist"):
-        return DatabaseUnreachable(*_words("3D", shown))
-    if _mentions(error, "invalid connection option", "invalid URI", "invalid percent-encoded"):
-        return InvalidUrl(
-            f"the address {shown} has a part that PostgreSQL does not know",
-            "see docs/reference/configuration.md",
-        )
-    why, hint = next(
-        (words for said, words in _UNREACHED.items() if said in str(error)),
-        ("", "check host and port, and that the server runs"),
-    )
-    return Lost(DatabaseUnreachable(f"{shown} cannot be reached{why}", hint))
-
-
-def _mentions(error: psycopg.Error, *words: str) -> bool:
-    return any(word in str(error) for word in words)
-
-
-def _words(state: str, shown: str) -> tuple[str, str]:
-    _, what, hint = _STATES[state]
-    return what.format(shown), hint
-
-
-def told(error: psycopg.Error, shown: str) -> RowlockError:
-    """A driver's error in our words."""
-    # Without a state it was the driver that refused a value, as the server would have: a NUL in a text.
-    state = error.sqlstate or ("22" if isinstance(error, psycopg.DataError) else "")
-    for known in (state, state[:3], state[:2]):
-        if known in _STATES:
-            kind, what, hint = _STATES[known]
-            return kind(what.format(shown), hint)
-    return Unavailable(f"{shown} failed{f' (SQLSTATE {state})' if state else ''}", "run: rowlock doctor")

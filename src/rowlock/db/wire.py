@@ -5,6 +5,7 @@ The driver does the same for two to three times the processor time, most of it f
 
 import re
 import select
+from collections import deque
 from typing import Any, cast
 
 import psycopg
@@ -25,6 +26,8 @@ _KINDS: dict[type, int] = {int: 20, float: 701, bool: 16}
 
 Answer = list[PGresult]
 """The result of a statement, once it is there."""
+_END: Answer = []
+"""What comes after it, and is nothing."""
 Kinds = tuple[int, ...]
 Prepared = dict[Kinds, bytes]
 """The names of a statement on the server, by the kinds of its parameters."""
@@ -43,8 +46,10 @@ class Wire:
         self._socket = select.poll()
         self._known: dict[str, tuple[bytes, tuple[str, ...], Prepared]] = {}
         self._count = 0
-        self._awaited: list[Answer | None] = []
+        self._awaited: deque[Answer] = deque()
         self.travelling = False
+        self.unsent = False
+        """Whether the socket had no room for all of it when we last looked."""
 
     def rows(self, sql: str, parameters: Parameters) -> list[Row]:
         """Say a statement and wait; all rows that it gives."""
@@ -58,29 +63,42 @@ class Wire:
     def begin(self) -> None:
         """From here on statements are only sent."""
         self._wire.enter_pipeline_mode()
-        self._awaited, self.travelling = [], True
+        self._awaited.clear()
+        self.travelling = True
 
     def ask(self, sql: str, parameters: Parameters) -> Later:
         """Send a statement; its rows can be read when the trip has ended."""
         self._send(sql, parameters)
         answer: Answer = []
-        self._awaited.append(answer)
+        self._awaited += answer, _END
         return lambda: self._rows(answer[0])
 
     def sync(self) -> None:
         """What was sent since the last one is a transaction: it commits here."""
         self._wire.pipeline_sync()
-        self._awaited.append(None)
+        self._awaited.append([])
 
     def end(self) -> None:
         """Wait for all answers; the driver's error for the first statement, or commit, that failed."""
-        for answer in self._awaited:
-            result = self._good()
-            if answer is not None:
-                answer.append(result)
-                self._next()  # nothing: the end of this one
+        while not self._home():
+            self._wait()
+
+    def arrived(self) -> bool:
+        """The same without waiting: whether all answers are there."""
+        self.unsent = bool(self._wire.flush())
+        self._wire.consume_input()
+        return self._home()
+
+    def _home(self) -> bool:
+        while self._awaited:
+            if self._wire.is_busy():
+                return False
+            answer, result = self._awaited.popleft(), self._wire.get_result()
+            if answer is not _END:
+                answer.append(self._checked(result))
         self._wire.exit_pipeline_mode()
         self.travelling = False
+        return True
 
     def _answered(self, sql: str, parameters: Parameters) -> PGresult:
         self._send(sql, parameters)
@@ -112,7 +130,7 @@ class Wire:
         name = f"rowlock_{self._count}".encode()
         self._wire.send_prepare(name, text, kinds)
         if self.travelling:
-            self._awaited.append([])
+            self._awaited += [], _END
         else:
             self._alone()
         prepared[kinds] = name
@@ -129,9 +147,6 @@ class Wire:
         self._reader.set_pgresult(result)
         return self._reader.load_rows(0, result.ntuples, tuple)
 
-    def _good(self) -> PGresult:
-        return self._checked(self._next())
-
     def _checked(self, result: PGresult | None) -> PGresult:
         if result is None:
             raise psycopg.OperationalError("an answer is missing")
@@ -141,9 +156,12 @@ class Wire:
 
     def _next(self) -> PGresult | None:
         while self._wire.is_busy():
-            # What the socket had no room for yet goes out while we wait.
-            unsent = self._wire.flush()
-            self._socket.register(self._wire.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
-            self._socket.poll()
-            self._wire.consume_input()
+            self._wait()
         return self._wire.get_result()
+
+    def _wait(self) -> None:
+        # What the socket had no room for yet goes out while we wait.
+        unsent = self._wire.flush()
+        self._socket.register(self._wire.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
+        self._socket.poll()
+        self._wire.consume_input()

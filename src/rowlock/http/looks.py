@@ -3,12 +3,13 @@
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from rowlock import failures, items
 from rowlock.db import Transaction
 from rowlock.db.database import Database
+from rowlock.db.voyages import Voyager
 from rowlock.errors import Overloaded, RowlockError, Unavailable
 from rowlock.http.bridge import Bridge
 from rowlock.model import Failure, Item
@@ -34,6 +35,7 @@ class Looks:
         near = bridge.engine.dialect == "sqlite"
         self._near = bridge.engine.database.twin(connections=1, patience=0) if near else None
         self._opened = False
+        self._voyagers: list[Voyager] = []
         self._far_until = 0.0
         self._waiting: list[tuple[Place, asyncio.Future[Look]]] = []
         self._asking: set[asyncio.Task[None]] = set()
@@ -67,21 +69,47 @@ class Looks:
                     future.set_result(each)
 
     async def _look(self, places: list[Place]) -> "Sequence[Look | BaseException]":
-        near, start = self._near, time.perf_counter()
-        if near is None or start < self._far_until:
+        start = time.perf_counter()
+        if start < self._far_until:
             return await self._bridge.read(look, places)
         try:
-            if self._opened:
-                return self._bridge.engine.recorded(near.read, look, places)
-            found = await self._bridge.thread(partial(self._open, near, places))
-            self._opened = True
-            return found
+            return await (self._sail(places) if self._near is None else self._read(self._near, places))
         except Unavailable:
             self._far_until = start + AWAY
             return await self._bridge.read(look, places)
+
+    async def _read(self, near: Database, places: list[Place]) -> "Sequence[Look | BaseException]":
+        if not self._opened:
+            found = await self._bridge.thread(partial(self._open, near, places))
+            self._opened = True
+            return found
+        start = time.perf_counter()
+        try:
+            return self._bridge.engine.recorded(near.read, look, places)
         finally:
             if time.perf_counter() - start > SLOW:
                 self._far_until = start + AWAY
+
+    async def _sail(self, places: list[Place]) -> "Sequence[Look | BaseException]":
+        """Send for the items and wait for the socket: no thread has to be woken, nor to be given its turn."""
+        voyager = self._voyagers.pop() if self._voyagers else await self._bridge.thread(self._embark)
+        try:
+            voyager.depart(partial(ask_look, places=places))
+            while not voyager.arrived():
+                await news(voyager)
+            [found] = voyager.answers()
+        except BaseException:
+            voyager.close()
+            raise
+        self._voyagers.append(voyager)
+        # What is not there, or has failed, wants more questions.
+        rest = [place for place, each in zip(places, found, strict=True) if each is None]
+        more = iter(await self._bridge.read(look, rest) if rest else ())
+        return [next(more) if each is None else each for each in found]
+
+    def _embark(self) -> Voyager:
+        self._bridge.engine.make_ready()
+        return self._bridge.engine.database.voyager()
 
     def _open(self, near: Database, places: list[Place]) -> "Sequence[Look | BaseException]":
         """The first look, which may take long."""
@@ -89,18 +117,43 @@ class Looks:
         return near.read(look, places)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, or hang up."""
         if self._near is not None:
             self._near.close()
+        for voyager in self._voyagers:
+            voyager.close()
 
 
 def look(tx: Transaction, places: Sequence[Place]) -> list[Look | BaseException]:
     """Each item with how it has failed, or what is wrong with looking for it."""
-    by_list: dict[str, list[str]] = defaultdict(list)
-    for name, key in places:
-        by_list[name].append(key)
-    seen = {name: items.show_many(tx, name, keys) for name, keys in by_list.items()}
+    seen = {name: items.ask_many(tx, name, keys)() for name, keys in _by_list(places).items()}
     return [_look(tx, name, key, seen[name].get(key)) for name, key in places]
+
+
+def ask_look(tx: Transaction, places: Sequence[Place]) -> Callable[[], list[Look | None]]:
+    """The same for a voyage, in one statement to a list; None for those of which that does not tell everything."""
+    asked = {name: items.ask_many(tx, name, keys) for name, keys in _by_list(places).items()}
+
+    def found() -> list[Look | None]:
+        seen = {name: answer() for name, answer in asked.items()}
+        told = (seen[name].get(key) for name, key in places)
+        return [None if each is None or each[1] else (each[0], []) for each in told]
+
+    return found
+
+
+async def news(voyager: Voyager) -> None:
+    """Wait until something may have arrived, or may be sent on."""
+    loop, socket = asyncio.get_running_loop(), voyager.fileno()
+    moved = asyncio.Event()
+    loop.add_reader(socket, moved.set)
+    if voyager.unsent:
+        loop.add_writer(socket, moved.set)
+    try:
+        await moved.wait()
+    finally:
+        loop.remove_reader(socket)
+        loop.remove_writer(socket)
 
 
 def _look(tx: Transaction, name: str, key: str, seen: tuple[Item, bool] | None) -> Look | BaseException:
@@ -109,3 +162,10 @@ def _look(tx: Transaction, name: str, key: str, seen: tuple[Item, bool] | None) 
         return item, failures.of_item(tx, name, key) if has_failed else []
     except RowlockError as error:
         return error
+
+
+def _by_list(places: Sequence[Place]) -> dict[str, list[str]]:
+    by_list: dict[str, list[str]] = defaultdict(list)
+    for name, key in places:
+        by_list[name].append(key)
+    return by_list

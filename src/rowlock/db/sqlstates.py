@@ -1,0 +1,101 @@
+"""What PostgreSQL and its driver say went wrong, in our words."""
+
+import psycopg
+
+from rowlock.db.connections import Lost
+from rowlock.errors import (
+    DatabaseBusy,
+    DatabaseDenied,
+    DatabaseFull,
+    DatabaseReadOnly,
+    DatabaseUnreachable,
+    InvalidData,
+    InvalidTransaction,
+    InvalidUrl,
+    RowlockError,
+    SchemaMissing,
+    Unavailable,
+)
+
+# SQLSTATE, or its class, to the error it is in our words.
+_STATES: dict[str, tuple[type[RowlockError], str, str]] = {
+    "08": (DatabaseUnreachable, "the connection to {} was lost", "check that the server runs"),
+    "28": (
+        DatabaseDenied,
+        "{} does not accept this user or password",
+        "check the address, or set PGPASSWORD",
+    ),
+    "3D": (DatabaseUnreachable, "{} has no such database", "make it: createdb NAME"),
+    "3F": (SchemaMissing, "{} has no such schema", "create it, or mend search_path"),
+    "23503": (DatabaseBusy, "{} had somebody delete what this belongs to", "try again"),
+    "23505": (DatabaseBusy, "{} had two writers of one new row", "try again"),
+    "22": (InvalidData, "{} cannot store one of the values", "nothing of this was written"),
+    "25P02": (InvalidTransaction, "an earlier statement of this transaction on {} has failed", "begin anew"),
+    "25006": (DatabaseReadOnly, "{} is read-only", "name the primary server"),
+    "40": (DatabaseBusy, "{} had too many conflicting writers", "try again"),
+    "42501": (DatabaseDenied, "{} does not let this user do that", "grant it the rights that doctor names"),
+    "42P01": (SchemaMissing, "{} has no tables of rowlock", "run: rowlock migrate"),
+    "53100": (DatabaseFull, "no room is left on {}", "free some space; nothing of this was written"),
+    "53": (
+        Unavailable,
+        "{} has no resources for another connection",
+        "raise max_connections, or stop something",
+    ),
+    "55P03": (DatabaseBusy, "{} held a lock for too long", "try again"),
+    "57014": (DatabaseBusy, "{} took too long", "raise its statement_timeout, or try again"),
+    "57P": (DatabaseUnreachable, "{} is shutting down or starting", "wait until it is back"),
+}
+
+# What libpq says, and what it means to whoever wrote the address.
+_UNREACHED = {
+    "Connection refused": (": nothing listens there", "check host and port, and that the server runs"),
+    "could not translate host name": (": no host has that name", "check how it is written, and the network"),
+    "failed to resolve host": (": no host has that name", "check how it is written, and the network"),
+    "No such file or directory": (": there is no such socket", "check that the server runs, or name a host"),
+    "timeout expired": (": it has not answered in time", "check the host, the network, and what lies between"),
+    "Network is unreachable": (": there is no way to that network", "check the host, and the network"),
+    "server does not support SSL": (": it speaks no TLS", "leave sslmode out, or turn TLS on there"),
+    "certificate verify failed": (": its certificate is not trusted", "check sslrootcert and the host's name"),
+}
+
+
+def unreachable(error: psycopg.Error, shown: str) -> Exception:
+    """Why a connection could not be opened."""
+    known = told(error, shown)
+    if _mentions(error, "too many clients", "too many connections", "slots are reserved"):
+        return Lost(Unavailable(*words("53", shown)))
+    if isinstance(known, DatabaseDenied) or _mentions(error, "password", 'role "', "authentication", "pg_hba.conf"):
+        return DatabaseDenied(*words("28", shown))
+    if _mentions(error, "does not exist"):
+        return DatabaseUnreachable(*words("3D", shown))
+    if _mentions(error, "invalid connection option", "invalid URI", "invalid percent-encoded"):
+        return InvalidUrl(
+            f"the address {shown} has a part that PostgreSQL does not know",
+            "see docs/reference/configuration.md",
+        )
+    why, hint = next(
+        (meant for said, meant in _UNREACHED.items() if said in str(error)),
+        ("", "check host and port, and that the server runs"),
+    )
+    return Lost(DatabaseUnreachable(f"{shown} cannot be reached{why}", hint))
+
+
+def _mentions(error: psycopg.Error, *words: str) -> bool:
+    return any(word in str(error) for word in words)
+
+
+def words(state: str, shown: str) -> tuple[str, str]:
+    """What to say of a state, and what to do."""
+    _, what, hint = _STATES[state]
+    return what.format(shown), hint
+
+
+def told(error: psycopg.Error, shown: str) -> RowlockError:
+    """A driver's error in our words."""
+    # Without a state it was the driver that refused a value, as the server would have: a NUL in a text.
+    state = error.sqlstate or ("22" if isinstance(error, psycopg.DataError) else "")
+    for known in (state, state[:3], state[:2]):
+        if known in _STATES:
+            kind, what, hint = _STATES[known]
+            return kind(what.format(shown), hint)
+    return Unavailable(f"{shown} failed{f' (SQLSTATE {state})' if state else ''}", "run: rowlock doctor")

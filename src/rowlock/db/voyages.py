@@ -1,0 +1,53 @@
+"""Voyages: trips whose answers no thread waits for; an event loop watches the socket and fetches them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from rowlock.db.connections import RunAgain, Seafaring
+from rowlock.db.transaction import Transaction
+
+Work = Callable[[Transaction], Callable[[], Any]]
+
+
+class Voyager:
+    """A connection of its own, one voyage at a time; after an error it is good for nothing but to be closed."""
+
+    def __init__(self, connection: Seafaring, speaking: Callable[[Seafaring], Transaction]) -> None:
+        self._connection = connection
+        self._speaking = speaking
+        self._answers: list[Callable[[], Any]] = []
+
+    def fileno(self) -> int:
+        """The socket to watch."""
+        return self._connection.fileno()
+
+    @property
+    def unsent(self) -> bool:
+        """Whether the socket had no room for all of it: watch for that too."""
+        return self._connection.unsent
+
+    def depart(self, *works: Work) -> None:
+        """Send everything off; nothing is waited for."""
+        tx = self._speaking(self._connection)
+        self._answers = _in_our_words(self._connection.depart, [partial(work, tx) for work in works])
+
+    def arrived(self) -> bool:
+        """Take in what has come, send what the socket had no room for; whether all answers are there."""
+        home: bool = _in_our_words(self._connection.arrived)
+        return home
+
+    def answers(self) -> list[Any]:
+        """What the works brought home, in order."""
+        return [answer() for answer in self._answers]
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
+
+def _in_our_words(say: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return say(*arguments)
+    except RunAgain as conflict:
+        raise conflict.error from None
