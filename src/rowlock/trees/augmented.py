@@ -65,18 +65,14 @@ class Augmented(Tree[K, V]):
         if self._front is not None:
             return self._put_aside(key, value)
         mark = key if self._key is None else self._key(key)
-        token = self._token
         node = self._root
-        if node.owner is not token:
-            node = self._root = self._own(node)
         trail: Trail = []
         for _ in self._levels:
             at = bisect_right(node.marks, mark)
             trail.append((node, at))
-            kids = node.kids
-            node = kids[at]
-            if node.owner is not token:
-                node = kids[at] = self._own(node)
+            node = node.kids[at]
+        if node.owner is not self._token:
+            return self._put_in(mark, key, value)
         marks = node.marks
         size = len(marks)
         at = bisect_left(marks, mark)
@@ -91,7 +87,26 @@ class Augmented(Tree[K, V]):
         return self._changed(trail, node, mark, 1)
 
     def _take(self, key: K, default: Any = MISSING) -> Any:
-        return self._take_aside(key, default)
+        if self._front is not None:
+            return self._take_aside(key, default)
+        mark = key if self._key is None else self._key(key)
+        node = self._root
+        trail: Trail = []
+        for _ in self._levels:
+            at = bisect_right(node.marks, mark)
+            trail.append((node, at))
+            node = node.kids[at]
+        marks = node.marks
+        size = len(marks)
+        at = bisect_left(marks, mark)
+        if at == size or marks[at] != mark:
+            return self._absent(key, default)
+        if size <= self._leaf_least or node.owner is not self._token or self._readers:
+            return self._take_out(mark, key, default)
+        value = node.remove(at)
+        self._len -= 1
+        self._changed(trail, node, mark, -1)
+        return value
 
 
 class Patched(Augmented[K, V]):

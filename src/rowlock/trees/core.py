@@ -143,9 +143,7 @@ class Tree(Generic[K, V]):
             low, high = self._limit(low), self._limit(high)
         # What `walk` does, without the call: it would be a tenth of a short range.
         lead = downwards if reverse else upwards
-        return chain.from_iterable(
-            lead(self, walks.keys, low=low, high=high, cuts=CUTS.get(bounds) or walks.refuse(bounds))
-        )
+        return chain.from_iterable(lead(self, (walks.keys, low, high, CUTS.get(bounds) or walks.refuse(bounds))))
 
     def cursor(self) -> Cursor[K, V]:
         """Make a cursor that is not yet on any entry."""
@@ -189,26 +187,21 @@ class Tree(Generic[K, V]):
         return default
 
     # The two writes below are written out flat, and keep no path: a call or a list for each level would
-    # cost a fifth of their time. Whatever is rare goes down a second time, with care. Nothing is changed
-    # before the last comparison, so a key that cannot be compared leaves the tree as it was.
+    # cost a fifth of their time. Whatever is rare goes down a second time, with care; so does the first
+    # write into a leaf that is not the tree's own (who owns a leaf owns all nodes above it). Nothing is
+    # changed before the last comparison, so a key that cannot be compared leaves the tree as it was.
 
     def _put(self, key: K, value: V) -> None:
         if self._detour:
             return self._put_aside(key, value)
-        token = self._token
         node = self._root
-        if node.owner is not token:
-            node = self._root = self._own(node)
         for _ in self._levels:
-            at = bisect_right(node.marks, key)
-            kids = node.kids
-            node = kids[at]
-            if node.owner is not token:
-                node = kids[at] = self._own(node)
-        marks = node.marks
+            node = node.kids[bisect_right(node.marks, key)]
+        if node.owner is not self._token:
+            return self._put_in(key, key, value)
+        marks, vals = node.marks, node.vals
         size = len(marks)
         at = bisect_left(marks, key)
-        vals = node.vals
         if at < size and marks[at] == key:
             if vals is not None:
                 vals[at] = value
@@ -225,26 +218,18 @@ class Tree(Generic[K, V]):
     def _take(self, key: K, default: Any = MISSING) -> Any:
         if self._detour:
             return self._take_aside(key, default)
-        token = self._token
         node = self._root
-        if node.owner is not token:
-            node = self._root = self._own(node)
         for _ in self._levels:
-            at = bisect_right(node.marks, key)
-            kids = node.kids
-            node = kids[at]
-            if node.owner is not token:
-                node = kids[at] = self._own(node)
-        marks = node.marks
+            node = node.kids[bisect_right(node.marks, key)]
+        marks, vals = node.marks, node.vals
         size = len(marks)
         at = bisect_left(marks, key)
         if at == size or marks[at] != key:
             return self._absent(key, default)
-        if size <= self._leaf_least or self._readers:
+        if size <= self._leaf_least or node.owner is not self._token or self._readers:
             return self._take_out(key, key, default)
         del marks[at]
         self._len -= 1
-        vals = node.vals
         return None if vals is None else vals.pop(at)
 
     def _put_aside(self, key: K, value: V) -> None:

@@ -27,7 +27,7 @@ Interval = tuple[Any, Any]
 LEAF = 128
 INNER = 128
 # One latest end is kept for so many positions: making it costs more than looking at a few too many.
-STRIDE = 8
+STRIDE = 4
 
 
 class _Bottom:
@@ -67,10 +67,10 @@ class Bounds:
 
     __slots__ = ("ends", "reach", "starts")
 
-    def __init__(self, starts: list[Any], ends: list[Any]) -> None:
+    def __init__(self, starts: list[Any], ends: list[Any], reach: list[Any] | None = None) -> None:
         self.starts = starts
         self.ends = ends
-        self.extend()
+        self.reach = _reach(ends) if reach is None else reach
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Bounds) and self._all() == other._all()
@@ -79,12 +79,7 @@ class Bounds:
 
     def copy(self) -> Bounds:
         """Copy for a node that is about to be edited."""
-        return Bounds(self.starts[:], self.ends[:])
-
-    def extend(self) -> None:
-        """Make the reach anew."""
-        ends = self.ends
-        self.reach = list(accumulate((max(ends[at : at + STRIDE]) for at in range(0, len(ends), STRIDE)), max))
+        return Bounds(self.starts[:], self.ends[:], self.reach[:])
 
     def first(self, start: Any, before: int) -> int:
         """Where to look from for those before a position that end after `start`."""
@@ -101,7 +96,7 @@ class Bounds:
             self.starts[at] = start
         if self.ends[at] < end:
             self.ends[at] = end
-            self.extend()
+            self.reach = _reach(self.ends)
 
     def spares(self, at: int, interval: Interval) -> bool:
         """Tell whether a child has the same bounds without an interval of its own."""
@@ -109,6 +104,10 @@ class Bounds:
 
     def _all(self) -> tuple[list[Any], ...]:
         return self.starts, self.ends, self.reach
+
+
+def _reach(ends: list[Any]) -> list[Any]:
+    return list(accumulate((max(ends[at : at + STRIDE]) for at in range(0, len(ends), STRIDE)), max))
 
 
 # The start of what is to be overlapped, the limit for the starts of what overlaps, and whether that is one.

@@ -65,6 +65,15 @@ def rest(turns: Turns, *, back: bool) -> list[Leaf]:
     return kids[at::-1] if back else kids[at:]
 
 
+def after(tree: Rooted, mark: Any) -> list[Leaf]:
+    """The leaves under the node that follows the one above the leaf of a mark; none at the end."""
+    turns, _ = seek(tree, mark)
+    if turns:
+        kids, _ = turns[-1]
+        turns[-1] = (kids, len(kids) - 1)
+    return rest(turns, back=False)
+
+
 def beyond(tree: Rooted, mark: Any, *, back: bool) -> Iterator[Leaf]:
     """Go through the leaves after that of a mark, or before it; None is the first, or the last."""
     turns, _ = edge(tree, last=back) if mark is None else seek(tree, mark)

@@ -22,6 +22,8 @@ Lists = tuple[list[Any], ...]
 Readers = dict[object, Lists | Leaf]
 # Lists of what a leaf has in a slice, and a walk over them.
 Take = Callable[[Leaf, slice], tuple[Lists, Iterable[Any]]]
+# What to show of each entry, the lower and the upper limit, and how to find where they are.
+Span = tuple[Take, Any, Any, tuple[Cut, Cut]]
 
 CUTS: dict[str, tuple[Cut, Cut]] = {
     "[]": (bisect_left, bisect_right),
@@ -37,6 +39,7 @@ CHANGED = "a key was added to or removed from the tree during iteration"
 class Walkable(spines.Rooted, Protocol):
     """What a walk needs of a tree besides: whose nodes are its own, and where to say what is read."""
 
+    _len: int
     _token: object
     _readers: Readers
 
@@ -52,7 +55,7 @@ def walk(
 ) -> Iterator[Any]:
     """Walk from one mark to another, None being no limit, showing of each entry what `take` takes."""
     lead = downwards if reverse else upwards
-    return chain.from_iterable(lead(tree, take, low=low, high=high, cuts=CUTS.get(bounds) or refuse(bounds)))
+    return chain.from_iterable(lead(tree, (take, low, high, CUTS.get(bounds) or refuse(bounds))))
 
 
 def refuse(bounds: str) -> NoReturn:
@@ -85,52 +88,48 @@ def items(leaf: Leaf, part: slice) -> tuple[Lists, Iterable[Any]]:
     return lists, zip(*lists, strict=False)
 
 
-def upwards(tree: Walkable, take: Take, *, low: Any, high: Any, cuts: tuple[Cut, Cut]) -> Iterator[Iterable[Any]]:
+def upwards(tree: Walkable, span: Span) -> Iterator[Iterable[Any]]:
     """Lead from leaf to leaf, from the lower limit up."""
+    if not tree._len:
+        return
+    take, low, high, cuts = span
     readers, me = tree._readers, object()
-    leaf, start = tree._root, 0
+    leaf = tree._root
+    kids, at = [leaf], 0
     for _ in tree._levels:
-        leaf = leaf.kids[0 if low is None else bisect_right(leaf.marks, low)]
-    marks = leaf.marks
-    if low is not None:
-        start = cuts[0](marks, low)
-    # Most short ranges end in their first leaf: look for the end there at once, and keep no path.
-    stop = len(marks) if high is None else cuts[1](marks, high, start)
+        kids, at = leaf.kids, 0 if low is None else bisect_right(leaf.marks, low)
+        leaf = kids[at]
+    start = 0 if low is None else cuts[0](leaf.marks, low)
     try:
-        if start < stop:
-            readers[me], run = take(leaf, slice(start, stop))
-            yield run
-            if tree._readers is not readers:
-                raise RuntimeError(CHANGED)
-        if stop < len(marks):
-            return
-        for leaf, stop in _onwards(tree, low, high, cuts[1]):
-            if take is keys and stop == len(leaf.marks) and leaf.owner is tree._token:
-                readers[me], run = leaf, leaf.keys
-            else:
-                readers[me], run = take(leaf, slice(stop))
-            yield run
-            if tree._readers is not readers:
-                raise RuntimeError(CHANGED)
+        while kids:
+            leaf = kids[at]
+            marks = leaf.marks
+            # A range that starts within a leaf mostly ends there too: its last mark is not worth a look.
+            whole = high is None or (not start and marks[-1] < high)
+            stop = len(marks) if whole else cuts[1](marks, high, start)
+            if start < stop:
+                if take is not keys:
+                    readers[me], run = take(leaf, slice(start, stop))
+                elif whole and not start and leaf.owner is tree._token:
+                    readers[me], run = leaf, leaf.keys
+                else:
+                    run = leaf.keys[start:stop]
+                    readers[me] = (run,)
+                yield run
+                if tree._readers is not readers:
+                    raise RuntimeError(CHANGED)
+            if stop < len(marks):
+                return
+            at, start = at + 1, 0
+            if at == len(kids):
+                kids, at = spines.after(tree, marks[-1]), 0
     finally:
         readers.pop(me, None)
 
 
-def _onwards(tree: Walkable, low: Any, high: Any, cut: Cut) -> Iterator[tuple[Leaf, int]]:
-    """Go through the leaves after that of the lower limit; say where in each to stop."""
-    for leaf in spines.beyond(tree, low, back=False):
-        marks = leaf.marks
-        if high is None or marks[-1] < high:
-            yield leaf, len(marks)
-        else:
-            stop = cut(marks, high)
-            yield leaf, stop
-            if stop < len(marks):
-                return
-
-
-def downwards(tree: Walkable, take: Take, *, low: Any, high: Any, cuts: tuple[Cut, Cut]) -> Iterator[Iterable[Any]]:
+def downwards(tree: Walkable, span: Span) -> Iterator[Iterable[Any]]:
     """Lead from leaf to leaf, from the upper limit down."""
+    take, low, high, cuts = span
     readers, me = tree._readers, object()
     nearest = spines.edge(tree, last=True)[1] if high is None else spines.seek(tree, high)[1]
     stop = len(nearest) if high is None else cuts[1](nearest.marks, high)
