@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from functools import partial
+from itertools import count
 
 import pytest
 from tests.races.faults import Faulty, Once, raising
@@ -24,10 +25,14 @@ GONE = DatabaseUnreachable("the connection was lost", "check it")
 UNKNOWN = OutcomeUnknown("broke at commit", "look before you ask again")
 
 
-def faulty(url: str, **arranged: object) -> Engine:
+STILL = World(monotonic=lambda: 0.0)
+"""A group is as large as it is, however long its transaction takes."""
+
+
+def faulty(url: str, *, world: World = STILL, **arranged: object) -> Engine:
     with Engine(url) as engine:
         engine["work"].add(["a", "b"])
-    engine = Engine(url, wrap=partial(Faulty, **arranged))
+    engine = Engine(url, world=world, wrap=partial(Faulty, **arranged))
     engine.make_ready()
     return engine
 
@@ -53,6 +58,15 @@ def test_an_unknown_outcome_is_told_to_each_of_the_group(url: str) -> None:
         assert together(engine, increment("a")) == [1]
 
 
+def test_who_was_not_taken_on_has_another_turn(url: str) -> None:
+    seconds = count()
+    slow = World(monotonic=lambda: float(next(seconds)))
+    with faulty(url, world=slow, after_commit=Once(raising(UNKNOWN), at=2)) as engine:
+        unknown, *others = together(engine, add("c"), increment("a"), increment("b"))
+        assert (type(unknown), others) == (OutcomeUnknown, [1, 1])
+        assert [item.attempts for item in engine["work"]] == [1, 1, 0]
+
+
 def test_patience_ends_for_each_of_the_group(url: str) -> None:
     with Engine(url) as engine:
         engine["work"].add(["a", "b"])
@@ -72,13 +86,13 @@ def test_a_disk_that_is_full_is_told_to_each_of_the_group(sqlite_url: str) -> No
         assert [(item.key, item.attempts) for item in engine["work"]] == [("a", 0), ("b", 0)]
 
 
-def test_a_transaction_that_is_gone_writes_nothing_more(sqlite_url: str) -> None:
-    """SQLite ends a transaction by itself at some errors; what came after would be committed at once."""
+def test_a_transaction_that_is_gone_takes_nobody_else_with_it(sqlite_url: str) -> None:
+    """SQLite ends a transaction by itself at some errors; who was not taken on yet has one of their own."""
     with faulty(sqlite_url) as engine:
         gone = (lambda tx: [tx.execute("rollback"), tx.rows("no such/statement")],)
         answers = together(engine, add("c"), gone, increment("a"), increment("b"))
-        assert all(isinstance(each, Exception) for each in answers)
-        assert [(item.key, item.attempts) for item in engine["work"]] == [("a", 0), ("b", 0)]
+        assert (answers[0], type(answers[1]), answers[2:]) == (Added(1, 0), FileNotFoundError, [1, 1])
+        assert [(item.key, item.attempts) for item in engine["work"]] == [("a", 1), ("b", 1), ("c", 0)]
 
 
 @pytest.mark.parametrize("dialect", ["postgres", "cockroach"])

@@ -49,11 +49,12 @@ def answer(database: Database, calls: Sequence[Call]) -> Rest:
 def _answer(database: Database, wanted: Sequence[Call]) -> Rest:
     if not wanted:
         return Rest()
+    begun: list[Call] = []
     try:
-        done = _do(database, wanted)
+        done = _do(database, wanted, begun)
     except BaseException as error:
-        # Also what no verb should raise: whoever waits must be told something.
-        done = _Done(_all_told(wanted, error))
+        # Also what no verb should raise: whoever waits must be told something; who was not taken on has another turn.
+        done = _Done(_all_told(begun or wanted, error))
     for call, each in done.answered:
         _tell(call, each)
     if len(done.answered) == len(wanted):
@@ -72,15 +73,15 @@ def _tell(call: Call, answer: Any) -> None:
         logging.getLogger("rowlock.grouping").exception("an answer could not be given")
 
 
-def _do(database: Database, calls: Sequence[Call]) -> _Done:
+def _do(database: Database, calls: Sequence[Call], begun: list[Call]) -> _Done:
     if len(calls) == 1:
         return _alone(database, calls[0])
     units = _units(calls)
     try:
-        return database.run(_at_once, units, now=database.world.monotonic)
+        return database.run(_at_once, units, begun=begun, now=database.world.monotonic)
     except (Held, _Torn):
         each = [call for unit in units for call in unit]
-        return database.run(_one_by_one, each, now=database.world.monotonic)
+        return database.run(_one_by_one, each, begun=begun, now=database.world.monotonic)
 
 
 def _alone(database: Database, call: Call) -> _Done:
@@ -99,11 +100,13 @@ def _units(calls: Sequence[Call]) -> list[list[Call]]:
     return [units[key] for key in sorted(units)]
 
 
-def _at_once(tx: Transaction, units: Iterable[list[Call]], *, now: Callable[[], float]) -> _Done:
+def _at_once(tx: Transaction, units: Iterable[list[Call]], *, begun: list[Call], now: Callable[[], float]) -> _Done:
     """Most groups hold nothing wrong, or only what is refused before it has written: nothing guards them."""
     done = _Done()
+    begun.clear()
     until = now() + LONGEST
     for calls in units:
+        begun += calls
         clean = tx.marks
         try:
             answers = _together(tx, calls)
@@ -128,11 +131,13 @@ def _together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
     return together(tx, calls)
 
 
-def _one_by_one(tx: Transaction, calls: Iterable[Call], *, now: Callable[[], float]) -> _Done:
+def _one_by_one(tx: Transaction, calls: Iterable[Call], *, begun: list[Call], now: Callable[[], float]) -> _Done:
     """Each call behind a guard of its own; at least one of them is done with."""
     done = _Done()
+    begun.clear()
     until = now() + LONGEST
     for call in calls:
+        begun.append(call)
         try:
             with tx.whole():
                 each = call.done_in(tx)
