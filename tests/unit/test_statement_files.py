@@ -1,5 +1,7 @@
 """The loader of statements: variants, fragments, parameters."""
 
+import re
+
 import pytest
 
 from rowlock.db import cockroach, postgres, sqlite
@@ -37,7 +39,7 @@ def test_comments_are_left_out(dialect: str) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_fragment_is_known(dialect: str) -> None:
     known = Statements(DIALECTS[dialect])
-    assert [name for name in names() if "{" in known[name].text.replace("'{}'", "")] == []
+    assert [name for name in names() if re.search(r"\{[^}']", known[name].text)] == []
 
 
 def test_casts_are_no_parameters() -> None:
