@@ -259,12 +259,18 @@ class PostgresConnection(PostgresSpeech):
         return self._driver.fileno()
 
     def _sent(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        answers = []
         self._wire.begin()
-        for work in works:
-            answers.append(work())
-            self._wire.sync()
+        answers = [self._sent_apart(work) for work in works[:-1]]
+        answers.append(works[-1]())
+        self._wire.sync()
         return answers
+
+    def _sent_apart(self, work: Callable[[], Any]) -> Any:
+        # Said in words: with a sync after each, both sides would be woken once more.
+        self._wire.ask("begin", ())
+        answer = work()
+        self._wire.ask("commit", ())
+        return answer
 
     @contextmanager
     def _travelling(self) -> Iterator[None]:
