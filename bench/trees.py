@@ -31,6 +31,7 @@ CLONE_LIMIT_US = 1.0
 GOALS = {
     "insert": 0.9,
     "delete": 0.65,
+    "delete after rank": 0.65,
     "items": 0.1,
     "range of 100": 0.8,
     "range of 20k": 0.8,
@@ -234,6 +235,12 @@ class Bench:
         self.add("insert+rank", duel(*mixed, fresh))
         # SortedDict keeps its positions up to date once they have been asked for: a dearer delete.
         self.add("ranked delete", duel(deleting(twin), deleting(ours), self.some))
+        # A map that never has positions against it, as it was when the goal was set: both removed last, after all else.
+        gone = set(self.some)
+        others = self.rnd.sample([key for key in self.keys if key not in gone], len(self.some) // 2)
+        plain = SortedMap(theirs)
+        twin.bisect_left(others[0])
+        self.add("delete after rank", duel(deleting(twin), deleting(plain), others))
 
     def hashed(self, theirs: SortedDict) -> None:
         ours = SortedMap(theirs, hashed=True)
