@@ -1,7 +1,7 @@
 """Settlements: the end of an item's turn, once, under its claim. Verbs of a transaction."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -324,9 +324,14 @@ def _record(tx: Transaction, held: Held, token: str, receipt: str, landed: Settl
         tallies.record(tx, held.list, int(gate or 0), items_change=count, delayed_change=delayed)
 
 
+def plainly_done(outcomes: Iterable[Outcome]) -> bool:
+    """Whether all are done, and nothing was said of how."""
+    return all(type(outcome) is Done and outcome.result is None for outcome in outcomes)
+
+
 def _receipt_of(settling: Settling) -> str:
     # All plainly done is known by its positions, whichever way it was asked for.
-    if all(type(outcome) is Done and outcome.result is None for _, outcome in settling):
+    if plainly_done(outcome for _, outcome in settling):
         return _receipt(_json([position for position, _ in settling]))
     try:
         return _receipt(_json([(position, outcome) for position, outcome in settling]))

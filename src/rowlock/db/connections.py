@@ -82,7 +82,7 @@ class Connection(Speech, Protocol):
         """End the conversation; never fails."""
 
 
-class Seafaring(Connection, Protocol):
+class Voyaging(Connection, Protocol):
     """A connection by a socket, whose answers an event loop can wait for."""
 
     @property

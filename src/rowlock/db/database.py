@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import msgspec
 
-from rowlock.db.connections import Connection, Lost, RunAgain, Seafaring, Speech
+from rowlock.db.connections import Connection, Lost, RunAgain, Speech, Voyaging
 from rowlock.db.joining import driver_of
 from rowlock.db.pool import Pool
 from rowlock.db.statements import Dialect, Statements
@@ -74,7 +74,7 @@ class Database:
     def voyager(self) -> Voyager:
         """A connection of its own for an event loop, to a database that is a server; to open it may take a while."""
         try:
-            return Voyager(cast("Seafaring", self._open(self.address)), self._speaking)
+            return Voyager(cast("Voyaging", self._open(self.address)), self._speaking)
         except RunAgain as conflict:
             raise conflict.error from None
 

@@ -26,8 +26,8 @@ try:
     from psycopg.pq import TransactionStatus
     from psycopg.rows import tuple_row
 
+    from rowlock.db.libpq import Libpq
     from rowlock.db.sqlstates import told, unreachable, words
-    from rowlock.db.wire import Wire
 except ImportError:
     raise DriverMissing("PostgreSQL needs the package psycopg", "run: pip install 'rowlock[postgres]'") from None
 
@@ -164,7 +164,7 @@ class PostgresConnection(PostgresSpeech):
                 f"the host in {address.shown} cannot be a host's name", "check it for dots too many"
             ) from None
         super().__init__(driver, address.shown)
-        self._wire = Wire(driver)
+        self._libpq = Libpq(driver)
         # A trip's transactions have no begin that could say so.
         self.script(f"set session characteristics as transaction isolation level {address.isolation}")
         if address.statement_milliseconds:
@@ -188,7 +188,7 @@ class PostgresConnection(PostgresSpeech):
             self.rollback()  # the server would answer a commit with a rollback, and nobody would be told
             raise InvalidTransaction("a statement of this transaction has failed", "nothing of it was committed")
         try:
-            self._wire.count("commit", ())
+            self._libpq.count("commit", ())
         except psycopg.Error as error:
             self.rollback()
             if error.sqlstate in _AGAIN:
@@ -200,21 +200,21 @@ class PostgresConnection(PostgresSpeech):
         """Forget the transaction."""
         try:
             if not self._driver.closed and self._driver.info.transaction_status != TransactionStatus.IDLE:
-                self._wire.count("rollback", ())
+                self._libpq.count("rollback", ())
         except psycopg.Error:
             self._driver.close()
 
     def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Run one of our statements; all rows that it gives."""
         try:
-            return self._wire.rows(sql, parameters)
+            return self._libpq.rows(sql, parameters)
         except psycopg.Error as error:
             raise self._failed(error) from None
 
     def change(self, sql: str, parameters: Parameters = ()) -> int:
         """Run one of our statements; how many rows it touched."""
         try:
-            return self._wire.count(sql, parameters)
+            return self._libpq.count(sql, parameters)
         except psycopg.Error as error:
             raise self._failed(error) from None
 
@@ -224,8 +224,8 @@ class PostgresConnection(PostgresSpeech):
 
     def ask(self, sql: str, parameters: Parameters = ()) -> Later:
         """Send one of our statements; in a trip its rows arrive with everything else's."""
-        if self._wire.travelling:
-            return self._wire.ask(sql, parameters)
+        if self._libpq.travelling:
+            return self._libpq.ask(sql, parameters)
         rows = self.query(sql, parameters)
         return lambda: rows
 
@@ -236,7 +236,7 @@ class PostgresConnection(PostgresSpeech):
         """
         with self._travelling():
             answers = self._sent(works)
-            self._wire.end()
+            self._libpq.end()
         return answers
 
     def depart(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
@@ -247,29 +247,28 @@ class PostgresConnection(PostgresSpeech):
     def arrived(self) -> bool:
         """Whether all is there that was sent for; never waits."""
         with self._travelling():
-            return self._wire.arrived()
+            return self._libpq.arrived()
 
     @property
     def unsent(self) -> bool:
         """Whether the socket had no room for all that is to be sent."""
-        return self._wire.unsent
+        return self._libpq.unsent
 
     def fileno(self) -> int:
         """The socket that can be read when something may have arrived."""
         return self._driver.fileno()
 
     def _sent(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        self._wire.begin()
-        answers = [self._sent_apart(work) for work in works[:-1]]
-        answers.append(works[-1]())
-        self._wire.sync()
+        self._libpq.begin()
+        answers = [*map(self._sent_apart, works[:-1]), *(work() for work in works[-1:])]
+        self._libpq.sync()
         return answers
 
     def _sent_apart(self, work: Callable[[], Any]) -> Any:
         # Said in words: with a sync after each, both sides would be woken once more.
-        self._wire.ask("begin", ())
+        self._libpq.ask("begin", ())
         answer = work()
-        self._wire.ask("commit", ())
+        self._libpq.ask("commit", ())
         return answer
 
     @contextmanager

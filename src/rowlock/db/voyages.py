@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from rowlock.db.connections import RunAgain, Seafaring
+from rowlock.db.connections import RunAgain, Voyaging
 from rowlock.db.transaction import Transaction
 
 Work = Callable[[Transaction], Callable[[], Any]]
@@ -13,7 +13,7 @@ Work = Callable[[Transaction], Callable[[], Any]]
 class Voyager:
     """A connection of its own, one voyage at a time; after an error it is good for nothing but to be closed."""
 
-    def __init__(self, connection: Seafaring, speaking: Callable[[Seafaring], Transaction]) -> None:
+    def __init__(self, connection: Voyaging, speaking: Callable[[Voyaging], Transaction]) -> None:
         self._connection = connection
         self._speaking = speaking
         self._answers: list[Callable[[], Any]] = []

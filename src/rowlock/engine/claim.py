@@ -12,8 +12,6 @@ from rowlock.model import Item
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, of_exception, read
 from rowlock.world import World
 
-DONE = Done()
-
 
 class Claim:
     """An interval of a list, held by a session: iterate over its items and say how each turn ended.
@@ -117,7 +115,7 @@ class Claim:
     def _plainly_done(self) -> bool:
         """Whether all of it was said to be done and nothing is to be kept: then a trip can settle it."""
         whole = self._plain and not self.settled and len(self._said) == len(self._handed)
-        return whole and all(outcome == DONE for outcome in self._said.values())
+        return whole and settlements.plainly_done(self._said.values())
 
     def _all_done(self) -> settlements.AllDone:
         """The settlement as a piece of a trip."""

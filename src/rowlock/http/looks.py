@@ -73,7 +73,7 @@ class Looks:
         if start < self._far_until:
             return await self._bridge.read(look, places)
         try:
-            return await (self._sail(places) if self._near is None else self._read(self._near, places))
+            return await (self._voyage(places) if self._near is None else self._read(self._near, places))
         except Unavailable:
             self._far_until = start + AWAY
             return await self._bridge.read(look, places)
@@ -90,9 +90,9 @@ class Looks:
             if time.perf_counter() - start > SLOW:
                 self._far_until = start + AWAY
 
-    async def _sail(self, places: list[Place]) -> "Sequence[Look | BaseException]":
+    async def _voyage(self, places: list[Place]) -> "Sequence[Look | BaseException]":
         """Send for the items and wait for the socket: no thread has to be woken, nor to be given its turn."""
-        voyager = self._voyagers.pop() if self._voyagers else await self._bridge.thread(self._embark)
+        voyager = self._voyagers.pop() if self._voyagers else await self._bridge.thread(self._connected)
         try:
             voyager.depart(partial(ask_look, places=places))
             while not voyager.arrived():
@@ -107,7 +107,7 @@ class Looks:
         more = iter(await self._bridge.read(look, rest) if rest else ())
         return [next(more) if each is None else each for each in found]
 
-    def _embark(self) -> Voyager:
+    def _connected(self) -> Voyager:
         self._bridge.engine.make_ready()
         return self._bridge.engine.database.voyager()
 

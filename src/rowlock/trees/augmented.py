@@ -13,7 +13,7 @@ from rowlock.trees.core import MISSING, Tree
 from rowlock.trees.maps import SortedMap
 from rowlock.trees.nodes import Leaf
 from rowlock.trees.sets import SortedSet
-from rowlock.trees.shapes import Trail
+from rowlock.trees.shapes import Trail, Way
 from rowlock.trees.widths import SUMMED
 
 K = TypeVar("K")
@@ -59,18 +59,13 @@ class Augmented(Tree[K, V]):
         for node, _ in trail:
             node.summary = None
 
-    # Flat, as in the plain tree, but for the trail.
+    # As in the plain tree, but with a trail.
 
     def _put(self, key: K, value: V) -> None:
         if self._front is not None:
             return self._put_aside(key, value)
         mark = key if self._key is None else self._key(key)
-        node = self._root
-        trail: Trail = []
-        for _ in self._levels:
-            at = bisect_right(node.marks, mark)
-            trail.append((node, at))
-            node = node.kids[at]
+        trail, node = self._way(mark)
         if node.owner is not self._token:
             return self._put_in(mark, key, value)
         marks = node.marks
@@ -90,12 +85,7 @@ class Augmented(Tree[K, V]):
         if self._front is not None:
             return self._take_aside(key, default)
         mark = key if self._key is None else self._key(key)
-        node = self._root
-        trail: Trail = []
-        for _ in self._levels:
-            at = bisect_right(node.marks, mark)
-            trail.append((node, at))
-            node = node.kids[at]
+        trail, node = self._way(mark)
         marks = node.marks
         size = len(marks)
         at = bisect_left(marks, mark)
@@ -107,6 +97,16 @@ class Augmented(Tree[K, V]):
         self._len -= 1
         self._changed(trail, node, mark, -1)
         return value
+
+    def _way(self, mark: Any) -> Way:
+        # As `shapes.path`, and owns nothing: whose leaf is the tree's own needs no more.
+        node = self._root
+        trail: Trail = []
+        for _ in self._levels:
+            at = bisect_right(node.marks, mark)
+            trail.append((node, at))
+            node = node.kids[at]
+        return trail, node
 
 
 class Patched(Augmented[K, V]):

@@ -33,14 +33,14 @@ Prepared = dict[Kinds, bytes]
 """The names of a statement on the server, by the kinds of its parameters."""
 
 
-class Wire:
+class Libpq:
     """What is said on a connection of our own, and heard; after an error in a trip it is good for nothing any more.
 
     Each statement is prepared when it is first said, and its parameters are sent as text.
     """
 
     def __init__(self, driver: "psycopg.Connection[Any]") -> None:
-        self._wire = driver.pgconn
+        self._pgconn = driver.pgconn
         self._encoding = driver.info.encoding
         self._reader = Transformer(driver)
         self._socket = select.poll()
@@ -62,7 +62,7 @@ class Wire:
 
     def begin(self) -> None:
         """From here on statements are only sent."""
-        self._wire.enter_pipeline_mode()
+        self._pgconn.enter_pipeline_mode()
         self._awaited.clear()
         self.travelling = True
 
@@ -75,7 +75,7 @@ class Wire:
 
     def sync(self) -> None:
         """What was sent since the last one is a transaction: it commits here."""
-        self._wire.pipeline_sync()
+        self._pgconn.pipeline_sync()
         self._awaited.append([])
 
     def end(self) -> None:
@@ -85,18 +85,18 @@ class Wire:
 
     def arrived(self) -> bool:
         """The same without waiting: whether all answers are there."""
-        self.unsent = bool(self._wire.flush())
-        self._wire.consume_input()
+        self.unsent = bool(self._pgconn.flush())
+        self._pgconn.consume_input()
         return self._home()
 
     def _home(self) -> bool:
         while self._awaited:
-            if self._wire.is_busy():
+            if self._pgconn.is_busy():
                 return False
-            answer, result = self._awaited.popleft(), self._wire.get_result()
+            answer, result = self._awaited.popleft(), self._pgconn.get_result()
             if answer is not _END:
                 answer.append(self._checked(result))
-        self._wire.exit_pipeline_mode()
+        self._pgconn.exit_pipeline_mode()
         self.travelling = False
         return True
 
@@ -123,12 +123,12 @@ class Wire:
         said = [self._said(value) for value in values]
         if kinds not in prepared:
             self._prepare(text, kinds, prepared)
-        self._wire.send_query_prepared(prepared[kinds], said)
+        self._pgconn.send_query_prepared(prepared[kinds], said)
 
     def _prepare(self, text: bytes, kinds: Kinds, prepared: Prepared) -> None:
         self._count += 1
         name = f"rowlock_{self._count}".encode()
-        self._wire.send_prepare(name, text, kinds)
+        self._pgconn.send_prepare(name, text, kinds)
         if self.travelling:
             self._awaited += [], _END
         else:
@@ -155,13 +155,13 @@ class Wire:
         return result
 
     def _next(self) -> PGresult | None:
-        while self._wire.is_busy():
+        while self._pgconn.is_busy():
             self._wait()
-        return self._wire.get_result()
+        return self._pgconn.get_result()
 
     def _wait(self) -> None:
         # What the socket had no room for yet goes out while we wait.
-        unsent = self._wire.flush()
-        self._socket.register(self._wire.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
+        unsent = self._pgconn.flush()
+        self._socket.register(self._pgconn.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
         self._socket.poll()
-        self._wire.consume_input()
+        self._pgconn.consume_input()
