@@ -18,6 +18,14 @@ Floors = Mapping[int, int]
 """How far a claimer has seen in each lane, by priority: a hint that saves walking, never a promise."""
 
 
+class Lane(msgspec.Struct, frozen=True):
+    """The only lane of a list without limits, leases and suspects, as it was seen: little is to be looked up there."""
+
+    list: int
+    gate: int
+    priority: int
+
+
 class Taken(msgspec.Struct, frozen=True):
     """A claim with the items it hands out."""
 
@@ -33,6 +41,8 @@ class Taken(msgspec.Struct, frozen=True):
     """Whether the session has the whole list, and runs its items one after the other; known from a thorough look."""
     limited: bool = False
     """Whether others may wait for these to be settled; known from a thorough look, which such a list always wants."""
+    lane: Lane | None = None
+    """The lane to ask for next, if the list has just this one; known from a thorough look, or from the one before."""
 
     @property
     def high(self) -> int:
@@ -53,6 +63,8 @@ class Asking(msgspec.Struct, frozen=True):
     floors: dict[int, int] = {}
     keep: int = leases.KEEP
     """How long an exclusive list may lie idle in this session's hands, in milliseconds."""
+    lane: Lane | None = None
+    """Where to look: if anything but this lane matters to the list by now, nothing is found."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.limit <= LARGEST:
@@ -73,8 +85,12 @@ def take(tx: Transaction, asking: Asking) -> Taken | None:
 def ask_take(tx: Transaction, asking: Asking) -> Callable[[], Taken | None]:
     """The same for a trip: the answer is read when the transaction has ended."""
     tx.ask("claims/lock", name=asking.list)
-    rows = tx.ask("claims/take", **_parameters(asking))
-    return lambda: _taken(asking, rows())
+    if asking.lane is None:
+        rows = tx.ask("claims/take", floors=_floors(asking), **_parameters(asking))
+    else:
+        floor = asking.floors.get(asking.lane.priority, 0)
+        rows = tx.ask("claims/take_lane", floor=floor, **_parameters(asking), **msgspec.structs.asdict(asking.lane))
+    return lambda: _taken(asking, rows(), lane=asking.lane)
 
 
 class Taking(msgspec.Struct, frozen=True):
@@ -98,7 +114,7 @@ def take_thoroughly(tx: Transaction, asking: Asking) -> Taken | None:
     found = tx.row("claims/lock", name=asking.list)
     if found is None:
         return None
-    list_id, exclusive, limited, *_ = found
+    list_id, exclusive, limited, lanes, *_ = found
     promote(tx, list_id)
     ours = not exclusive or leases.hold(tx, list_id, asking.session, keep=asking.keep)
     looking = _Looking(tx, asking, list_id, None if limited is None else limits.read(limited))
@@ -107,7 +123,16 @@ def take_thoroughly(tx: Transaction, asking: Asking) -> Taken | None:
         if tx.row("sessions/alive", session=asking.session) is None:
             raise lost(asking.session)
         rows = looking.again_and_sleep(exclusive=exclusive) if ours else []
-    return _taken(asking, rows, exclusive=exclusive, limited=limited is not None)
+    lane = None if exclusive or limited else _only_lane(lanes, rows)
+    return _taken(asking, rows, exclusive=exclusive, limited=limited is not None, lane=lane)
+
+
+def _only_lane(lanes: int, rows: list[tuple[Any, ...]]) -> Lane | None:
+    """Where to look next time, if these rows stand in the list's only lane and no suspects are ahead of them."""
+    if not rows:
+        return None
+    list_id, gate, priority, _, alone, *_ = rows[0]
+    return Lane(list_id, gate, priority) if lanes == 1 << priority and alone is None else None
 
 
 class _Looking:
@@ -177,12 +202,20 @@ def _parameters(asking: Asking) -> dict[str, Any]:
         "token": asking.token,
         "limit": asking.limit,
         "attempts": asking.attempts,
-        "floors": msgspec.json.encode([asking.floors.get(lane, 0) for lane in PRIORITIES]).decode(),
     }
 
 
+def _floors(asking: Asking) -> str:
+    return msgspec.json.encode([asking.floors.get(priority, 0) for priority in PRIORITIES]).decode()
+
+
 def _taken(
-    asking: Asking, rows: list[tuple[Any, ...]], *, exclusive: bool = False, limited: bool = False
+    asking: Asking,
+    rows: list[tuple[Any, ...]],
+    *,
+    exclusive: bool = False,
+    limited: bool = False,
+    lane: Lane | None = None,
 ) -> Taken | None:
     if not rows:
         return None
@@ -194,7 +227,7 @@ def _taken(
         for _, gate, priority, _, _, position, key, attempts, version, data, trace in rows
     ]
     _, gate, priority, low, alone, *_ = rows[0]
-    return Taken(asking.token, name, gate, priority, low, items, bool(alone), bool(exclusive), limited)
+    return Taken(asking.token, name, gate, priority, low, items, bool(alone), bool(exclusive), limited, lane)
 
 
 def lost(session: str) -> StaleSession:

@@ -93,6 +93,21 @@ def test_a_claim_looks_at_no_lease_and_no_limit_where_the_list_has_none(loaded: 
 
 
 @pytest.mark.parametrize("statistics", ["none", "fresh"])
+def test_a_claim_by_lane_looks_into_indexes(loaded: Engine, statistics: str) -> None:
+    if statistics == "fresh":
+        with loaded.transaction() as tx:
+            tx.execute("analyze")
+    where = {"name": "names", "list": 1, "gate": 0, "priority": 5, "floor": 0}
+    with loaded.session() as session, loaded.transaction() as tx:
+        tx.execute(Statements(DIALECT)["claims/lock"].text, {"name": "names"})
+        asking = {"token": "t", "session": session.id, "limit": 10, "attempts": 5, **where}
+        text = Statements(DIALECT)["claims/take_lane"].text
+        lines = [line for (line,) in tx.execute(f"explain {text}", asking).fetchall()]
+    assert [line for line in lines if "Seq Scan" in line or "Bitmap" in line] == []
+    assert any("rowlock_items_ready" in line for line in lines)
+
+
+@pytest.mark.parametrize("statistics", ["none", "fresh"])
 def test_families_are_walked_by_their_index_alone(loaded: Engine, statistics: str) -> None:
     loaded["names"].settings(concurrency_by={"separator": "0", "limit": 1})
     if statistics == "fresh":

@@ -57,6 +57,8 @@ class Oracle:
     condemned: list[str] = field(default_factory=list)
     paused: bool = False
     gate: int = 0
+    lanes: set[int] = field(default_factory=lambda: {5})
+    """The priorities that any item ever had."""
     events: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("added", "done", "retried", "moved", "failed", "abandoned"), 0)
     )
@@ -105,6 +107,11 @@ class Oracle:
             if line:
                 return self._run_of(line, lane)[:limit]
         return []
+
+    def just_one(self, lane: Lane, floor: int) -> bool:
+        """Whether nothing else matters to a claim from there on: no other lane, and nobody who died."""
+        dead = any(where == lane and high > floor for where, _, high, _ in self.suspects)
+        return self.lanes == {lane[1]} and lane[0] == self.gate and not dead
 
     def passes(self, gate: int) -> bool:
         """Whether the list may go from its gate to another: nothing unfinished before it, and the first with items."""

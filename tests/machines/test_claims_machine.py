@@ -21,7 +21,8 @@ from tests.shelf import Shelf
 
 from rowlock import Done, Fail, Move, Retry, StaleClaim, StaleSession, claims, sessions, settlements, tallies
 from rowlock.check import check
-from rowlock.claims import Asking, Taken
+from rowlock.claims import Asking, Lane, Taken
+from rowlock.errors import GatePassed
 
 KEYS = st.sampled_from([f"{number:02}" for number in range(16)])
 MANY = st.lists(KEYS, min_size=1, max_size=8, unique=True)
@@ -52,7 +53,7 @@ def onward(outcome: Any, gate: int) -> Any:
 
 
 CHANGES = st.fixed_dictionaries(
-    {}, optional={"priority": st.sampled_from([5, 0, 2]), "due": st.sampled_from([None, 0, 60])}
+    {}, optional={"priority": st.sampled_from([5, 5, 5, 5, 0, 2]), "due": st.sampled_from([None, 0, 60])}
 )
 
 
@@ -69,6 +70,7 @@ class Turns(RuleBasedStateMachine):
         self.engine = self.making.__enter__()
         self.work = self.engine["work"]
         self.floors: list[dict[int, int]] = [{}, {}]
+        self.lanes: list[Lane | None] = [None, None]
         self.asked: list[tuple[Any, ...]] = []
         self.answers: dict[tuple[str, str], Any] = {}
 
@@ -89,7 +91,7 @@ class Turns(RuleBasedStateMachine):
 
     @rule(
         keys=MANY,
-        priority=st.sampled_from([5, 5, 5, 0]),
+        priority=st.sampled_from([5] * 9 + [0]),
         due=st.sampled_from([0, 0, 0, 60]),
         later=st.sampled_from([0, 0, 0, 0, 1, 2]),
     )
@@ -103,6 +105,7 @@ class Turns(RuleBasedStateMachine):
         for key in new:
             at = self.oracle.now + due * 1000 if due else None
             self.oracle.items[key] = Item(priority, gate=gate, due=at, in_line=not due)
+        self.oracle.lanes.add(priority)
         self.oracle.events["added"] += len(new)
 
     @rule(who=WHO, limit=st.sampled_from([1, 1, 2, 4, 7]))
@@ -122,7 +125,9 @@ class Turns(RuleBasedStateMachine):
 
     def claim(self, who: int, limit: int, *, quick: bool) -> None:
         session, floors = self.who[who], self.floors[who]
-        asking = Asking(session, "work", limit, f"token-{next(self.numbers)}", LIMIT, floors if quick else {})
+        lane = self.lanes[who] if quick else None
+        token = f"token-{next(self.numbers)}"
+        asking = Asking(session, "work", limit, token, LIMIT, floors if quick else {}, lane=lane)
         alive = session in self.oracle.sessions
         try:
             taken = self.engine.run(claims.take if quick else claims.take_thoroughly, asking)
@@ -132,9 +137,14 @@ class Turns(RuleBasedStateMachine):
         self.read_positions()
         assert quick or not alive or not self.oracle.stuck
         expected = self.oracle.expected(limit, floors if quick else None) if alive else []
+        if lane is not None and not self.oracle.just_one((lane.gate, lane.priority), floors.get(lane.priority, 0)):
+            expected = []
         assert ([item.key for item in taken.items] if taken else []) == expected
         if taken is not None:
             self.remember(session, floors, taken)
+            self.lanes[who] = taken.lane
+            alone = self.oracle.just_one((taken.gate, taken.priority), taken.low)
+            assert quick or (taken.lane is not None) == alone
 
     def remember(self, session: str, floors: dict[int, int], taken: Taken) -> None:
         handed = {item.key: item.position for item in taken.items}
@@ -165,6 +175,11 @@ class Turns(RuleBasedStateMachine):
             verdicts = self.engine.run(settlements.settle, session, token, settling, close=close)
         except StaleClaim:
             assert claim is None or claim.session != session
+            assert self.work.info() == before
+            return
+        except GatePassed:
+            assert any(isinstance(each, Move) and each.gate is not None for _, each in said)
+            assert min(each.gate or 0 for _, each in said if isinstance(each, Move)) < self.oracle.gate
             assert self.work.info() == before
             return
         if claim is None or claim.session != session:
@@ -234,6 +249,7 @@ class Turns(RuleBasedStateMachine):
         else:
             self.work.save(key, data=1, **changes)
             self.oracle.save(key, changes)
+            self.oracle.lanes.add(self.oracle.items[key].priority)
 
     @rule(seconds=st.sampled_from([1, 14, 15, 16, 60]), beating=st.sampled_from([(), (0,), (1,), (0, 1)]))
     def time_passes(self, seconds: int, beating: tuple[int, ...]) -> None:

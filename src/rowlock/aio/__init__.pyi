@@ -554,7 +554,7 @@ class AsyncSession:
         """Whether the list was looked through for holes within a second."""
 
     def remember(self, taken: Taken) -> None:
-        """Note how far has been seen: a hint for the next claim. What stands at another gate has its own line."""
+        """Note how far has been seen: a hint for the next claim."""
 
     async def close_doubtful(self) -> None:
         """End the claims that were asked for and never answered: nobody was told of their items."""

@@ -10,16 +10,13 @@ from rowlock import attempts, claims, leases, lists, sessions
 from rowlock.claims import Asking, Taken
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine.claim import Claim
+from rowlock.engine.horizon import Horizon
 from rowlock.engine.list import List
 from rowlock.errors import OutcomeUnknown, RowlockError
 from rowlock.model import Settings
 
 if TYPE_CHECKING:
     from rowlock.engine.handles import Handles
-
-LOOK_FOR_HOLES = 1.0
-MANY_LISTS = 10_000
-"""Of so many lists a session remembers how far it has seen; what it forgets is looked for again."""
 
 
 def this_process() -> str:
@@ -37,9 +34,7 @@ class Session:
         self._expiry = milliseconds(expiry)
         self._details = details
         self._beats = beats
-        self._floors: dict[str, tuple[int, dict[int, int]]] = {}
-        self._looked: dict[str, float] = {}
-        self._limited: set[str] = set()
+        self._horizon = Horizon()
         self.closing = threading.Event()
         self._heart: threading.Thread | None = None
         self.id = engine.world.token()
@@ -103,7 +98,7 @@ class Session:
     def _settle_and_take(self, claim: Claim, *, limit: int) -> Claim | None:
         """End a claim and make the next: in one trip, if all of it is plainly done and no hole is to be looked for."""
         name = claim.taken.list
-        if not (self._beats and claim._plainly_done() and self.searched_lately(name) and name not in self._limited):
+        if not (self._beats and claim._plainly_done() and self._may_be_short(name)):
             claim.settle()
             return self.take(name, limit=limit)
         self.close_doubtful()
@@ -162,32 +157,27 @@ class Session:
         """The next items of the list: after the frontier, or anywhere if that gives none or a second has passed."""
         asking = self.asking(name, limit=limit, attempts_allowed=attempts_allowed)
         taken = None
-        if self.searched_lately(name) and not thorough and name not in self._limited:
+        if not thorough and self._may_be_short(name):
             taken = self._tried(claims.take, asking)
         if taken is None:
-            if len(self._looked) >= MANY_LISTS:
-                self._looked.clear()
-            self._looked[name] = self._engine.world.monotonic()
+            self._horizon[name].looked_at = self._engine.world.monotonic()
             taken = self._tried(claims.take_thoroughly, asking)
         if taken is not None:
             self.remember(taken)
-            self._note_limits(taken)
+            self._horizon[name].limited = taken.limited
         return taken
 
-    def _note_limits(self, taken: Taken) -> None:
-        # A list with limits wants a thorough look each time; a short one would be in vain.
-        if taken.limited and len(self._limited) < MANY_LISTS:
-            self._limited.add(taken.list)
-        else:
-            self._limited.discard(taken.list)
+    def _may_be_short(self, name: str) -> bool:
+        return self.searched_lately(name) and not self._horizon[name].limited
 
     def asking(self, name: str, *, limit: int, attempts_allowed: int | None) -> Asking:
         """What to ask for, under a new token, from where this session has seen up to."""
-        _, floors = self._floors.get(name, (0, {}))
+        seen = self._horizon[name]
         # Without a heart nobody knows whether the session will ask again: it keeps an exclusive list for no longer than
         # it has something of it in hand.
         keep = leases.KEEP if self._beats else 0
-        return Asking(self.id, name, limit, self._engine.world.token(), attempts_allowed, floors, keep)
+        token = self._engine.world.token()
+        return Asking(self.id, name, limit, token, attempts_allowed, seen.floors, keep, seen.lane)
 
     def ask_anew(self, name: str, *, limit: int, attempts_allowed: int | None) -> Asking:
         """The same for a trip, which asks anew each time it must be made again; `answered` when it has come home."""
@@ -201,17 +191,11 @@ class Session:
 
     def searched_lately(self, name: str) -> bool:
         """Whether the list was looked through for holes within a second."""
-        return self._engine.world.monotonic() - self._looked.get(name, -LOOK_FOR_HOLES) < LOOK_FOR_HOLES
+        return self._horizon[name].lately(self._engine.world.monotonic())
 
     def remember(self, taken: Taken) -> None:
-        """Note how far has been seen: a hint for the next claim. What stands at another gate has its own line."""
-        if len(self._floors) >= MANY_LISTS:
-            self._floors.clear()
-        gate, floors = self._floors.get(taken.list, (taken.gate, {}))
-        if gate != taken.gate:
-            floors = {}
-        floors[taken.priority] = max(floors.get(taken.priority, 0), taken.high)
-        self._floors[taken.list] = taken.gate, floors
+        """Note how far has been seen: a hint for the next claim."""
+        self._horizon[taken.list].remember(taken)
 
     def _tried(self, verb: Any, asking: Asking) -> Taken | None:
         self.close_doubtful()

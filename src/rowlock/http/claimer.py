@@ -1,7 +1,6 @@
 """The claimer: claims for workers elsewhere, who may wait for work until some is there or they have gone."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -9,14 +8,11 @@ import msgspec
 
 from rowlock import claims, elsewhere
 from rowlock.claims import Asking, Taken
+from rowlock.engine.horizon import Horizon
 from rowlock.http.bodies import Gone
 from rowlock.http.bridge import Bridge
 from rowlock.http.waiting import Watch
 from rowlock.leases import KEEP
-
-LOOK_FOR_HOLES = 1.0
-KNOWN = 10_000
-"""Lists of which is remembered how far they have been seen."""
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -43,8 +39,7 @@ class Claimer:
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
         self._world = bridge.engine.world
-        self._floors: OrderedDict[str, tuple[int, dict[int, int]]] = OrderedDict()
-        self._looked: dict[str, float] = {}
+        self._horizon = Horizon()
         self.watch = Watch(bridge)
 
     async def claim(self, wish: Wish, *, left: Callable[[], Awaitable[None]]) -> Taken | None:
@@ -79,12 +74,12 @@ class Claimer:
         return taken
 
     async def _take(self, wish: Wish) -> Taken | None:
-        name, now = wish.list, self._world.monotonic()
-        token, floors = wish.token or self._world.token(), self._floors.get(name, (0, {}))[1]
-        asking = Asking(wish.session, name, wish.limit, token, wish.attempts, floors, 0 if wish.noted else KEEP)
-        thorough = now - self._looked.get(name, -LOOK_FOR_HOLES) >= LOOK_FOR_HOLES
+        seen, now = self._horizon[wish.list], self._world.monotonic()
+        token, keep = wish.token or self._world.token(), 0 if wish.noted else KEEP
+        asking = Asking(wish.session, wish.list, wish.limit, token, wish.attempts, seen.floors, keep, seen.lane)
+        thorough = not seen.lately(now)
         if thorough:
-            self._looked[name] = now
+            seen.looked_at = now
         if wish.token is not None:
             taken = await self._bridge.write(elsewhere.take_named, asking, thorough=thorough, noted=wish.noted)
         elif wish.key is None:
@@ -92,19 +87,8 @@ class Claimer:
         else:
             taken = await self._bridge.write(elsewhere.take_once, asking, thorough=thorough, key=wish.key)
         if taken is not None and taken.items:
-            self._remember(taken)
+            self._horizon[taken.list].remember(taken)
         return taken
-
-    def _remember(self, taken: Taken) -> None:
-        gate, floors = self._floors.get(taken.list, (taken.gate, {}))
-        if gate != taken.gate:
-            floors = {}  # what stands at another gate has its own line
-        floors[taken.priority] = max(floors.get(taken.priority, 0), taken.high)
-        self._floors[taken.list] = taken.gate, floors
-        self._floors.move_to_end(taken.list)
-        if len(self._floors) > KNOWN:
-            gone, _ = self._floors.popitem(last=False)
-            self._looked.pop(gone, None)
 
 
 async def _comes(turn: asyncio.Event, gone: "asyncio.Future[None]", until: float) -> bool:

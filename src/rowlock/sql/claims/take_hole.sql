@@ -1,6 +1,7 @@
 -- The first ready items that no live claim covers, wherever they stand: released intervals, rows committed late, items
 -- that came back. A hole begins at the start or where a claim ends, and ends where the next claim begins: claims never
--- overlap, and the search costs a probe per live claim, not per item in hand.
+-- overlap, and the search costs a probe per live claim, not per item in hand. Nothing is said of being alone where no
+-- suspects are ahead.
 with lane as (
     select l.id as list, l.gate, cast(p.priority as smallint) as priority
     from rowlock_lists l cross join generate_series(0, 9) as p (priority)
@@ -40,7 +41,7 @@ start as (
     order by lane.priority limit 1
 ),
 bound as (
-    select s.list, s.gate, s.priority, s.low, coalesce(suspect.alone, false) as alone,
+    select s.list, s.gate, s.priority, s.low, suspect.alone,
         least(s.until, coalesce(case when suspect.around then s.position else suspect.later end, 9223372036854775807)) as high
     from start s cross join lateral (
         select bool_or(x.low < s.position) as around, bool_or(x.low < s.position and x.deaths > 1) as alone,
@@ -61,7 +62,7 @@ took as (
     insert into rowlock_claims
         (token, session, list, gate, priority, low, high, taken, remaining, attempts, alone, taken_at)
     select :token, :session, min(n.list), min(n.gate), min(n.priority), min(n.low), max(n.position), count(*), count(*),
-        cast(:attempts as integer), bool_or(n.alone), {now}
+        cast(:attempts as integer), coalesce(bool_or(n.alone), false), {now}
     from next n having count(*) > 0
 )
 select list, gate, priority, low, alone, position, key, attempts, version, data, trace from next order by position

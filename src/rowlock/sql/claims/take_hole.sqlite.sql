@@ -54,7 +54,4 @@ next as (
 )
 select :token, :session, b.list, b.gate, b.priority, b.low, max(n.position), count(*), count(*), :attempts, b.alone, {now}
 from bound b, next n having count(*) > 0;
-select c.list, c.gate, c.priority, c.low, c.alone, i.position, i.key, i.attempts, i.version, i.data, i.trace
-from rowlock_claims c join rowlock_items i on i.list = c.list and i.gate = c.gate and i.priority = c.priority
-where c.token = :token and i.due is null and i.failed_at is null and i.position > c.low and i.position <= c.high
-order by i.position
+{parts/handed}

@@ -1,0 +1,29 @@
+-- The same of a list that was seen to have one lane, and neither limits nor leases nor suspects ahead: there is little to
+-- look up. Where that is so no more nothing is found, and a thorough look says what there is.
+with next as materialized (
+    select i.position, i.key, i.attempts, i.version, i.data, i.trace from rowlock_items i
+    where i.list = :list and i.gate = :gate and i.priority = :priority and i.due is null and i.failed_at is null
+        and i.position > greatest(:floor, (
+            select c.high from rowlock_claims c
+            where c.list = :list and c.gate = :gate and c.priority = :priority and c.high > :floor
+            order by c.high desc limit 1
+        ))
+        and exists (
+            select 1 from rowlock_lists l
+            where l.id = :list and l.name = :name and l.state = 'open' and l.gate = :gate and l.lanes = 1 << cast(:priority as integer)
+                and not l.exclusive and l.limits is null
+        )
+        and exists (select 1 from rowlock_sessions s where s.id = :session)
+        and not exists (
+            select 1 from rowlock_suspects x
+            where x.list = :list and x.gate = :gate and x.priority = :priority and x.high > :floor
+        )
+    order by i.position limit :limit
+),
+took as (
+    insert into rowlock_claims (token, session, list, gate, priority, low, high, taken, remaining, attempts, taken_at)
+    select :token, :session, :list, :gate, :priority, min(n.position) - 1, max(n.position), count(*), count(*),
+        cast(:attempts as integer), {now}
+    from next n having count(*) > 0
+)
+select :list, :gate, :priority, position - 1, null, position, key, attempts, version, data, trace from next order by position

@@ -1,0 +1,25 @@
+-- Two statements, for SQLite cannot write inside a with.
+insert into rowlock_claims (token, session, list, gate, priority, low, high, taken, remaining, attempts, taken_at)
+with next as (
+    select i.position from rowlock_items i
+    where i.list = :list and i.gate = :gate and i.priority = :priority and i.due is null and i.failed_at is null
+        and i.position > max(:floor, coalesce((
+            select c.high from rowlock_claims c
+            where c.list = :list and c.gate = :gate and c.priority = :priority and c.high > :floor
+            order by c.high desc limit 1
+        ), 0))
+        and exists (
+            select 1 from rowlock_lists l
+            where l.id = :list and l.name = :name and l.state = 'open' and l.gate = :gate and l.lanes = 1 << :priority
+                and not l.exclusive and l.limits is null
+        )
+        and exists (select 1 from rowlock_sessions s where s.id = :session)
+        and not exists (
+            select 1 from rowlock_suspects x
+            where x.list = :list and x.gate = :gate and x.priority = :priority and x.high > :floor
+        )
+    order by i.position limit :limit
+)
+select :token, :session, :list, :gate, :priority, min(n.position) - 1, max(n.position), count(*), count(*), :attempts, {now}
+from next n having count(*) > 0;
+{parts/handed}
