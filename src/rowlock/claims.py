@@ -87,10 +87,14 @@ def ask_take(tx: Transaction, asking: Asking) -> Callable[[], Taken | None]:
     tx.ask("claims/lock", name=asking.list)
     if asking.lane is None:
         rows = tx.ask("claims/take", floors=_floors(asking), **_parameters(asking))
-    else:
-        floor = asking.floors.get(asking.lane.priority, 0)
-        rows = tx.ask("claims/take_lane", floor=floor, **_parameters(asking), **msgspec.structs.asdict(asking.lane))
-    return lambda: _taken(asking, rows(), lane=asking.lane)
+        return lambda: _taken(asking, rows())
+    return _ask_lane(tx, asking, asking.lane)
+
+
+def _ask_lane(tx: Transaction, asking: Asking, lane: Lane) -> Callable[[], Taken | None]:
+    floor = asking.floors.get(lane.priority, 0)
+    rows = tx.ask("claims/take_lane", floor=floor, **_parameters(asking), **msgspec.structs.asdict(lane))
+    return lambda: _taken_of_lane(asking, lane, rows())
 
 
 class Taking(msgspec.Struct, frozen=True):
@@ -219,15 +223,25 @@ def _taken(
 ) -> Taken | None:
     if not rows:
         return None
-    name = asking.list
-    items = [
-        Item(
-            name, key, position, gate, priority, attempts, None, None, version, data, State.CLAIMED, asking.token, trace
-        )
-        for _, gate, priority, _, _, position, key, attempts, version, data, trace in rows
-    ]
     _, gate, priority, low, alone, *_ = rows[0]
-    return Taken(asking.token, name, gate, priority, low, items, bool(alone), bool(exclusive), limited, lane)
+    items = _items(asking.list, asking.token, gate, priority, [row[5:] for row in rows])
+    return Taken(asking.token, asking.list, gate, priority, low, items, bool(alone), bool(exclusive), limited, lane)
+
+
+def _taken_of_lane(asking: Asking, lane: Lane, rows: list[tuple[Any, ...]]) -> Taken | None:
+    if not rows:
+        return None
+    items = _items(asking.list, asking.token, lane.gate, lane.priority, rows)
+    low = items[0].position - 1
+    return Taken(asking.token, asking.list, lane.gate, lane.priority, low, items, lane=lane)
+
+
+def _items(name: str, token: str, gate: int, priority: int, rows: list[tuple[Any, ...]]) -> list[Item]:
+    state = State.CLAIMED
+    return [
+        Item(name, key, position, gate, priority, attempts, None, None, version, data, state, token, trace)
+        for position, key, attempts, version, data, trace in rows
+    ]
 
 
 def lost(session: str) -> StaleSession:
@@ -253,10 +267,7 @@ def left(tx: Transaction, session: str, token: str) -> Taken | None:
         return None
     name, list_id, gate, priority, low, high = row
     rows = tx.rows("items/in_interval", list=list_id, gate=gate, priority=priority, low=low, high=high)
-    items = [
-        Item(name, key, position, gate, priority, attempts, None, None, version, data, State.CLAIMED, token, trace)
-        for position, key, attempts, version, data, trace in rows
-    ]
+    items = _items(name, token, gate, priority, rows)
     return Taken(token, name, gate, priority, low, items)
 
 

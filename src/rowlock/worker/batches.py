@@ -63,8 +63,7 @@ def _run_once(post: Post, session: Session, hand: Hand) -> list[Verdict] | None:
 
 def _called(hand: Hand, tx: Transaction) -> Any:
     items = list(hand.taken.items)
-    for item in items:
-        hand.begin(item)
+    hand.begin(*items)
     if hand.spans is None:
         return _answer(hand, items, tx)
     with hand.spans.of_batch(items):

@@ -47,6 +47,8 @@ class Hand:
         self.cancelled = threading.Event()
         """Set when nothing of it can be settled any more."""
         self.finished: list[tuple[Item, Outcome]] = []
+        self._done: bool | None = None
+        """Whether all are done, once somebody has asked who knew that all are finished."""
         self.settled = 0
         self.returned = 0
         self.over = False
@@ -61,10 +63,11 @@ class Hand:
         """Outcomes that are not written yet."""
         return self.finished[self.settled :]
 
-    def begin(self, item: Item) -> None:
-        """Tell who wants to hear of it that an item's turn begins."""
+    def begin(self, *items: Item) -> None:
+        """Tell who wants to hear of it that the turn of these begins."""
         if self._before is not None:
-            self._before(item)
+            for item in items:
+                self._before(item)
 
     def next(self) -> Item | None:
         """The next item of a hand that is worked in order, if one may begin; safe from any thread."""
@@ -90,5 +93,8 @@ class Hand:
 
     def all_done(self) -> bool:
         """Whether it can be settled by one statement."""
-        whole = self.plain and self.settled == 0 and self.returned == 0 and self.left == 0
-        return whole and all(type(outcome) is Done for _, outcome in self.finished)
+        if not (self.plain and self.settled == 0 and self.returned == 0 and self.left == 0):
+            return False
+        if self._done is None:
+            self._done = all(type(outcome) is Done for _, outcome in self.finished)
+        return self._done

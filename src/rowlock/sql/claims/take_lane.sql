@@ -1,5 +1,5 @@
 -- The same of a list that was seen to have one lane, and neither limits nor leases nor suspects ahead: there is little to
--- look up. Where that is so no more nothing is found, and a thorough look says what there is.
+-- look up, and to tell. Where that is so no more nothing is found, and a thorough look says what there is.
 with next as materialized (
     select i.position, i.key, i.attempts, i.version, i.data, i.trace from rowlock_items i
     where i.list = :list and i.gate = :gate and i.priority = :priority and i.due is null and i.failed_at is null
@@ -26,4 +26,4 @@ took as (
         cast(:attempts as integer), {now}
     from next n having count(*) > 0
 )
-select :list, :gate, :priority, position - 1, null, position, key, attempts, version, data, trace from next order by position
+select position, key, attempts, version, data, trace from next order by position

@@ -1,4 +1,4 @@
--- Two statements, for SQLite cannot write inside a with.
+-- Two statements, for SQLite cannot write inside a with. Rows in one value: see `PACKED`.
 insert into rowlock_claims (token, session, list, gate, priority, low, high, taken, remaining, attempts, taken_at)
 with next as (
     select i.position from rowlock_items i
@@ -22,4 +22,10 @@ with next as (
 )
 select :token, :session, :list, :gate, :priority, min(n.position) - 1, max(n.position), count(*), count(*), :attempts, {now}
 from next n having count(*) > 0;
-{parts/handed}
+select json_group_array(json_array(position, key, attempts, version, data, trace))
+from (
+    select i.position, i.key, i.attempts, i.version, i.data, i.trace
+    from rowlock_claims c join rowlock_items i on i.list = :list and i.gate = :gate and i.priority = :priority
+    where c.token = :token and i.due is null and i.failed_at is null and i.position > c.low and i.position <= c.high
+    order by i.position
+)
