@@ -50,18 +50,30 @@ def run_batch(post: Post, session: Session, hand: Hand) -> list[Verdict] | None:
 
 
 def _run_once(post: Post, session: Session, hand: Hand) -> list[Verdict] | None:
+    if hand.handler.arguments == 1:
+        _finish_each(hand, _ended(hand, None))
+        return None
     with post.transaction() as tx:
-        outcomes = _outcomes(_called(hand, tx), hand)
-        if hand.cancelled.is_set():
-            raise Cancelled
+        outcomes = _ended(hand, tx)
         verdicts = _settle(post, tx, session, hand, outcomes) if tx.begun else None
     hand.over = verdicts is not None
     # What wrote nothing is settled by the worker, which claims in the same trip.
-    hand.finished = list(zip(hand.taken.items, outcomes, strict=True))
+    _finish_each(hand, outcomes)
     return verdicts
 
 
-def _called(hand: Hand, tx: Transaction) -> Any:
+def _ended(hand: Hand, tx: Transaction | None) -> list[Outcome]:
+    outcomes = _outcomes(_called(hand, tx), hand)
+    if hand.cancelled.is_set():
+        raise Cancelled
+    return outcomes
+
+
+def _finish_each(hand: Hand, outcomes: list[Outcome]) -> None:
+    hand.finished = list(zip(hand.taken.items, outcomes, strict=True))
+
+
+def _called(hand: Hand, tx: Transaction | None) -> Any:
     items = list(hand.taken.items)
     hand.begin(*items)
     if hand.spans is None:
@@ -70,7 +82,7 @@ def _called(hand: Hand, tx: Transaction) -> Any:
         return _answer(hand, items, tx)
 
 
-def _answer(hand: Hand, items: list[Item], tx: Transaction) -> Any:
+def _answer(hand: Hand, items: list[Item], tx: Transaction | None) -> Any:
     return hand.handler.function(items, tx) if hand.handler.arguments == 2 else hand.handler.function(items)
 
 
