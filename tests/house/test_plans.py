@@ -61,7 +61,7 @@ def subscribed(postgres_url: str) -> Iterator[Engine]:
 PLANS = {
     "subscriptions/find": ({"rows": '[{"subscriber": "7", "digest": "7"}]', "topic": 1}, "rowlock_subscriptions_live"),
     "filings/crowds": ({"keys": "[1, 2]", "enough": 65}, "rowlock_filings_pkey"),
-    "filings/match": ({"keys": "[1, 2]", "ranged": "[[1, 2, 3]]", "topic": 1}, "rowlock_filings_pkey"),
+    "filings/match": ({"keys": "[1, 2]", "lows": "[2]", "highs": "[3]", "topic": 1}, "rowlock_filings_pkey"),
     "filings/walk": ({"key": 1, "low": 0, "high": 0, "sort": 0, "subscription": 0, "part": 0}, "rowlock_filings_pkey"),
     "subscriptions/filed": ({"topic": 1, "after": 100}, "rowlock_filings_pkey"),
     "subscriptions/changes": ({"topic": 1, "after": 100}, "rowlock_subscriptions_changed"),

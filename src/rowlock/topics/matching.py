@@ -110,8 +110,13 @@ def _planned(tx: Transaction, topic: topics.Row) -> tuple[State, Plan]:
 
 
 def _asked(probes: Probes) -> dict[str, str]:
-    keys = [*(key for key, _, _ in probes.ranged), *probes.keys]
-    return {"keys": _json(keys), "ranged": _json(probes.ranged), "values": _values(probes)}
+    ranged, lows, highs = zip(*probes.ranged, strict=True) if probes.ranged else ((), (), ())
+    return {
+        "keys": _json([*ranged, *probes.keys]),
+        "lows": _json(lows),
+        "highs": _json(highs),
+        "values": _values(probes),
+    }
 
 
 def _values(probes: Probes) -> str:

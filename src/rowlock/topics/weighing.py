@@ -8,7 +8,7 @@ import msgspec
 from rowlock.topics import filing
 from rowlock.topics.filing import Layout, Row, Weights
 
-WORTH = 6.0
+WORTH = 16.0
 """Rows that a shape must spare every record: to look up a key costs as much as to look at a few rows."""
 SEEN = 3
 """How often a term must have been seen in a sample to be called frequent."""

@@ -1,8 +1,8 @@
 -- JSON is read by another name here, and the order of moments is that of their numbers.
 with probe (key, low, high) as (
-    select value, 0, 0 from json_each(:keys) where key >= json_array_length(:ranged)
+    select value, 0, 0 from json_each(:keys) where key >= json_array_length(:lows)
     union all
-    select json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') from json_each(:ranged)
+    select json_extract(:keys, '$[' || key || ']'), value, json_extract(:highs, '$[' || key || ']') from json_each(:lows)
 ),
 found as (
     select f.subscription, f.checks

@@ -10,5 +10,5 @@ select
         select case when count(*) < 100 then coalesce(min(few.id), 9223372036854775807) else 0 end
         from (select m.id from rowlock_moments m where m.seq > :seq order by m.seq limit 100) as few
     ) as first_later
-from (select cast(replace(replace(:values, '[', '{'), ']', '}') as bigint[]) as value offset 0) as given
+from (select cast('{' || btrim(:values, '[]') || '}' as bigint[]) as value offset 0) as given
 offset 0
