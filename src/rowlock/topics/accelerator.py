@@ -62,16 +62,16 @@ class Accelerator:
             return None
         question = Question(copy.shape, copy.plan.probes(record))
         found: list[int] = []
-        by_hand: list[int] = []
         for segment in copy.segments:
             numbers, doubtful = segment.find(question, seq=seq, ended=copy.ended)
             found += numbers.tolist()
-            by_hand += doubtful.tolist()
-        if not by_hand:
-            return found
-        asked = self._asked(tx, by_hand)
-        wrong = {number for number in by_hand if number not in asked or not predicates.fits(asked[number], record)}
-        return [number for number in found if number not in wrong]
+            if len(doubtful):
+                found += self._fitting(tx, record, doubtful.tolist())
+        return found
+
+    def _fitting(self, tx: Transaction, record: Mapping[str, Any], numbers: Sequence[int]) -> list[int]:
+        asked = self._asked(tx, numbers)
+        return [number for number in numbers if number in asked and predicates.fits(asked[number], record)]
 
     def _asked(self, tx: Transaction, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:
         # A number is never given to anybody else, and what was asked for under it never changes.

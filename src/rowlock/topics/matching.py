@@ -130,7 +130,7 @@ def _fitting(record: Record, numbers: str, rest: str, *, limit: int) -> tuple[li
         return found, cut
     asked: list[tuple[int, dict[str, Any] | None]] = msgspec.json.decode(rest)
     wrong = {number for number, each in asked if each is None or not predicates.fits(each, record)}
-    return [number for number in found if number not in wrong], cut
+    return [number for number in found if number not in wrong] if wrong else found, cut
 
 
 def _json(value: Any) -> str:

@@ -86,7 +86,8 @@ def _ends(numbers: list[int]) -> Numbers:
 
 
 Found = tuple[Numbers, Numbers]
-"""Subscriptions that a record fulfils, and those of them that must be looked at by hand."""
+"""Subscriptions that a record fulfils, and others that may: those must be looked at by hand."""
+NONE = np.zeros(0, np.int64)
 
 
 class Ended:
@@ -195,12 +196,12 @@ class Segment:
         if not born <= seq < gone:
             places = places[(self._born.take(places) <= seq) & (self._gone.take(places) > seq)]
         numbers: Numbers = self._whose.take(places)
-        by_hand = -numbers[numbers < 0]
-        if len(by_hand):
-            numbers = np.abs(numbers)
         if ended.gone:
-            numbers = numbers[~ended.before(numbers, seq)]
-        return numbers, by_hand
+            numbers = numbers[~ended.before(np.abs(numbers), seq)]
+        doubtful = numbers < 0
+        if not doubtful.any():
+            return numbers, NONE
+        return numbers[~doubtful], -numbers[doubtful]
 
     def _places(self, question: Question) -> Numbers:
         at = self._keys.find(question.keys)
