@@ -47,6 +47,19 @@ def test_what_changes_is_followed(engine: Engine, comics: Topic) -> None:
     assert engine.run(copy.matches, {"artist": "Fiona", "issue": 0}) == [third]
 
 
+def test_what_no_column_says_is_looked_at_by_hand(engine: Engine, comics: Topic) -> None:
+    copy = Accelerator("comics")
+    wanted = [comics.subscribe("ann", series={"prefix": "Amazing"}), comics.subscribe("bob", series="Amazing Fantasy")]
+    comics.subscribe("cat", series={"prefix": "Amazin!"})
+    record = {"series": "Amazing Fantasy"}
+    assert sorted(engine.run(copy.matches, record)) == wanted
+    wanted.append(comics.subscribe("dan", series={"prefix": "Amazing Fan"}))
+    assert sorted(engine.run(copy.matches, record)) == wanted
+    comics.unsubscribe(wanted[0])
+    assert sorted(engine.run(copy.matches, record)) == wanted[1:]
+    assert [each.id for each in comics.matches(record)] == wanted[1:]
+
+
 def test_nothing_is_found_where_there_is_nothing(engine: Engine, comics: Topic) -> None:
     copy = Accelerator("comics")
     assert engine.run(copy.matches, {"series": "Saga"}) == []
