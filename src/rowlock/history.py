@@ -1,7 +1,7 @@
 """A history of operations for a checker: each as it was asked, and how it ended (ok, no, unknown).
 
 Switched on by `Engine(history=…)` or ROWLOCK_HISTORY=FILE; one JSON line per event, appended whole, so that many
-processes may write one file.
+processes may write one file. Only a kill can tear a line: then the next one follows on it.
 """
 
 import os

@@ -14,9 +14,17 @@ CLAIMS = ("claims.take", "claims.take_thoroughly")
 
 
 def read(path: Path) -> list[Event]:
-    """The events of a file; a last line that was cut off by a kill is left out."""
+    """The events of a file; what was cut off by a kill is left out."""
     lines = path.read_text().splitlines(keepends=True)
-    return [json.loads(line) for line in lines if line.endswith("\n")]
+    return [_event(line) for line in lines if line.endswith("\n")]
+
+
+def _event(line: str) -> Event:
+    # A kill may tear a line at the end of a page, and the next writer's follows at once.
+    try:
+        return json.loads(line)  # type: ignore[no-any-return]
+    except json.JSONDecodeError:
+        return json.loads(line[line.rindex('{"at":') :])  # type: ignore[no-any-return]
 
 
 def check(events: Iterable[Event], *, present: int) -> list[str]:

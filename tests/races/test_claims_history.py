@@ -64,6 +64,13 @@ GOOD = [*added(2), *taken("t", 1, 2), *settled("t", "done", 1, 2)]
 CUT_OFF = settled("t", "done", 2)[:1]
 
 
+def test_a_line_that_was_torn_by_a_kill_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "history"
+    whole, torn = '{"at":1,"phase":"ok"}', '{"at":2,"phase":"o'
+    file.write_text(f"{whole}\n{torn}{whole}\n{torn}")
+    assert read(file) == [{"at": 1, "phase": "ok"}] * 2
+
+
 def test_a_good_history_passes() -> None:
     assert check(GOOD, present=0) == []
 
