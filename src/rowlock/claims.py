@@ -1,12 +1,12 @@
 """Claims: an interval of a lane in the hands of a session; one row, however many items. Verbs of a transaction."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from rowlock import gates, leases, limits, tallies
-from rowlock.db import Transaction
+from rowlock.db import Transaction, unflushed
 from rowlock.errors import Invalid, StaleSession
 from rowlock.grouping import Place, placed
 from rowlock.model import PRIORITIES, Item, Limits, State
@@ -72,10 +72,12 @@ class Asking(msgspec.Struct, frozen=True):
 
 
 def place_of(asking: Asking, **_: Any) -> Place:
-    """Where a claim belongs in a group: apart from what must be on the disk when it is answered."""
-    return Place(asking.list, flushed=False)
+    """Where a claim belongs in a group."""
+    return Place(asking.list)
 
 
+# A claim that a power cut forgets is one that nobody can settle: its items are simply free again.
+@unflushed
 @placed(place_of)
 def take(tx: Transaction, asking: Asking) -> Taken | None:
     """The next items after the frontier: the quick way, two statements; None says only that nothing stands there."""
@@ -100,6 +102,7 @@ def _ask_lane(tx: Transaction, asking: Asking, lane: Lane) -> Callable[[], Taken
 class Taking(msgspec.Struct, frozen=True):
     """The same as a piece of a trip; what to ask for is made anew each time that the trip must be made again."""
 
+    unflushed: ClassVar = True
     asked: Callable[[], Asking]
 
     def __call__(self, tx: Transaction) -> Callable[[], Taken | None]:
@@ -107,6 +110,7 @@ class Taking(msgspec.Struct, frozen=True):
         return ask_take(tx, self.asked())
 
 
+@unflushed
 @placed(place_of)
 def take_thoroughly(tx: Transaction, asking: Asking) -> Taken | None:
     """Promote what is due, then the first items that nobody holds, wherever they stand; None: nothing is ready.

@@ -11,7 +11,7 @@ import msgspec
 
 from rowlock import attempts, claims, lists, requests, sessions, settlements
 from rowlock.claims import Asking, Taken
-from rowlock.db import Transaction
+from rowlock.db import Transaction, unflushed
 from rowlock.entries import encoded
 from rowlock.errors import StaleClaim
 from rowlock.grouping import placed
@@ -63,6 +63,7 @@ def _until(tx: Transaction, session: str) -> int:
     return until
 
 
+@unflushed
 @placed(claims.place_of)
 def take(tx: Transaction, asking: Asking, *, thorough: bool) -> Taken | None:
     """The next items of a list by the asker's rules or the list's own, or None if nothing is ready.
@@ -81,6 +82,7 @@ def take(tx: Transaction, asking: Asking, *, thorough: bool) -> Taken | None:
     return taken
 
 
+@unflushed
 @placed(claims.place_of)
 def take_once(tx: Transaction, asking: Asking, *, thorough: bool, key: str) -> Taken | None:
     """The same under a key: asked again, the claim of the first time with what is left of it."""
@@ -97,6 +99,7 @@ def take_once(tx: Transaction, asking: Asking, *, thorough: bool, key: str) -> T
     return taken
 
 
+@unflushed
 @placed(claims.place_of)
 def take_named(tx: Transaction, asking: Asking, *, thorough: bool, noted: bool = False) -> Taken | None:
     """The same under a token that the asker has chosen: asked again, the claim of that name with what is left of it.

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from rowlock import tallies, waiters
-from rowlock.db import Transaction
+from rowlock.db import Transaction, unflushed
 from rowlock.entries import encoded
 from rowlock.errors import InvalidSetting, ListComplete, NameTaken, NoSuchList, StaleVersion
 from rowlock.grouping import Place, placed
@@ -139,12 +139,14 @@ class Sight(msgspec.Struct, frozen=True):
     """Seconds until the next list wakes by itself, where that was asked too."""
 
 
-@placed(lambda: Place(flushed=False))
+@unflushed
+@placed(Place)
 def answer_calls(tx: Transaction) -> None:
     """Wake the lists that were called for since somebody last looked."""
     tx.rows("lists/answer_calls")
 
 
+@unflushed
 def ask_to_answer(tx: Transaction) -> Callable[[], Any]:
     """The same for a trip."""
     return tx.ask("lists/answer_calls")

@@ -3,8 +3,8 @@
 `connect(url)` gives a `Database`; `database.run(verb, …)` runs a verb in a transaction, again if it must.
 """
 
-from rowlock.db.database import Database, connect
+from rowlock.db.database import Database, connect, is_flushed, unflushed
 from rowlock.db.transaction import Transaction
 from rowlock.db.urls import Address, parse
 
-__all__ = ["Address", "Database", "Transaction", "connect", "parse"]
+__all__ = ["Address", "Database", "Transaction", "connect", "is_flushed", "parse", "unflushed"]

@@ -59,8 +59,11 @@ class Connection(Speech, Protocol):
     def usable(self) -> bool:
         """Whether another transaction can be begun on it."""
 
-    def begin(self, *, write: bool) -> None:
-        """Start a transaction; with `write`, ready to write before anything is read."""
+    def begin(self, *, write: bool, flushed: bool = True) -> None:
+        """Start a transaction; with `write`, ready to write before anything is read.
+
+        Unless it is `flushed` a power cut may forget it when it has been committed.
+        """
 
     def commit(self) -> None:
         """Make it last; a failure here leaves the outcome unknown unless `RunAgain` says it did not land."""
@@ -68,7 +71,7 @@ class Connection(Speech, Protocol):
     def rollback(self) -> None:
         """Forget the transaction; never fails."""
 
-    def trip(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+    def trip(self, works: Sequence[Callable[[], Any]], *, flushed: bool = True) -> list[Any]:
         """Do several pieces of work, each a whole transaction or all in one, at the price of one round trip.
 
         Each gives a function that reads its answer; a piece must be harmless to do again, for on an error nobody

@@ -20,9 +20,21 @@ from rowlock.world import REAL, World
 P = ParamSpec("P")
 T = TypeVar("T")
 Verb = Callable[Concatenate[Transaction, P], T]
+W = TypeVar("W", bound=Callable[..., Any])
 
 PATIENCE = 30.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 1.0
+
+
+def unflushed(work: W) -> W:
+    """Mark a verb or a piece of a trip: a power cut that forgets it after it was answered does no harm."""
+    vars(work)["unflushed"] = True
+    return work
+
+
+def is_flushed(work: Callable[..., Any]) -> bool:
+    """Whether it must be on the disk when it is answered."""
+    return not getattr(work, "unflushed", False)
 
 
 class Database:
@@ -61,7 +73,7 @@ class Database:
 
         OutcomeUnknown means that the connection broke at COMMIT: it may have landed, so it is not run again.
         """
-        return self._again(lambda: self._once(lambda tx: verb(tx, *args, **kwargs)))
+        return self._again(lambda: self._once(lambda tx: verb(tx, *args, **kwargs), flushed=is_flushed(verb)))
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads; each statement sees what is committed when it starts."""
@@ -130,15 +142,16 @@ class Database:
         """Close all connections."""
         self._pool.close()
 
-    def _once(self, work: Callable[[Transaction], T]) -> T:
-        with self._pool.connection() as connection, self._begun(connection) as tx:
+    def _once(self, work: Callable[[Transaction], T], *, flushed: bool) -> T:
+        with self._pool.connection() as connection, self._begun(connection, flushed=flushed) as tx:
             return work(tx)
 
     def _travel(self, works: Sequence[Callable[[Transaction], Callable[[], Any]]]) -> list[Any]:
         with self._pool.connection() as connection:
             self._reached = True
             tx = self._speaking(connection)
-            return [answer() for answer in connection.trip([partial(work, tx) for work in works])]
+            flushed = any(map(is_flushed, works))
+            return [answer() for answer in connection.trip([partial(work, tx) for work in works], flushed=flushed)]
 
     def _look(self, work: Callable[[Transaction], T]) -> T:
         with self._pool.connection() as connection:
@@ -146,9 +159,9 @@ class Database:
             return work(self._speaking(connection))
 
     @contextmanager
-    def _begun(self, connection: Connection) -> Iterator[Transaction]:
+    def _begun(self, connection: Connection, *, flushed: bool = True) -> Iterator[Transaction]:
         self._reached = True
-        connection.begin(write=True)
+        connection.begin(write=True, flushed=flushed)
         try:
             yield self._speaking(connection)
             connection.commit()

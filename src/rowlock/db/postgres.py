@@ -178,8 +178,8 @@ class PostgresConnection(PostgresSpeech):
         """Whether the server still listens and no transaction is open."""
         return not self._driver.closed and self._driver.info.transaction_status == TransactionStatus.IDLE
 
-    def begin(self, *, write: bool) -> None:
-        """Start a transaction."""
+    def begin(self, *, write: bool, flushed: bool = True) -> None:  # noqa: ARG002
+        """Start a transaction. What need not be flushed says so by a statement of its own."""
         self.change(self._begin if write else f"{self._begin} read only")
 
     def commit(self) -> None:
@@ -229,7 +229,7 @@ class PostgresConnection(PostgresSpeech):
         rows = self.query(sql, parameters)
         return lambda: rows
 
-    def trip(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+    def trip(self, works: Sequence[Callable[[], Any]], *, flushed: bool = True) -> list[Any]:  # noqa: ARG002
         """Send every piece as a transaction of its own, all of them before the first answer is awaited.
 
         They are apart so that a claim's lock does not wait for the flush of the settlement before it.

@@ -1,4 +1,4 @@
-"""SQLite: one file, several processes, write-ahead log, flushed at every commit."""
+"""SQLite: one file, several processes, write-ahead log, flushed at every commit but those that may be forgotten."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
@@ -170,6 +170,7 @@ class SqliteConnection(SqliteSpeech):
         self._patience = patience
         self._turn = turn
         self._writing = False
+        self._flushing = True
         self.usable = True
         self._version = 0
         self._watch: Watch | None = None
@@ -206,14 +207,19 @@ class SqliteConnection(SqliteSpeech):
         for pragma in PRAGMAS:
             driver.execute(pragma)
 
-    def begin(self, *, write: bool) -> None:
-        """Take the file's write lock at once, so that nothing read here can be out of date when it writes."""
+    def begin(self, *, write: bool, flushed: bool = True) -> None:
+        """Take the file's write lock at once, so that nothing read here can be out of date when it writes.
+
+        What is not flushed lies in the log before whatever is flushed after it, and lasts as soon as that does.
+        """
         if not write:
             self._waiting(lambda: self._driver.execute("begin"))
             return
         self._turn.take()
         self._writing = True
         try:
+            if not flushed:
+                self._keep_commits(flushed=False)
             self._waiting(lambda: self._driver.execute("begin immediate"))
         except BaseException:
             self._end_turn()
@@ -240,9 +246,9 @@ class SqliteConnection(SqliteSpeech):
             self.usable = False
         self._end_turn()
 
-    def trip(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+    def trip(self, works: Sequence[Callable[[], Any]], *, flushed: bool = True) -> list[Any]:
         """Do all pieces in one transaction: one flush for all of them."""
-        self.begin(write=True)
+        self.begin(write=True, flushed=flushed)
         try:
             answers = [work() for work in works]
         except BaseException:
@@ -288,7 +294,16 @@ class SqliteConnection(SqliteSpeech):
             self._watch.close()
         self._driver.close()
 
+    def _keep_commits(self, *, flushed: bool) -> None:
+        self._driver.execute(f"pragma synchronous = {'full' if flushed else 'normal'}")
+        self._flushing = flushed
+
     def _end_turn(self) -> None:
+        try:
+            if not self._flushing:
+                self._keep_commits(flushed=True)
+        except sqlite3.Error:
+            self.usable = False
         if self._writing:
             self._writing = False
             self._turn.end()

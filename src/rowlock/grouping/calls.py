@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from rowlock.db import Transaction
+from rowlock.db import Transaction, is_flushed, unflushed
 
 V = TypeVar("V", bound=Callable[..., Any])
 
@@ -23,8 +23,6 @@ class Place(msgspec.Struct, frozen=True):
     """How many things it touches: a group is bounded by their sum."""
     given: Any = None
     """What it was given, for doing it together with others."""
-    flushed: bool = True
-    """Whether it must be on the disk when it is answered: what need not be goes in a transaction of its own."""
 
 
 class Asker(Protocol):
@@ -45,6 +43,11 @@ class Call(msgspec.Struct, frozen=True, eq=False):
     kwargs: dict[str, Any]
     place: Place
     asker: Asker
+
+    @property
+    def flushed(self) -> bool:
+        """Whether it must be on the disk when it is answered: what need not be goes in a transaction of its own."""
+        return is_flushed(self.verb)
 
     def done_in(self, tx: Transaction) -> Any:
         """Run the verb."""
@@ -77,7 +80,12 @@ def placed(where: Callable[..., Place], together: Together | None = None) -> Cal
 
 def placed_as(like: Callable[..., Any]) -> Callable[[V], V]:
     """Mark a verb that takes the arguments of another one: it belongs in the same place, but is done by itself."""
-    return placed(placing(like).where)
+
+    def mark(verb: V) -> V:
+        placed(placing(like).where)(verb)
+        return verb if is_flushed(like) else unflushed(verb)
+
+    return mark
 
 
 def placing(verb: Callable[..., Any]) -> Placing:

@@ -2,14 +2,18 @@
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from rowlock.db import Database, Transaction
+from rowlock.db import Database, Transaction, unflushed
 from rowlock.db.connections import Held, RunAgain
 from rowlock.errors import RowlockError
 from rowlock.grouping.calls import Call, placing
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 LONGEST = 0.05
 """Seconds after which a transaction takes on no more of those that wait."""
@@ -41,8 +45,8 @@ def answer(database: Database, calls: Sequence[Call]) -> Rest:
     """Do as many of the calls as one transaction takes on, and answer them; the rest."""
     wanted = [call for call in calls if call.asker.begin()]
     # A transaction is flushed or not as a whole: a claim in it would take the others' promise away.
-    flushed = _answer(database, [call for call in wanted if call.place.flushed])
-    others = _answer(database, [call for call in wanted if not call.place.flushed])
+    flushed = _answer(database, [call for call in wanted if call.flushed])
+    others = _answer(database, [call for call in wanted if not call.flushed])
     return Rest(flushed.left + others.left, flushed.stuck + others.stuck)
 
 
@@ -78,15 +82,19 @@ def _do(database: Database, calls: Sequence[Call], begun: list[Call]) -> _Done:
         return _alone(database, calls[0])
     units = _units(calls)
     try:
-        return database.run(_at_once, units, begun=begun, now=database.world.monotonic)
+        return database.run(_as_flushed(_at_once, calls), units, begun=begun, now=database.world.monotonic)
     except (Held, _Torn):
         each = [call for unit in units for call in unit]
-        return database.run(_one_by_one, each, begun=begun, now=database.world.monotonic)
+        return database.run(_as_flushed(_one_by_one, calls), each, begun=begun, now=database.world.monotonic)
+
+
+def _as_flushed(way: Callable[P, T], calls: Sequence[Call]) -> Callable[P, T]:
+    return way if calls[0].flushed else unflushed(partial(way))
 
 
 def _alone(database: Database, call: Call) -> _Done:
     try:
-        return _Done([(call, database.run(call.done_in))])
+        return _Done([(call, database.run(_as_flushed(call.done_in, [call])))])
     except Held:
         return _Done(stuck=[call])
 
