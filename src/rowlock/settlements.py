@@ -74,6 +74,7 @@ class AllDone(msgspec.Struct, frozen=True):
         """Ask; the verdicts are read when the trip has ended."""
         if self.limited is not None:
             limits.wake(tx, self.limited)
+        tx.ask("claims/by_index")
         return ask_settle_done(tx, self.session, self.token, self.positions)
 
 

@@ -93,6 +93,21 @@ def test_a_claim_looks_at_no_lease_and_no_limit_where_the_list_has_none(loaded: 
 
 
 @pytest.mark.parametrize("statistics", ["none", "fresh"])
+def test_a_settlement_finds_its_claim_by_the_token_alone(loaded: Engine, statistics: str) -> None:
+    if statistics == "fresh":
+        with loaded.transaction() as tx:
+            tx.execute("analyze rowlock_claims")
+    asking = {"token": "t", "session": "s", "positions": "[1]", "count": 1, "receipt": "r"}
+    with loaded.transaction() as tx:
+        tx.execute(Statements(DIALECT)["claims/by_index"].text)
+        text = Statements(DIALECT)["claims/settle"].text
+        walked = "\n".join(line for (line,) in tx.execute(f"explain {text}", asking).fetchall())
+    assert "using rowlock_claims_pkey" in walked
+    assert "Seq Scan" not in walked
+    assert "rowlock_claims_session" not in walked
+
+
+@pytest.mark.parametrize("statistics", ["none", "fresh"])
 def test_a_claim_by_lane_looks_into_indexes(loaded: Engine, statistics: str) -> None:
     if statistics == "fresh":
         with loaded.transaction() as tx:

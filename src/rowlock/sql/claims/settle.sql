@@ -1,7 +1,8 @@
 -- All of a claim's items done, nothing to keep: the guard, the deletion by exact position, the tally and the end of the
--- claim in one statement. A row tells that it landed, and which positions had gone before.
+-- claim in one statement. A row tells that it landed, and which positions had gone before. The session is only checked: its
+-- index would lead past all claims that it ever had, as far as they are not vacuumed.
 with held as (
-    delete from rowlock_claims c where c.token = :token and c.session = :session
+    delete from rowlock_claims c where c.token = :token and (c.session = :session) is true
     returning c.list, c.gate, c.priority, c.low, c.high, c.taken_at
 ),
 landed as (

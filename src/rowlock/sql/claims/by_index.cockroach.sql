@@ -1,0 +1,2 @@
+-- Nothing is known of such settings here.
+select 1

@@ -1,0 +1,2 @@
+-- This planner knows no table but by its indexes.
+select 1
