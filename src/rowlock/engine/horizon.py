@@ -12,8 +12,8 @@ MANY_LISTS = 10_000
 """Of so many something is remembered; what is forgotten is looked for again."""
 
 
-class Sight(msgspec.Struct):
-    """What was last seen of one list."""
+class Reach(msgspec.Struct):
+    """How far one list was seen, and what was last known of it."""
 
     gate: int = 0
     floors: dict[int, int] = {}
@@ -40,12 +40,12 @@ class Horizon:
     """The same of each list, by its name."""
 
     def __init__(self) -> None:
-        self._lists: dict[str, Sight] = {}
+        self._lists: dict[str, Reach] = {}
 
-    def __getitem__(self, name: str) -> Sight:
-        sight = self._lists.get(name)
-        if sight is None:
+    def __getitem__(self, name: str) -> Reach:
+        reach = self._lists.get(name)
+        if reach is None:
             if len(self._lists) >= MANY_LISTS:
                 self._lists.clear()
-            sight = self._lists[name] = Sight()
-        return sight
+            reach = self._lists[name] = Reach()
+        return reach
