@@ -102,7 +102,7 @@ def _ask_lane(tx: Transaction, asking: Asking, lane: Lane) -> Callable[[], Taken
 class Taking(msgspec.Struct, frozen=True):
     """The same as a piece of a trip; what to ask for is made anew each time that the trip must be made again."""
 
-    unflushed: ClassVar = True
+    unflushed: ClassVar[bool] = True
     asked: Callable[[], Asking]
 
     def __call__(self, tx: Transaction) -> Callable[[], Taken | None]:

@@ -9,7 +9,7 @@ from rowlock.topics import filing
 from rowlock.topics.filing import Layout, Row, Weights
 
 WORTH = 16.0
-"""Rows that a shape must spare every record: to look up a key costs as much as to look at a few rows."""
+"""Rows that a shape must spare every record: to look up a key costs a server as much as to look at so many."""
 SEEN = 3
 """How often a term must have been seen in a sample to be called frequent."""
 MOST_TERMS = 2_000

@@ -8,16 +8,7 @@ with next as (
             where c.list = :list and c.gate = :gate and c.priority = :priority and c.high > :floor
             order by c.high desc limit 1
         ), 0))
-        and exists (
-            select 1 from rowlock_lists l
-            where l.id = :list and l.name = :name and l.state = 'open' and l.gate = :gate and l.lanes = 1 << :priority
-                and not l.exclusive and l.limits is null
-        )
-        and exists (select 1 from rowlock_sessions s where s.id = :session)
-        and not exists (
-            select 1 from rowlock_suspects x
-            where x.list = :list and x.gate = :gate and x.priority = :priority and x.high > :floor
-        )
+        and {parts/as_seen}
     order by i.position limit :limit
 )
 select :token, :session, :list, :gate, :priority, min(n.position) - 1, max(n.position), count(*), count(*), :attempts, {now}
