@@ -1,14 +1,17 @@
 """Single items that many look at in the same moment: each hears of its own, whatever is wrong with the others'."""
 
 import asyncio
+import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import psycopg
 import pytest
-from tests.http.serving import Client, Reply, Serving
+from tests.http.serving import SECONDS, Client, Reply, Serving
 
 from rowlock import Engine, items
+from rowlock.db import Transaction
 from rowlock.db.voyages import Voyager
 from rowlock.http import looks
 from rowlock.http.looks import look
@@ -50,9 +53,29 @@ def test_everybody_hears_of_what_they_asked_for(served: Serving) -> None:
     assert found == list(WANTED.values()) * 20
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"])
 def test_a_file_that_is_slow_is_read_by_others_meanwhile(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looks, "SLOW", -1.0)
-    test_everybody_hears_of_what_they_asked_for(served)
+    fill(served.service.engine)
+    ask = partial(served.client, "GET", "/v1/lists/one/items/plain", accept="application/json")
+    monkeypatch.setattr(looks, "SLOW", -1.0)  # however quick a read is, it was slow
+    monkeypatch.setattr(looks, "AWAY", 3600.0)
+    assert [told(ask()) for _ in range(2)] == [(200, "ready")] * 2  # the first opens the file, the second is slow
+    begun, go_on = threading.Semaphore(0), threading.Event()
+
+    def slow_look(tx: Transaction, places: Sequence[looks.Place]) -> list[looks.Look | BaseException]:
+        begun.release()
+        assert go_on.wait(SECONDS)
+        return look(tx, places)
+
+    monkeypatch.setattr(looks, "look", slow_look)
+    with ThreadPoolExecutor(2) as threads:
+        replies = []
+        for _ in range(2):
+            replies.append(threads.submit(ask))
+            assert begun.acquire(timeout=SECONDS)
+        alive = served.client("GET", "/livez").status
+        go_on.set()
+        assert (alive, [told(reply.result(SECONDS)) for reply in replies]) == (200, [(200, "ready")] * 2)
 
 
 @pytest.mark.parametrize("dialect", ["postgres"])

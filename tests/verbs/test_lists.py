@@ -126,11 +126,22 @@ def test_settings_changed_since_they_were_read_are_refused(engine: Engine) -> No
 CHANGES: dict[str, dict[str, Any]] = {"pause": {}, "resume": {}, "rename": {"to": "play"}, "drop": {}}
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_change_of_a_list_that_nobody_has_changed_since_lands(engine: Engine, change: str) -> None:
+@pytest.mark.parametrize(
+    ("before", "change", "after"),
+    [
+        ("resume", "pause", [("work", "paused", 2)]),
+        ("pause", "resume", [("work", "open", 3)]),
+        ("pause", "rename", [("play", "paused", 3)]),
+        ("pause", "drop", []),
+    ],
+)
+def test_a_change_of_a_list_that_nobody_has_changed_since_lands(
+    engine: Engine, before: str, change: str, after: list[tuple[str, str, int]]
+) -> None:
     engine["work"].add("a")
-    engine["work"].pause()
-    getattr(engine["work"], change)(version=2, **CHANGES[change])
+    getattr(engine["work"], before)()
+    getattr(engine["work"], change)(version=engine["work"].info().version, **CHANGES[change])
+    assert [(info.name, info.state, info.version) for info in engine.lists()] == after
 
 
 @pytest.mark.parametrize("change", CHANGES)
