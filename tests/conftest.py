@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.servers import NoServer, Server, quick_place
 from tests.shelf import TEMPLATES, Shelf
 
@@ -16,6 +18,15 @@ from rowlock import Engine
 DATABASES = ("sqlite", "postgres", "cockroach")
 
 _numbers = count(1)
+
+# A shell starts `make test &` with SIGINT ignored, and children inherit that: interrupts of tests would be lost.
+# pytest and each of its workers import this file, so that all children start with the signal's default.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# No test depends on the speed of the machine.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("any machine")
 
 
 def pytest_xdist_auto_num_workers() -> int:

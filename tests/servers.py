@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
+from tests.waiting import WAIT_SECONDS
 
 # Nobody's work is kept here: speed before safety.
 QUICK = {
@@ -26,7 +27,6 @@ QUICK = {
     "shared_buffers": "64MB",
     "log_min_messages": "fatal",
 }
-START_SECONDS = 60
 HELD = "is still in use"
 ROOM_BYTES = 2**30
 
@@ -78,7 +78,7 @@ class Server:
 
     def start(self) -> "Server":
         """Start it and wait until it takes connections."""
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + WAIT_SECONDS
         while True:
             self._launch()
             try:
@@ -96,7 +96,7 @@ class Server:
         started = threading.Event()
         # The death signal comes when the starting *thread* ends; this one lives as long as the server should.
         threading.Thread(target=self._keep, args=(started, self._stop), daemon=True).start()
-        started.wait(START_SECONDS)
+        started.wait(WAIT_SECONDS)
 
     def kill(self) -> None:
         """Pull the plug, as a crash does."""
@@ -130,11 +130,11 @@ class Server:
     def _make(self) -> None:
         arguments = "-U postgres -A trust -E UTF8 --no-sync --locale=C"
         making = self._spawn("initdb", "-D", str(self.folder / "data"), *arguments.split())
-        if making.wait(START_SECONDS):
+        if making.wait(WAIT_SECONDS):
             raise NoServer(f"initdb failed: {self._log()}")
 
     def _await_ready(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + WAIT_SECONDS
         while not self._ready():
             if self._process is None or self._process.poll() is not None or time.monotonic() > deadline:
                 raise NoServer(f"PostgreSQL did not start: {self._log()}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from tests.apps.chatting import BASE, Chatting, by_redis_too
+from tests.waiting import WAIT_SECONDS
 
 NOBODY = "/00000000-0000-4000-8000-000000000000"
 
@@ -265,7 +266,7 @@ def test_many_who_write_at_once_get_every_number_once(chat: Chatting) -> None:
     path, app = chat.talk(), chat.new()
 
     def write(writer: int) -> list[tuple[int, int]]:
-        connection = http.client.HTTPConnection("127.0.0.1", chat.client.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", chat.client.port, timeout=WAIT_SECONDS)
         with_body = {"body": f"of {writer}"}
         numbers = [(said(connection, f"{app}/chats"), said(connection, path, with_body)) for _ in range(8)]
         connection.close()

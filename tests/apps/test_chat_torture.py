@@ -21,12 +21,12 @@ import pytest
 from tests.apps.chatting import BASE
 from tests.redis_servers import RedisServer, free_port
 from tests.servers import Server, quick_place
+from tests.waiting import WAIT_SECONDS, until
 
 from rowlock import Engine
 from rowlock.apps.chat.tables import Tables
 
 WRITERS, CHATS, KILLS = 16, 3, 12
-PATIENCE = 120.0
 
 
 class Process:
@@ -88,9 +88,9 @@ class Writer(threading.Thread):
 
     def _ask(self, method: str, path: str, body: str) -> Any:
         """Until it is answered: a key sees to it that it is done once."""
-        until = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WAIT_SECONDS
         headers = {"idempotency-key": body}
-        while time.monotonic() < until:
+        while time.monotonic() < deadline:
             with suppress(OSError, http.client.HTTPException):
                 connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=20)
                 try:
@@ -164,7 +164,7 @@ def test_whatever_dies_every_message_is_stored_once_under_its_own_number(kind: s
             app = made(server.port)
             writers = written(server.port, app, [each.again for each in everybody] + of_database + of_redis)
             with Engine(url) as engine:
-                wait(lambda: not engine["chat/messages"].page(limit=1))
+                until(lambda: not engine["chat/messages"].page(limit=1))
                 judge(engine, app, writers, dense=not redis)
         finally:
             for each in everybody:
@@ -173,7 +173,7 @@ def test_whatever_dies_every_message_is_stored_once_under_its_own_number(kind: s
 
 def made(port: int) -> str:
     """An application with chats, once the server answers."""
-    wait(lambda: _post(port, "", {"name": "torture"}, only_try=True))
+    until(lambda: _post(port, "", {"name": "torture"}, only_try=True))
     token: str = _post(port, "", {"name": "torture"})["token"]
     for _ in range(CHATS):
         _post(port, f"/{token}/chats", {})
@@ -181,7 +181,7 @@ def made(port: int) -> str:
 
 
 def _post(port: int, path: str, body: Any, *, only_try: bool = False) -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS)
     try:
         connection.request("POST", BASE + path, msgspec.json.encode(body))
         return msgspec.json.decode(connection.getresponse().read())
@@ -201,20 +201,13 @@ def written(port: int, app: str, blows: list[Callable[[], None]]) -> list[Writer
         writer.start()
     for blow in chance.sample(blows * KILLS, max(KILLS, 2 * len(blows))):
         reached = sum(len(writer.said) for writer in writers)
-        wait(lambda reached=reached: sum(len(writer.said) for writer in writers) > reached + 20)  # type: ignore[misc]
+        until(lambda reached=reached: sum(len(writer.said) for writer in writers) > reached + 20)  # type: ignore[misc]
         blow()
     over.set()
     for writer in writers:
-        writer.join(PATIENCE + 60)
+        writer.join(2 * WAIT_SECONDS)
         assert not writer.is_alive()
     return writers
-
-
-def wait(holds: Callable[[], Any]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def judge(engine: Engine, app: str, writers: list[Writer], *, dense: bool) -> None:
@@ -235,7 +228,7 @@ def judge(engine: Engine, app: str, writers: list[Writer], *, dense: bool) -> No
         assert bodies == expected
         if dense:
             assert sorted(bodies) == list(range(1, len(bodies) + 1))
-        wait(partial(is_counted, engine, tables, chat=chat, count=len(stored)))
+        until(partial(is_counted, engine, tables, chat=chat, count=len(stored)))
 
 
 def is_counted(engine: Engine, tables: Tables, *, chat: int, count: int) -> bool:

@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 import msgspec
 import pexpect
+from tests.waiting import WAIT_SECONDS
 
 from rowlock.cli.exits import run
 from rowlock.cli.program import program
@@ -52,7 +53,7 @@ class Shell:
             cwd=self.folder,
             env={**self.environment, **environment},
             capture_output=True,
-            timeout=30,
+            timeout=WAIT_SECONDS,
             check=False,
         )
         return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
@@ -72,7 +73,7 @@ class Shell:
             cwd=self.folder,
             env={**self.environment, **environment},
             encoding="utf-8",
-            timeout=20,
+            timeout=WAIT_SECONDS,
             dimensions=(40, 120),
         )
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.faces.shell import QuickShell, Shell
 from tests.http.serving import Client, until
+from tests.waiting import WAIT_SECONDS
 
 THIRD = """
 from pathlib import Path
@@ -52,7 +53,7 @@ def test_an_application_of_somebody_else_is_served_worked_and_closed(shell: Shel
     assert client("GET", "/greet/ann").text == "ahoy ann"
     until((shell.folder / "worked").exists)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=WAIT_SECONDS)
     assert (shell.folder / "closed").exists()
 
 

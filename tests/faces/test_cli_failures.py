@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from tests.faces.shell import QuickShell, Shell
 from tests.faces.waiting import started, until
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine
 
@@ -84,12 +85,12 @@ def test_upkeep_says_what_it_did(any_quick: QuickShell) -> None:
 def test_watching_gives_a_line_each_second(shell: Shell, quick: QuickShell) -> None:
     quick("add", "names", "a")
     with started(shell, "status", "names", "--watch", "--json") as watching:
-        seen = [msgspec.json.decode(watching.stdout.readline())["counts"]["ready"]]
+        ready = (msgspec.json.decode(line)["counts"]["ready"] for line in watching.stdout)
+        assert next(ready) == 1
         quick("add", "names", "b")
-        seen.append(msgspec.json.decode(watching.stdout.readline())["counts"]["ready"])
+        assert next(number for number in ready if number != 1) == 2
         watching.send_signal(signal.SIGINT)
-        assert (watching.wait(20), watching.stderr.read()) == (130, b"")
-    assert seen == [1, 2]
+        assert (watching.wait(WAIT_SECONDS), watching.stderr.read()) == (130, b"")
 
 
 def test_watching_on_a_terminal_draws_anew(shell: Shell, quick: QuickShell) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.faces.shell import QuickShell, Shell
 from tests.faces.waiting import started, until
 from tests.receivers import Heard, Receiver, free_port, receiver, said
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import verify
 
@@ -148,7 +149,7 @@ def test_a_signal_lets_requests_finish(shell: Shell, quick: QuickShell) -> None:
     go_on = threading.Event()
 
     def patient(*_: object) -> bytes:
-        go_on.wait(20)
+        go_on.wait(WAIT_SECONDS)
         return said({"done": True})
 
     quick("add", "names", "a", "b", "c")
@@ -161,7 +162,7 @@ def test_a_signal_lets_requests_finish(shell: Shell, quick: QuickShell) -> None:
         assert working.stderr is not None
         until(lambda: b"stopping: 1 running finish or go back" in working.stderr.peek())  # type: ignore[union-attr]
         go_on.set()
-        assert working.wait(20) == 130
+        assert working.wait(WAIT_SECONDS) == 130
     assert len(quick("ls", "names").lines) == 2
 
 

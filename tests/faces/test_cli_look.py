@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.faces.shell import PROGRAM, QuickShell, Shell
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine
 
@@ -118,7 +119,7 @@ def test_a_reader_who_goes_away_is_no_error(many: Shell) -> None:
     listing.stdout.close()
     assert listing.stderr
     assert listing.stderr.read() == b""
-    assert listing.wait(timeout=10) in (0, 141)
+    assert listing.wait(timeout=WAIT_SECONDS) in (0, 141)
     listing.communicate()
 
 

@@ -6,6 +6,7 @@ from itertools import count
 import pytest
 from tests.faces.shell import QuickShell, Shell
 from tests.faces.waiting import lines, started, until
+from tests.waiting import WAIT_SECONDS
 
 APP = """
 from rowlock import Engine, Worker
@@ -34,7 +35,7 @@ def test_handlers_run_until_a_signal(shell: Shell, names: Shell, number: signal.
         until(lambda: sorted(lines(shell.folder / "noted")) == ["a", "b"])
         until(lambda: names("ls", "names").out == "")
         running.send_signal(number)
-        assert running.wait(20) == status
+        assert running.wait(WAIT_SECONDS) == status
 
 
 def test_the_configured_database_is_the_programs(shell: Shell, names: Shell) -> None:
@@ -74,4 +75,4 @@ def test_a_changed_file_begins_anew(shell: Shell, names: Shell) -> None:
         shell.write("app.py", APP.format(to="noted anew"))
         until(lambda: names("add", "names", f"{next(more)}") and lines(shell.folder / "noted anew"))
         running.send_signal(signal.SIGINT)
-        assert running.wait(20) == 130
+        assert running.wait(WAIT_SECONDS) == 130

@@ -4,6 +4,7 @@ import signal
 
 import pytest
 from tests.faces.shell import QuickShell, Shell
+from tests.waiting import WAIT_SECONDS
 
 LATER = "2999-01-01T00:00Z"
 
@@ -157,7 +158,7 @@ def test_ticking_alone_says_what_it_makes_and_stops_when_told(any_shell: Shell) 
     assert ticking.stdout
     assert ticking.stdout.readline().startswith(b"poll\tpolls\tpoll@2")
     ticking.send_signal(signal.SIGTERM)
-    ticking.communicate(timeout=20)
+    ticking.communicate(timeout=WAIT_SECONDS)
     assert ticking.returncode == 143
     assert any_shell("status", "polls").out.startswith("polls\topen")
 
@@ -176,4 +177,4 @@ def test_work_makes_and_does_what_is_due(shell: Shell) -> None:
     assert working.stdout
     assert working.stdout.readline() == b"1 a\n"
     working.send_signal(signal.SIGTERM)
-    working.communicate(timeout=20)
+    working.communicate(timeout=WAIT_SECONDS)

@@ -2,10 +2,9 @@
 
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 
 from tests.faces.shell import Shell
+from tests.waiting import WAIT_SECONDS, until
 
 
 def test_a_line_is_added_while_the_pipe_is_still_open(any_shell: Shell) -> None:
@@ -13,7 +12,7 @@ def test_a_line_is_added_while_the_pipe_is_still_open(any_shell: Shell) -> None:
     say(adding, b"apple\n")
     until(lambda: any_shell("ls", "fruit", "-k").out == "apple\n")
     say(adding, b"pear")
-    assert adding.communicate(timeout=10)[0] == b"added\t2\nexisting\t0\n"
+    assert adding.communicate(timeout=WAIT_SECONDS)[0] == b"added\t2\nexisting\t0\n"
 
 
 def test_what_came_before_a_wrong_line_stays_added(shell: Shell) -> None:
@@ -35,7 +34,7 @@ def test_an_interrupt_loses_nothing_that_was_read(shell: Shell) -> None:
     say(adding, b"apple\n")
     until(lambda: "apple" in shell("ls", "fruit").out)
     adding.send_signal(signal.SIGINT)
-    error = adding.communicate(timeout=10)[1]
+    error = adding.communicate(timeout=WAIT_SECONDS)[1]
     assert (adding.returncode, error) == (130, b"rowlock: interrupted\n")
 
 
@@ -43,9 +42,3 @@ def say(adding: "subprocess.Popen[bytes]", line: bytes) -> None:
     assert adding.stdin
     adding.stdin.write(line)
     adding.stdin.flush()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 15
-    while not condition():
-        assert time.monotonic() < end

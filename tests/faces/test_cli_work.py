@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from tests.faces.shell import PROGRAM, QuickShell, Ran, Shell
 from tests.faces.waiting import started
+from tests.waiting import WAIT_SECONDS
 
 ONE_TRY = ("--attempts", "1")
 QUICK_TRIES = ("--backoff", "1ms", "--attempts", "3")
@@ -229,7 +230,7 @@ def test_the_last_reader_going_ends_the_work(shell: Shell, quick: QuickShell) ->
     quick("add", "names", *[f"{number}" for number in range(50)])
     with started(shell, "work", "names", "-j", "2", "--", "echo", "{}") as working:
         working.stdout.close()
-        assert working.wait(20) == 141
+        assert working.wait(WAIT_SECONDS) == 141
     assert len(states(quick)) > 0
 
 

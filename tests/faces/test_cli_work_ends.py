@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.faces.shell import QuickShell, Shell
 from tests.faces.waiting import is_alive, lines, started, until
+from tests.waiting import WAIT_SECONDS
 
 # Says that it began, waits until the test lets it go on, says that it is done.
 PATIENT = 'echo "$ROWLOCK_KEY $$" >> began; while [ ! -e go ]; do sleep 0.02; done; echo "$ROWLOCK_KEY" >> done'
@@ -42,7 +43,7 @@ def test_a_signal_lets_commands_finish_and_hands_back_the_rest(
         working.send_signal(number)
         until(lambda: b"stopping: 2 running finish or go back (10 s; Ctrl-C again stops now)" in peek(working))
         shell.write("go", "")
-        assert working.wait(20) == status
+        assert working.wait(WAIT_SECONDS) == status
     assert len(lines(shell.folder / "done")) == 2
     assert [line.split("\t")[1:] for line in patient("ls", "names").lines] == [["0", "ready"]] * 2
 
@@ -58,7 +59,7 @@ def test_a_second_signal_stops_commands_and_hands_all_back(shell: Shell, patient
         working.send_signal(signal.SIGINT)
         until(lambda: b"stopping" in peek(working))
         working.send_signal(signal.SIGINT)
-        assert working.wait(20) == 130
+        assert working.wait(WAIT_SECONDS) == 130
     assert [process for process in began(shell.folder) if is_alive(process)] == []
     assert patient("ls", "names").lines == [f"{key}\t0\tready" for key in "abcd"]
 
@@ -69,7 +70,7 @@ def test_the_same_command_goes_on_after_a_signal(shell: Shell, patient: Shell) -
         working.send_signal(signal.SIGINT)
         until(lambda: b"stopping" in peek(working))
         shell.write("go", "")
-        working.wait(20)
+        working.wait(WAIT_SECONDS)
     assert shell("work", "names", "--", "sh", "-c", PATIENT).status == 0
     assert sorted(lines(shell.folder / "done")) == ["a", "b", "c", "d"]
 
@@ -147,7 +148,7 @@ def test_two_workers_share_the_work(any_shell: Shell) -> None:
     keys = [f"{number:03}" for number in range(120)]
     any_shell("add", "names", *keys)
     with work(any_shell, "cat >> one", "-j", "2") as one, work(any_shell, "cat >> two", "-j", "2") as two:
-        assert (one.wait(30), two.wait(30)) == (0, 0)
+        assert (one.wait(WAIT_SECONDS), two.wait(WAIT_SECONDS)) == (0, 0)
     first, second = lines(any_shell.folder / "one"), lines(any_shell.folder / "two")
     assert sorted(first + second) == keys
 
@@ -158,7 +159,7 @@ def test_waiting_goes_on_with_what_comes_later(shell: Shell, patient: Shell) -> 
         patient("add", "names", "e")
         until(lambda: "e" in lines(shell.folder / "done"))
         working.send_signal(signal.SIGTERM)
-        assert working.wait(20) == 143
+        assert working.wait(WAIT_SECONDS) == 143
 
 
 def test_a_paused_list_is_waited_for(shell: Shell, patient: Shell) -> None:
@@ -169,7 +170,7 @@ def test_a_paused_list_is_waited_for(shell: Shell, patient: Shell) -> None:
         patient("resume", "names")
         until(lambda: len(lines(shell.folder / "done")) == 4)
         working.send_signal(signal.SIGINT)
-        assert working.wait(20) == 130
+        assert working.wait(WAIT_SECONDS) == 130
 
 
 def test_in_a_pipe_no_bar_is_drawn(shell: Shell, patient: Shell) -> None:

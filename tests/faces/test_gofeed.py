@@ -15,6 +15,7 @@ import pytest
 from tests.faces.shell import QuickShell, Ran, Shell
 from tests.faces.waiting import started, until
 from tests.receivers import Heard, Receiver, free_port, receiver, said
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine
 
@@ -141,18 +142,18 @@ def test_07_errors_are_kept_one_by_one_until_the_last(feed: Feed) -> None:
         message = next(said_so, None)
         if message is None:
             at_fourth.set()
-            go_on.wait(20)
+            go_on.wait(WAIT_SECONDS)
         return error(message or "e3")
 
     feed.stubs["a"] = stub
     feed.add("a")
     with started(feed.outside, *feed.words()) as working:
-        assert at_fourth.wait(20)
+        assert at_fourth.wait(WAIT_SECONDS)
         item = feed.item("a")
         messages = [each["message"].partition("message: ")[2] for each in reversed(item["failures"])]
         assert (item["attempts"], item["state"], "\n".join(dict.fromkeys(messages))) == (3, "claimed", "e1\ne2")
         go_on.set()
-        assert working.wait(20) == 1
+        assert working.wait(WAIT_SECONDS) == 1
     item = feed.item("a")
     assert (item["attempts"], item["state"]) == (4, "failed")
 
@@ -187,7 +188,7 @@ def test_10_a_gate_opens_when_all_have_left_the_one_before(feed: Feed) -> None:
         feed.add(key, passes=2, gate=0, gates={"1": 1})
     with started(feed.outside, *feed.words("-j", "1")) as other:
         assert feed.work("-j", "2").status == 0
-        assert other.wait(20) == 0
+        assert other.wait(WAIT_SECONDS) == 0
     gates = [heard.headers["rowlock-gate"] for heard in feed.server.heard]
     assert (gates, feed.keys()) == (["0", "0", "0", "1", "1", "1"], [])
 
@@ -288,16 +289,16 @@ def test_21_an_item_that_is_gone_is_not_made_again(feed: Feed) -> None:
 
     def stub(_: Heard) -> bytes:
         asked.set()
-        go_on.wait(20)
+        go_on.wait(WAIT_SECONDS)
         return said({"data": {"processed": 1}})
 
     feed.stubs["a"] = stub
     feed.add("a")
     with started(feed.outside, *feed.words()) as working:
-        assert asked.wait(20)
+        assert asked.wait(WAIT_SECONDS)
         assert feed.shell("abandon", "feed", "a", "-y").status == 0
         go_on.set()
-        assert working.wait(20) == 0
+        assert working.wait(WAIT_SECONDS) == 0
     assert feed.keys() == []
     assert feed.shell("save", "feed", "a", "--data", "1").status == 3
 
@@ -346,7 +347,7 @@ def test_a_watcher_that_is_killed_leaves_its_turns_to_another(feed: Feed, keys: 
 
     def stub(heard: Heard) -> bytes:
         if len(feed.asked(heard.headers["rowlock-key"])) == 1:
-            go_on.wait(20)
+            go_on.wait(WAIT_SECONDS)
         return passes(heard)
 
     for key in keys:
@@ -355,7 +356,7 @@ def test_a_watcher_that_is_killed_leaves_its_turns_to_another(feed: Feed, keys: 
     with started(feed.outside, *feed.words("-j", "3", "--expiry", "1s")) as working:
         until(lambda: len(feed.server.heard) == len(keys))
         working.kill()
-        working.wait(20)
+        working.wait(WAIT_SECONDS)
     assert feed.work("--expiry", "1s").status == 0
     go_on.set()
     for key in keys:
@@ -372,7 +373,7 @@ def test_two_watchers_share_a_feed_of_all_kinds(feed: Feed) -> None:
     feed.add("bad")
     with started(feed.outside, *feed.words("-j", "4")) as other:
         assert feed.work("-j", "4").status == 1
-        assert other.wait(30) == 1
+        assert other.wait(WAIT_SECONDS) == 1
     assert feed.keys() == ["bad"]
     counts = Counter(heard.headers["rowlock-key"] for heard in feed.server.heard)
     assert counts == {**{f"item{number}": number % 3 + 1 for number in range(40)}, "bad": 4}

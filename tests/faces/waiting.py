@@ -1,20 +1,12 @@
 """Waiting for what other processes do: for a condition, never for a while."""
 
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.faces.shell import Shell
-
-
-def until(condition: Callable[[], object], *, seconds: float = 20) -> None:
-    """Wait until something is so; it is wrong if that takes too long."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to be"
-        time.sleep(0.01)
+from tests.waiting import until as until
 
 
 def lines(path: Path) -> list[str]:

@@ -3,20 +3,21 @@
 import asyncio
 import http.client
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 import uvicorn.server
+from tests.waiting import WAIT_SECONDS
+from tests.waiting import until as until
 
 from rowlock import Engine
 from rowlock.http.limits import Limits
 from rowlock.http.server import Server, bind
 from rowlock.http.service import Service
 
-SECONDS = 30
+SECONDS = WAIT_SECONDS
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -73,14 +74,6 @@ def read(connection: http.client.HTTPConnection) -> Reply:
     response = connection.getresponse()
     headers = {name.lower(): value for name, value in response.getheaders()}
     return Reply(response.status, headers, response.read())
-
-
-def until(condition: Callable[[], Any]) -> None:
-    """Wait for something that is about to be true."""
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 class Hasty:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from tests.conftest import Clock
 from tests.http.serving import Client, Reply, Serving, serving
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine, tokens
 from rowlock.errors import DatabaseUnreachable
@@ -313,7 +314,7 @@ def test_giving_up_all_failed_items_is_recorded_whichever_way_it_is_asked(served
 def test_a_stream_ends_with_its_token(engine: Engine) -> None:
     made = engine.tokens.create("worker")
     with serving(engine, Limits(batch_items=2)) as found:
-        connection = http.client.HTTPConnection(found.client.host, found.client.port, timeout=30)
+        connection = http.client.HTTPConnection(found.client.host, found.client.port, timeout=WAIT_SECONDS)
         connection.putrequest("POST", "/v1/lists/work/items")
         for name, value in {"content-type": "application/x-ndjson", "transfer-encoding": "chunked"}.items():
             connection.putheader(name, value)

@@ -11,6 +11,7 @@ import pytest
 import zstandard
 from tests.http.serving import until
 from tests.http.victim import Victim, victim
+from tests.waiting import WAIT_SECONDS
 
 MB = 1024 * 1024
 BOUND = 32 * MB
@@ -46,7 +47,7 @@ def connected(prey: Victim, buffer: int | None = None) -> socket.socket:
     found = socket.socket()
     if buffer is not None:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-    found.settimeout(30)
+    found.settimeout(WAIT_SECONDS)
     found.connect((prey.client.host, prey.client.port))
     return found
 

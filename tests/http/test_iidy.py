@@ -5,6 +5,7 @@ import threading
 
 import pytest
 from tests.http.serving import Client, Reply
+from tests.waiting import WAIT_SECONDS
 
 LIST, BATCH = "/iidy/v1/lists/downloads", "/iidy/v1/batch/lists/downloads"
 ONE = f"{LIST}/a.txt"
@@ -144,7 +145,7 @@ def test_28_no_attempt_is_lost(ask: Client) -> None:
     ask("POST", ONE)
 
     def count() -> None:
-        connection = http.client.HTTPConnection(ask.host, ask.port, timeout=30)
+        connection = http.client.HTTPConnection(ask.host, ask.port, timeout=WAIT_SECONDS)
         for _ in range(500):
             connection.request("POST", f"{ONE}?action=increment")
             connection.getresponse().read()

@@ -12,6 +12,7 @@ import pytest
 from tests.http.serving import Client, serving, until
 from tests.http.victim import victim
 from tests.http.working import Remote
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine
 from rowlock.db.sqlite import SqliteConnection
@@ -31,7 +32,7 @@ class Writer(threading.Thread):
         self.answered: list[str] = []
 
     def run(self) -> None:
-        connection = http.client.HTTPConnection(self._ask.host, self._ask.port, timeout=30)
+        connection = http.client.HTTPConnection(self._ask.host, self._ask.port, timeout=WAIT_SECONDS)
         with closing(connection), suppress(OSError, http.client.HTTPException):
             for number in range(1_000_000):
                 pair = f"{self._name}-{number}"
@@ -51,7 +52,7 @@ def kill_under_load(url: str, prefix: str) -> None:
         until(lambda: sum(len(writer.answered) for writer in writers) > 500)
         prey.kill()
         for writer in writers:
-            writer.join(30)
+            writer.join(WAIT_SECONDS)
     with Engine(url) as engine:
         there = {item.key for item in engine["pairs"] if item.key.startswith(prefix)}
     answered = {f"{pair} {side}" for writer in writers for pair in writer.answered for side in ("left", "right")}
@@ -87,17 +88,17 @@ def test_work_goes_on_with_the_next_server(url: str) -> None:
 def test_sigterm_answers_what_has_begun_and_then_ends(url: str) -> None:
     with victim(url) as prey, ThreadPoolExecutor(1) as threads:
         remote = Remote(prey.client)
-        kept = http.client.HTTPConnection(prey.client.host, prey.client.port, timeout=30)
+        kept = http.client.HTTPConnection(prey.client.host, prey.client.port, timeout=WAIT_SECONDS)
         kept.request("GET", "/readyz")
         assert kept.getresponse().read() == b"ok\n"
         waiting = threads.submit(remote.claim, "work", wait="60s")
         until(lambda: prey.connections() == 2)
         prey.process.send_signal(signal.SIGTERM)
-        assert waiting.result(30)["items"] == []
+        assert waiting.result(WAIT_SECONDS)["items"] == []
         kept.request("GET", "/readyz")
         assert kept.getresponse().status == 503
         kept.close()
-        assert prey.process.wait(30) in (0, -signal.SIGTERM)
+        assert prey.process.wait(WAIT_SECONDS) in (0, -signal.SIGTERM)
         with pytest.raises(OSError, match="refused"):
             socket.create_connection((prey.client.host, prey.client.port))
 

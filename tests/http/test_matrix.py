@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tests.http.serving import Client, Serving, serving
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine
 from rowlock.http.access import HELD
@@ -65,7 +66,7 @@ def topic(name: str) -> str:
 def statuses(ask: Client, name: str, authorization: str) -> Iterator[tuple[Route, int]]:
     """The status of a request to each route; an answer that goes on for ever is not waited for."""
     headers = {"authorization": authorization} if authorization else {}
-    connection = http.client.HTTPConnection(ask.host, ask.port, timeout=30)
+    connection = http.client.HTTPConnection(ask.host, ask.port, timeout=WAIT_SECONDS)
     for route in ROUTES:
         connection.request(route.method, path(route, name), headers=headers)
         response = connection.getresponse()

@@ -7,6 +7,7 @@ import pytest
 from tests.http.serving import Client, Reply, Serving
 from tests.http.test_waiting import until, waits
 from tests.http.working import Remote
+from tests.waiting import WAIT_SECONDS
 
 
 class Holder(Client):
@@ -90,5 +91,5 @@ def test_a_claim_that_waited_longer_than_its_token_lived_is_handed_back(served: 
         until(lambda: waits(served, 1, "own"))
         engine.tokens.revoke(holder.made.info.id)
         engine["own"].add("a")
-        assert waiting.result(30).status == 401
+        assert waiting.result(WAIT_SECONDS).status == 401
     assert engine["own"].counts().ready == 1

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 import zstandard
 from tests.http.serving import Client, Serving, read, until
+from tests.waiting import WAIT_SECONDS
 
 ITEMS = "/v1/lists/work/items"
 NDJSON = "application/x-ndjson"
@@ -54,7 +55,7 @@ def test_a_line_that_never_ends_is_cut_off(quick: Client) -> None:
 
 
 def test_a_body_is_answered_while_it_comes(ask: Client) -> None:
-    connection = http.client.HTTPConnection(ask.host, ask.port, timeout=30)
+    connection = http.client.HTTPConnection(ask.host, ask.port, timeout=WAIT_SECONDS)
     connection.putrequest("POST", ITEMS)
     connection.putheader("content-type", NDJSON)
     connection.putheader("transfer-encoding", "chunked")
@@ -120,7 +121,7 @@ def unpacked(body: bytes) -> bytes:
 
 
 def test_several_requests_share_a_connection(ask: Client) -> None:
-    connection = http.client.HTTPConnection(ask.host, ask.port, timeout=30)
+    connection = http.client.HTTPConnection(ask.host, ask.port, timeout=WAIT_SECONDS)
     for number in range(3):
         connection.request("POST", ITEMS, b"%d\n" % number)
         assert read(connection).status == 200

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import msgspec
 from tests.http.serving import Client, Serving, until
 from tests.http.working import Remote
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine
 
@@ -27,38 +28,38 @@ def test_a_claim_is_answered_when_work_comes_by_http(served: Serving) -> None:
     with ThreadPoolExecutor(1) as threads:
         [claim] = waiting(served, threads, 1)
         served.client("POST", ITEMS, b"a\n")
-        assert claim.result(30) == ["a"]
+        assert claim.result(WAIT_SECONDS) == ["a"]
 
 
 def test_a_claim_is_answered_when_work_comes_from_elsewhere(served: Serving, url: str) -> None:
     with ThreadPoolExecutor(1) as threads, Engine(url) as other:
         [claim] = waiting(served, threads, 1)
         other["work"].add("a")
-        assert claim.result(30) == ["a"]
+        assert claim.result(WAIT_SECONDS) == ["a"]
 
 
 def test_a_claim_is_answered_when_an_item_becomes_due(served: Serving) -> None:
     served.client("POST", f"{ITEMS}?due=1s", b"a\n")
     with ThreadPoolExecutor(1) as threads:
         [claim] = waiting(served, threads, 1)
-        assert claim.result(30) == ["a"]
+        assert claim.result(WAIT_SECONDS) == ["a"]
 
 
 def test_each_of_many_gets_one(served: Serving) -> None:
     with ThreadPoolExecutor(10) as threads:
         claims = waiting(served, threads, 10)
         served.client("POST", ITEMS, "\n".join(map(str, range(10))))
-        assert sorted(key for claim in claims for key in claim.result(30)) == sorted(map(str, range(10)))
+        assert sorted(key for claim in claims for key in claim.result(WAIT_SECONDS)) == sorted(map(str, range(10)))
 
 
 def test_lists_are_waited_for_apart(served: Serving) -> None:
     with ThreadPoolExecutor(2) as threads:
         [one], [two] = waiting(served, threads, 1, "one"), waiting(served, threads, 1, "two")
         served.client("POST", "/v1/lists/two/items", b"b\n")
-        assert two.result(30) == ["b"]
+        assert two.result(WAIT_SECONDS) == ["b"]
         assert not one.done()
         served.client("POST", "/v1/lists/one/items", b"a\n")
-        assert one.result(30) == ["a"]
+        assert one.result(WAIT_SECONDS) == ["a"]
 
 
 def test_time_that_is_up_is_an_empty_answer(ask: Client) -> None:
@@ -75,7 +76,7 @@ def test_a_lost_session_does_not_wait_in_others_way(served: Serving) -> None:
         until(lambda: waits(served, 2))
         lost.close()
         served.client("POST", ITEMS, b"a\n")
-        assert (alive.result(30), gone.result(30).status) == (["a"], 409)
+        assert (alive.result(WAIT_SECONDS), gone.result(WAIT_SECONDS).status) == (["a"], 409)
 
 
 def test_who_leaves_takes_nothing_with_them(served: Serving) -> None:
@@ -95,7 +96,7 @@ def test_a_service_that_stops_answers_who_waits(served: Serving) -> None:
     with ThreadPoolExecutor(1) as threads:
         [claim] = waiting(served, threads, 1)
         served.server.should_exit = True
-        assert claim.result(30) == []
+        assert claim.result(WAIT_SECONDS) == []
 
 
 def test_nobody_looks_while_nobody_waits(served: Serving) -> None:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 from tests.http.serving import Client, Reply, serving
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine
 
@@ -27,7 +28,7 @@ def race(clients: list[Client], ask: Callable[[Client, int], Reply]) -> list[int
     barrier = threading.Barrier(len(clients))
 
     def run(number: int) -> int:
-        barrier.wait(30)
+        barrier.wait(WAIT_SECONDS)
         return ask(clients[number], number).status
 
     with ThreadPoolExecutor(len(clients)) as threads:

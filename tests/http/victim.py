@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import psutil
 from tests.http.serving import Client
+from tests.waiting import WAIT_SECONDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,7 +66,7 @@ def victim(url: str, **bounds: Any) -> Iterator[Victim]:
         yield Victim(process, Client(int(process.stdout.readline())))
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait(WAIT_SECONDS)
         process.stdout.close()
 
 

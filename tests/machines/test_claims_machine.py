@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import Phase
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -13,11 +13,12 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 from tests.machines.claims_oracle import LIMIT, Claim, Item, Oracle
+from tests.machines.running import run_machine
 from tests.machines.test_items_machine import Make, in_a_file, on_a_server
 from tests.shelf import Shelf
+from tests.torture import scaled
 
 from rowlock import Done, Fail, Move, Retry, StaleClaim, StaleSession, claims, sessions, settlements, tallies
 from rowlock.check import check
@@ -44,7 +45,7 @@ WHO = st.integers(0, 1)
 EXPIRY = 15_000
 QUICK = {"max_examples": 60, "stateful_step_count": 30}
 BRIEF = {"max_examples": 15, "stateful_step_count": 30}
-LONG = {"max_examples": 5000, "stateful_step_count": 80}
+LONG = {"max_examples": scaled(5000), "stateful_step_count": 80}
 
 
 def onward(outcome: Any, gate: int) -> Any:
@@ -316,9 +317,7 @@ class Turns(RuleBasedStateMachine):
 
 
 def run(make: Make, size: dict[str, int]) -> None:
-    checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-    bounds = settings(deadline=None, database=None, suppress_health_check=checks, **size)
-    run_state_machine_as_test(type("Turns", (Turns,), {"make": staticmethod(make)}), settings=bounds)
+    run_machine(type("Turns", (Turns,), {"make": staticmethod(make)}), size, phases=tuple(Phase))
 
 
 def test_claims_in_a_file_do_what_dictionaries_would() -> None:

@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.machines.oracle import Oracle
+from tests.machines.running import run_machine
 from tests.servers import quick_place
 from tests.shelf import Shelf
+from tests.torture import scaled
 
 from rowlock import Engine, tallies
 from rowlock.errors import AlreadyThere, GatePassed, NameTaken, NoSuchItem, NoSuchList, StaleVersion
@@ -38,9 +39,7 @@ CHANGES = st.fixed_dictionaries(
     {"data": DATA}, optional={"due": st.sampled_from([None, 0, 60]), "priority": st.integers(0, 9)}
 )
 QUICK = {"max_examples": 20, "stateful_step_count": 25}
-# Databases make a failure slow to shrink; the seed that is printed repeats it.
-PHASES = (Phase.explicit, Phase.generate)
-LONG = {"max_examples": 1000, "stateful_step_count": 60}
+LONG = {"max_examples": scaled(1000), "stateful_step_count": 60}
 
 Make = Callable[[Callable[[], int]], Any]
 
@@ -191,9 +190,7 @@ def on_a_server(shelf: Shelf, scheme: str) -> Make:
 
 
 def run(make: Make, size: dict[str, int]) -> None:
-    checks = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    bounds = settings(deadline=None, database=None, phases=PHASES, suppress_health_check=checks, **size)
-    run_state_machine_as_test(type("Lists", (Lists,), {"make": staticmethod(make)}), settings=bounds)
+    run_machine(type("Lists", (Lists,), {"make": staticmethod(make)}), size)
 
 
 def test_lists_in_a_file_do_what_dictionaries_would() -> None:

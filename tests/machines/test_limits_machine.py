@@ -6,7 +6,6 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -14,10 +13,11 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
-from tests.machines.test_items_machine import PHASES, Make, in_a_file, on_a_server
+from tests.machines.running import run_machine
+from tests.machines.test_items_machine import Make, in_a_file, on_a_server
 from tests.shelf import Shelf
+from tests.torture import scaled
 
 from rowlock import Done, Fail, Retry, claims, sessions, settlements
 from rowlock.check import check
@@ -36,7 +36,7 @@ LIMITS = st.fixed_dictionaries(
 EXPIRY = 15_000
 QUICK = {"max_examples": 25, "stateful_step_count": 25}
 BRIEF = {"max_examples": 8, "stateful_step_count": 25}
-LONG = {"max_examples": 3000, "stateful_step_count": 80}
+LONG = {"max_examples": scaled(3000), "stateful_step_count": 80}
 
 
 @dataclass
@@ -229,9 +229,7 @@ class Limited(RuleBasedStateMachine):
 
 
 def run(make: Make, size: dict[str, int]) -> None:
-    checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-    bounds = settings(deadline=None, database=None, phases=PHASES, suppress_health_check=checks, **size)
-    run_state_machine_as_test(type("Limited", (Limited,), {"make": staticmethod(make)}), settings=bounds)
+    run_machine(type("Limited", (Limited,), {"make": staticmethod(make)}), size)
 
 
 def test_limits_in_a_file_hold_and_hinder_nothing_else() -> None:

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import Phase
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -16,11 +16,12 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 from tests import wishes
+from tests.machines.running import run_machine
 from tests.servers import quick_place
 from tests.shelf import Shelf
+from tests.torture import scaled
 
 from rowlock import Engine, topics
 from rowlock.errors import InvalidPredicate
@@ -32,7 +33,7 @@ Make = Callable[[], AbstractContextManager[Engine]]
 
 NAMES = ["ann", "bob", "cat"]
 BRIEF = {"max_examples": 15, "stateful_step_count": 25}
-LONG = {"max_examples": 400, "stateful_step_count": 60}
+LONG = {"max_examples": scaled(400), "stateful_step_count": 60}
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 
 
@@ -161,9 +162,7 @@ def run(make: Make, size: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> No
     small |= {"accelerator.MOST_ENDED": 1, "accelerator.MOST_SEGMENTS": 2, "accelerator.PAGE": 2}
     for name, number in small.items():
         monkeypatch.setattr(f"rowlock.topics.{name}", number)
-    checks = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    bounds = settings(deadline=None, database=None, phases=PHASES, suppress_health_check=checks, **size)
-    run_state_machine_as_test(type("Topics", (Topics,), {"make": staticmethod(make)}), settings=bounds)
+    run_machine(type("Topics", (Topics,), {"make": staticmethod(make)}), size, phases=PHASES)
 
 
 def test_all_matchers_agree_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:

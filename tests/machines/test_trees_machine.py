@@ -21,7 +21,7 @@ from rowlock.trees import IntervalMap, RankedMap, SortedMap
 KEYS = st.integers(0, 60)
 MANY = st.lists(st.tuples(KEYS, st.integers()), max_size=40)
 BOUNDS = st.sampled_from(["[]", "[)", "(]", "()"])
-CALM = settings(max_examples=15, stateful_step_count=35, deadline=None)
+CALM = settings(max_examples=15, stateful_step_count=35)
 
 
 class Maps(RuleBasedStateMachine):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tests.receivers import Answer, Heard, free_port, receiver, said
+from tests.waiting import WAIT_SECONDS
 
 from rowlock.errors import NoAnswer
 from rowlock.outgoing.sender import Message, Sender
@@ -199,7 +200,7 @@ def test_a_second_answer_that_comes_late_is_not_either(sender: Sender) -> None:
 
     def later(heard: Heard, connection: socket.socket) -> bytes:
         connection.sendall(said(heard.json))
-        answered.acquire(timeout=10)
+        answered.acquire(timeout=WAIT_SECONDS)
         connection.sendall(said({"poison": True}))
         sent.release()
         return b""
@@ -209,7 +210,7 @@ def test_a_second_answer_that_comes_late_is_not_either(sender: Sender) -> None:
         for number in range(3):
             assert sender.post(parse(server.url), Message("x", b"[%d]" % number)).body == b"[%d]" % number
             answered.release()
-            assert sent.acquire(timeout=10)
+            assert sent.acquire(timeout=WAIT_SECONDS)
     assert server.connections == 3
 
 

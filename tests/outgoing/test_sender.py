@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.receivers import CERTIFICATE, Heard, receiver, said
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import verify
 from rowlock.errors import HostNotAllowed, Invalid, NoAnswer
@@ -54,7 +55,7 @@ def test_threads_have_a_connection_each_and_no_more(sender: Sender) -> None:
     together = threading.Barrier(8)
 
     def answer(heard: Heard, _: socket.socket) -> bytes:
-        together.wait(10)
+        together.wait(WAIT_SECONDS)
         return said(heard.json)
 
     answers: list[Any] = []
@@ -69,7 +70,7 @@ def test_threads_have_a_connection_each_and_no_more(sender: Sender) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(WAIT_SECONDS)
     assert len(answers) == 40
     assert all(sent == got for sent, got in answers)
     assert server.connections == 8
@@ -173,7 +174,7 @@ def test_what_a_name_leads_to_is_what_is_connected_to(monkeypatch: pytest.Monkey
 
 def test_a_slow_look_up_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [over.wait(20)][:0])
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [over.wait(WAIT_SECONDS)][:0])
     since = time.monotonic()
     with pytest.raises(NoAnswer, match=r"no connection within 0\.2s"):
         Sender().post(parse("http://slow.example/"), MESSAGE, seconds=0.2)

@@ -5,9 +5,11 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
+
+from tests.waiting import WAIT_SECONDS
+from tests.waiting import until as until
 
 from rowlock import Engine
 from rowlock.check import check
@@ -31,7 +33,6 @@ def handle(items, tx):
 worker.run(until="done")
 engine.close()
 """
-TICK = 0.005
 
 
 class Gang:
@@ -62,7 +63,7 @@ class Gang:
             self.processes[each] = self._start()
         return len(dead)
 
-    def wait(self, seconds: float) -> list[int]:
+    def wait(self, seconds: float = WAIT_SECONDS) -> list[int]:
         """How each ended by itself."""
         codes = [process.wait(seconds) for process in self.processes]
         self.end()
@@ -80,16 +81,6 @@ class Gang:
         for pipe in (process.stdin, process.stdout):
             assert pipe is not None
             pipe.close()
-
-
-def until(holds: Callable[[], Any], seconds: float = 60) -> None:
-    """Wait for it to come true."""
-    never = threading.Event()
-    for _ in range(int(seconds / TICK)):
-        if holds():
-            return
-        never.wait(TICK)
-    raise AssertionError("it did not come true")
 
 
 def ranks(engine: Engine) -> tuple[int, int]:

@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any
 
 from tests.races.faults import Faulty
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Worker
 from rowlock.db.connections import Lost
 from rowlock.errors import DatabaseUnreachable
 
-PATIENCE = 30.0
 STEPS = ("begin", "change", "commit", "execute", "executemany", "hint", "query", "script", "trip")
 
 
@@ -44,6 +44,6 @@ class Life:
         while thread.is_alive() and not self.over.wait(0.01):
             pass
         worker.stop(now=True)
-        thread.join(PATIENCE)
+        thread.join(WAIT_SECONDS)
         assert not thread.is_alive()
         return not self.over.is_set()

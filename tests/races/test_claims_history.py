@@ -35,7 +35,7 @@ def test_the_history_of_killed_sessions_keeps_the_promises(url: str, tmp_path: P
         for kill in range(4):
             until(lambda after=kill * 100: engine["work"].progress().done >= after)
             gang.kill_one(lambda: at_work(engine))
-        assert gang.wait(60) == [0] * 4
+        assert gang.wait() == [0] * 4
         events = read(file)
         assert (check(events, present=0), engine["work"].progress().done) == ([], 800)
         assert engine.read(check_rows) == []

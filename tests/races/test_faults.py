@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from tests.races.faults import Faulty, Once, raising
 from tests.servers import Server
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Added, Engine
 from rowlock.db.connections import Lost, RunAgain
@@ -170,7 +171,7 @@ class Adding(threading.Thread):
     def reach(self, number: int) -> None:
         """Wait until so many have been asked for."""
         with self._moved:
-            self._moved.wait_for(lambda: self.number >= number or self.broken, timeout=60)
+            self._moved.wait_for(lambda: self.number >= number or self.broken, timeout=WAIT_SECONDS)
 
 
 def test_a_server_without_room_is_told_from_a_wrong_password(own_server: Server) -> None:

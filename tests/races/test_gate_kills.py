@@ -37,9 +37,9 @@ def survive(url: str, items: int, kills: int, *, processes: int = 8) -> None:
             tx["work"].seal(then="after")
         gang = Gang(url, STAGES, processes)
         for kill in range(kills):
-            until(lambda after=items * GATES * kill // (kills + 1): passes(engine) >= after, 120)
+            until(lambda after=items * GATES * kill // (kills + 1): passes(engine) >= after)
             gang.kill_one(lambda: at_work(engine))
-        assert gang.wait(120) == [0] * processes
+        assert gang.wait() == [0] * processes
         assert (passes(engine), early(engine)) == (items * GATES, [])
         info = engine["work"].info()
         assert (info.state, info.gate, info.progress.done) == ("complete", GATES - 1, items)

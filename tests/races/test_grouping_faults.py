@@ -13,6 +13,7 @@ from tests.races.faults import Faulty, Once, raising
 from tests.races.killing import until
 from tests.races.test_forks import in_children
 from tests.verbs.grouping import add, held, increment, together
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Added, Engine
 from rowlock.check import check
@@ -103,10 +104,10 @@ def test_whoever_stands_before_a_lock_stands_there_alone(engine: Engine) -> None
         with held(engine):
             stuck = engine.grouped.ask(*add("locked"))
             others = [engine.grouped.ask(*each) for each in (add("free"), increment("there"), add("a", to="other"))]
-        assert [each.result(60) for each in others] == [Added(1, 0), 1, Added(1, 0)]
+        assert [each.result(WAIT_SECONDS) for each in others] == [Added(1, 0), 1, Added(1, 0)]
         assert engine.grouped["work"].add("free too") == Added(1, 0)
         assert not stuck.done()
-    assert stuck.result(60) == Added(0, 1)
+    assert stuck.result(WAIT_SECONDS) == Added(0, 1)
 
 
 @pytest.mark.parametrize("dialect", ["postgres"])
@@ -117,7 +118,7 @@ def test_a_call_that_is_alone_before_a_lock_holds_up_nobody(engine: Engine) -> N
         stuck = engine.grouped.ask(*increment("there"))
         assert engine.grouped["work"].add("free") == Added(1, 0)
         assert not stuck.done()
-    assert stuck.result(60) == 1
+    assert stuck.result(WAIT_SECONDS) == 1
     assert engine["work"].show("there").attempts == 2
 
 

@@ -52,7 +52,7 @@ def test_items_are_settled_in_order_while_workers_are_killed_at_random(url: str)
             until(lambda after=part: sum(map(len, steps(engine).values())) >= after)
             gang.kill_one(lambda: at_work(engine))
         until(lambda: gang.replace_dead() * 0 + (sum(map(len, steps(engine).values())) == 720), 120)
-        gang.wait(60)
+        gang.wait()
         assert steps(engine) == dict.fromkeys(LISTS, KEYS)
         assert engine.read(check) == []
 
@@ -67,5 +67,5 @@ def test_a_worker_that_was_killed_is_replaced_by_another_that_waits(url: str) ->
         first.processes[0].send_signal(signal.SIGKILL)
         until(lambda: steps(engine) == dict.fromkeys(LISTS, KEYS), 60)
         first.end()
-        assert second.wait(30) == [0]
+        assert second.wait() == [0]
         assert engine.read(check) == []

@@ -43,9 +43,9 @@ def survive(url: str, items: int, kills: int, *, processes: int = 8) -> None:
         prepare(engine, items)
         gang = Gang(url, BATCH, processes)
         for kill in range(kills):
-            until(lambda after=items * kill // (kills + 1): ranks(engine)[0] >= after, 120)
+            until(lambda after=items * kill // (kills + 1): ranks(engine)[0] >= after)
             gang.kill_one(lambda: at_work(engine))
-        assert gang.wait(120) == [0] * processes
+        assert gang.wait() == [0] * processes
         assert account(engine) == settled(items)
 
 
@@ -91,8 +91,8 @@ def test_an_item_that_kills_its_worker_is_failed_and_no_neighbour_is_charged(
     with Engine(url) as engine:
         prepare(engine, count)
         gang = Gang(url, POISON.format(how=how, each=each), 1)
-        until(lambda: gang.replace_dead() * 0 + (engine["work"].counts() == Counts(failed=1)), 120)
-        gang.wait(30)
+        until(lambda: gang.replace_dead() * 0 + (engine["work"].counts() == Counts(failed=1)))
+        gang.wait()
         failed = engine["work"].show("000050")
         assert (failed.attempts, engine["work"].progress().retried, engine["work"].progress().done) == (3, 2, count - 1)
         assert {failure.kind for failure in engine["work"].failures("000050")} == {"worker died"}

@@ -17,7 +17,7 @@ def test_the_work_goes_on_when_the_server_was_killed_and_came_back() -> None:
                 until(lambda after=part: ranks(engine)[0] >= after)
                 server.kill()
                 server.start()
-            assert gang.wait(60) == [0] * 3
+            assert gang.wait() == [0] * 3
             assert account(engine) == settled(4_000)
     finally:
         server.remove()

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import wishes
 
@@ -36,7 +36,7 @@ def found(segment: Segment, question: Question, wanted: dict[int, dict[str, Any]
 
 
 @pytest.mark.parametrize("kind", FIELDS)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(data=st.data())
 def test_memory_finds_what_a_record_fulfils_and_nothing_else(data: st.DataObject, kind: str) -> None:
     fields = FIELDS[kind]

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tests.waiting import WAIT_SECONDS
+
 from rowlock import Engine, entries, items
 from rowlock.db import Transaction
 from rowlock.entries import Shared
@@ -19,10 +21,10 @@ def held(engine: Engine) -> Iterator[None]:
 
     def wait(tx: Transaction) -> None:
         begun.set()
-        assert over.wait(60)
+        assert over.wait(WAIT_SECONDS)
 
     busy = engine.grouped.ask(wait)
-    assert begun.wait(60)
+    assert begun.wait(WAIT_SECONDS)
     try:
         yield
     finally:

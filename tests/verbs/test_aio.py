@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import AsyncEngine, Engine, Invalid, List, NotFound, Verdict
 from rowlock.aio import AsyncList, AsyncSession
@@ -35,7 +36,7 @@ class Gate:
     def __call__(self, event: dict[str, Any]) -> None:
         if (event["operation"], event["phase"]) == (self.held, "ok"):
             self.reached.set()
-            assert self.opened.wait(30)
+            assert self.opened.wait(WAIT_SECONDS)
         if (event["operation"], event["phase"]) == ("sessions.close", "ok"):
             self.closed.set()
 

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 from tests.conftest import Clock
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import AsyncEngine, Engine, Invalid, NotFound, audit, items
 from rowlock.audit import Record
@@ -101,7 +102,7 @@ def test_another_thread_does_not_act_for_whoever_acts_here(engine: Engine) -> No
     with engine.acting("ann"):
         thread = threading.Thread(target=engine["work"].pause)
         thread.start()
-        thread.join(30)
+        thread.join(WAIT_SECONDS)
     assert engine.audit() == []
 
 
@@ -189,7 +190,7 @@ def test_what_is_written_with_others_is_recorded_for_whoever_asked(engine: Engin
     engine["work"].add(["a", "b"])
     with engine.acting("ann"):
         asked = engine.grouped.ask(items.abandon, "work", ["a"])
-    asked.result(30)
+    asked.result(WAIT_SECONDS)
     engine.grouped["work"].abandon("b")
     assert told(engine.audit()) == [("ann", "items.abandon", "work", 1)]
 

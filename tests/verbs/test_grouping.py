@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.races.faults import Faulty
 from tests.verbs.grouping import Asked, Commits, add, done, held, increment, together
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Added, Engine, Invalid, Refused, Unavailable, claims, entries, items, settlements
 from rowlock.claims import Asking
@@ -282,14 +283,14 @@ def test_a_callback_that_raises_leaves_nobody_without_an_answer(engine: Engine) 
         first = engine.grouped.ask(*add("a"))
         first.add_done_callback(leave)
         others = [engine.grouped.ask(*add(key)) for key in "bc"]
-    assert [future.result(60) for future in (first, *others)] == [Added(1, 0)] * 3
+    assert [future.result(WAIT_SECONDS) for future in (first, *others)] == [Added(1, 0)] * 3
 
 
 @pytest.mark.parametrize("dialect", ["postgres", "cockroach"])
 def test_a_long_add_keeps_nobody_waiting_and_waits_for_nobody(engine: Engine) -> None:
     many = items.add, "work", list(entries.batches([f"{number:04}" for number in range(1000)], Shared()))
     with held(engine):
-        assert engine.grouped.ask(*many).result(60) == Added(1000, 0)
+        assert engine.grouped.ask(*many).result(WAIT_SECONDS) == Added(1000, 0)
         assert engine.grouped["work"].add(f"more {number}" for number in range(1000)) == Added(1000, 0)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from tests.conftest import Clock
 from tests.verbs.claiming import EVERY, Desk, broken, keys
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine, leases
 from rowlock.worker.leasing import Hooks, Leasing
@@ -219,12 +220,12 @@ def test_two_sessions_that_take_at_once_never_have_the_same_list(feeds: Engine) 
     taken: list[int] = []
 
     def take(desk: Desk) -> None:
-        start.wait(20)
+        start.wait(WAIT_SECONDS)
         taken.append(feeds.run(leases.take, desk.id, ids))
 
     threads = [threading.Thread(target=take, args=(desk,)) for desk in desks]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(WAIT_SECONDS)
     assert (sum(taken), len(held(feeds)), broken(feeds)) == (9, 9, [])

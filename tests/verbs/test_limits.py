@@ -5,6 +5,7 @@ import threading
 import pytest
 from tests.conftest import Clock
 from tests.verbs.claiming import EVERY, Desk, broken, keys, numbered
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Done, Engine, Fail, Retry, lists
 from rowlock.errors import InvalidSetting
@@ -290,14 +291,14 @@ def test_items_added_while_families_are_set_have_one(timed: Engine) -> None:
     start = threading.Barrier(2)
 
     def add() -> None:
-        start.wait(20)
+        start.wait(WAIT_SECONDS)
         for number in range(40):
             timed["work"].add([f"{number}/{each}" for each in range(20)])
 
     adding = threading.Thread(target=add)
     adding.start()
-    start.wait(20)
+    start.wait(WAIT_SECONDS)
     for number in range(6):
         timed["work"].settings(concurrency_by=BY if number % 2 == 0 else {"separator": "-"})
-    adding.join(60)
+    adding.join(WAIT_SECONDS)
     assert (adding.is_alive(), broken(timed)) == (False, [])

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.conftest import Clock
 from tests.verbs.claiming import ALL, Desk, broken, keys, states
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Counts, Engine, StaleClaim, StaleSession, claims, sessions
 
@@ -145,7 +146,7 @@ def test_a_session_in_a_block_ends_with_it(timed: Engine) -> None:
 def test_a_session_in_hand_tells_that_it_is_lost(engine: Engine) -> None:
     with engine.session(expiry="30ms") as session:
         engine.run(sessions.close, session.id)
-        assert session.lost.wait(20)
+        assert session.lost.wait(WAIT_SECONDS)
 
 
 def test_a_session_that_goes_on_settles_and_claims_in_one_trip(url: str) -> None:

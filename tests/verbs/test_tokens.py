@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.conftest import Clock
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import AsyncEngine, Engine, Invalid, Refused, tokens
 from rowlock.errors import DatabaseUnreachable, NoSuchToken, TokenRefused
@@ -201,11 +202,11 @@ def test_those_who_wait_while_the_database_is_down_wait_once(url: str, reads: Re
         told: list[str] = []
         first, *others = [threading.Thread(target=arrived.ask, args=(engine, text, told)) for _ in range(5)]
         first.start()
-        looking.wait(30)
+        looking.wait(WAIT_SECONDS)
         for thread in others:
             thread.start()
         for thread in (first, *others):
-            thread.join(30)
+            thread.join(WAIT_SECONDS)
     assert (told, reads.count) == (["it is down"] * 5, 1)
 
 
@@ -226,7 +227,7 @@ class Arrivals:
 
     def wait_for(self, others: int) -> None:
         for _ in range(others + 1):
-            assert self._waiting.acquire(timeout=30)
+            assert self._waiting.acquire(timeout=WAIT_SECONDS)
 
     def ask(self, engine: Engine, text: str, told: list[str]) -> None:
         self._calls[threading.get_ident()] = 0

@@ -1,24 +1,14 @@
 """A worker in a thread of its own, and waiting for what it does."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+
+from tests.waiting import WAIT_SECONDS
+from tests.waiting import eventually as eventually
 
 from rowlock import Engine, Worker
 from rowlock.check import check
-
-PATIENCE = 20.0
-
-
-def eventually(holds: Callable[[], Any]) -> bool:
-    """Whether it comes true before patience ends."""
-    never = threading.Event()
-    for _ in range(int(PATIENCE / 0.01)):
-        if holds():
-            return True
-        never.wait(0.01)
-    return False
 
 
 @contextmanager
@@ -30,7 +20,7 @@ def running(worker: Worker) -> Iterator[threading.Thread]:
         yield thread
     finally:
         worker.stop()
-        thread.join(PATIENCE)
+        thread.join(WAIT_SECONDS)
         assert not thread.is_alive()
 
 
@@ -38,7 +28,7 @@ def work_off(worker: Worker) -> None:
     """Run until nothing is left to do."""
     thread = threading.Thread(target=lambda: worker.run(until="done", signals=False), daemon=True)
     thread.start()
-    thread.join(PATIENCE)
+    thread.join(WAIT_SECONDS)
     assert not thread.is_alive()
 
 

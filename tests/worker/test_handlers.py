@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import pytest
+from tests.waiting import WAIT_SECONDS
 from tests.worker.running import eventually, running, said, sound, work_off
 
 from rowlock import Counts, Done, Engine, Fail, Invalid, Item, Move, Progress, Retry, Turn, Worker
@@ -214,7 +215,7 @@ def test_a_handler_that_overstays_frees_its_slot(engine: Engine) -> None:
     @worker.on("work", attempts=1, timeout="50ms")
     def handle(item: Item) -> None:
         if item.key == "stuck":
-            release.wait(60)
+            release.wait(WAIT_SECONDS)
 
     work_off(worker)
     release.set()
@@ -258,12 +259,13 @@ def test_a_batch_that_overstays_is_told_and_what_it_wrote_does_not_stay(engine: 
 
     @worker.on("work", attempts=1, timeout="50ms", batch=10)
     def handle(items: list[Item]) -> None:
-        release.wait(60)
+        release.wait(WAIT_SECONDS)
         told.set()
 
     work_off(worker)
     release.set()
-    assert (told.wait(30), engine["work"].counts(), engine["work"].progress().done) == (True, Counts(failed=2), 0)
+    assert told.wait(WAIT_SECONDS)
+    assert (engine["work"].counts(), engine["work"].progress().done) == (Counts(failed=2), 0)
 
 
 def test_a_handler_may_ask_for_its_turn(engine: Engine) -> None:

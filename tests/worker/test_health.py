@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.receivers import Heard, free_port, receiver, said
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine, Processor, Worker
 
@@ -63,7 +64,7 @@ def test_who_is_silent_is_ill_when_the_time_is_over(engine: Engine) -> None:
     over = threading.Event()
 
     def silent(_: Heard, __: socket.socket) -> bytes:
-        over.wait(20)
+        over.wait(WAIT_SECONDS)
         return WELL
 
     with receiver(silent) as server:
@@ -79,7 +80,7 @@ def test_all_are_asked_at_once(engine: Engine) -> None:
     together = threading.Barrier(5)
 
     def answer(_: Heard, __: socket.socket) -> bytes:
-        together.wait(20)
+        together.wait(WAIT_SECONDS)
         return WELL
 
     with receiver(answer) as server:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.waiting import WAIT_SECONDS
 from tests.worker.running import eventually, running, sound, work_off
 
 from rowlock import Counts, Engine, Item, Retry, Worker
@@ -87,7 +88,7 @@ def test_an_exclusive_list_leaves_the_other_slots_to_other_lists(engine: Engine)
     @worker.on("*")
     def handle(_: Item) -> None:
         if not go.is_set():
-            begun.wait(20)
+            begun.wait(WAIT_SECONDS)
             go.set()
 
     work_off(worker)
@@ -138,7 +139,7 @@ def test_an_item_past_its_time_lets_the_next_one_begin(engine: Engine) -> None:
     def handle(item: Item) -> None:
         seen.append(item.key)
         if item.key == "a":
-            go.wait(20)
+            go.wait(WAIT_SECONDS)
 
     work_off(worker)
     go.set()
@@ -154,7 +155,7 @@ class Held:
 
     def __call__(self, item: Item) -> None:
         self.begun.append((item.list, item.key))
-        self.go.acquire(timeout=20)
+        self.go.acquire(timeout=WAIT_SECONDS)
 
 
 def test_a_gentle_stop_gives_the_list_to_the_next_worker_at_once(engine: Engine) -> None:
@@ -169,7 +170,7 @@ def test_a_gentle_stop_gives_the_list_to_the_next_worker_at_once(engine: Engine)
         with running(bob):
             ann.stop()
             first.go.release(50)
-            thread.join(20)
+            thread.join(WAIT_SECONDS)
             assert eventually(lambda: second.begun)
             second.go.release(50)
             assert eventually(lambda: not engine["feeds/0"].counts().total)

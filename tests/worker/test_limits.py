@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from tests.waiting import WAIT_SECONDS
 from tests.worker.running import eventually, running, sound, work_off
 
 from rowlock import Engine, Item, Worker
@@ -85,7 +86,7 @@ def test_as_many_run_at_once_as_the_list_allows(engine: Engine) -> None:
     begun = threading.Barrier(3)
     worker = Worker(engine, concurrency=8)
     first = set(ITEMS[:3])
-    worker.on("work", lambda item: begun.wait(20) * 0 or None if item.key in first else None)
+    worker.on("work", lambda item: begun.wait(WAIT_SECONDS) * 0 or None if item.key in first else None)
     work_off(worker)
     assert (begun.broken, engine["work"].progress().done) == (False, 40)
 
@@ -119,10 +120,10 @@ def test_a_worker_does_not_spin_at_a_limit(url: str) -> None:
         @worker.on("work")
         def handle(_: Item) -> None:
             begun.set()
-            go.wait(20)
+            go.wait(WAIT_SECONDS)
 
         with running(worker):
-            assert begun.wait(20)
+            assert begun.wait(WAIT_SECONDS)
             asked.clear()
             threading.Event().wait(1.0)
             claimed = [event for event in asked if "claims.take_thoroughly" in str(event)]

@@ -38,6 +38,6 @@ def test_one_list_is_found_among_very_many_that_are_awake(engine: Engine) -> Non
         Path("/proc/self/clear_refs").write_text(BEGIN_ANEW)
         before = memory("VmRSS")
         with running(worker):
-            until(lambda: engine["zzz"].counts().total == 0, seconds=120)
+            until(lambda: engine["zzz"].counts().total == 0)
         grown = memory("VmHWM") - before
     assert (len(server.heard), grown < 16_000_000) == (1, True)

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import pytest
 from tests.outgoing.test_hostile import BAD
 from tests.receivers import Answer, Heard, Receiver, free_port, receiver, said
+from tests.waiting import WAIT_SECONDS
 from tests.worker.running import eventually, running, sound, work_off
 
 from rowlock import Counts, Engine, Invalid, Processor, Progress, Worker, verify
@@ -102,14 +103,14 @@ def test_a_turn_that_is_repeated_has_the_same_id(engine: Engine, hear: Callable[
 
     def answer(*_: Any) -> bytes:
         seen.release()
-        go_on.wait(20)
+        go_on.wait(WAIT_SECONDS)
         return DONE
 
     server = hear(answer)
     first = Worker(engine, concurrency=1)
     send(first, server)
     with running(first):
-        assert seen.acquire(timeout=20)
+        assert seen.acquire(timeout=WAIT_SECONDS)
         first.stop(now=True)
     go_on.set()
     second = Worker(engine, concurrency=1)

@@ -5,6 +5,7 @@ import signal
 import threading
 from typing import Any
 
+from tests.waiting import WAIT_SECONDS
 from tests.worker.running import eventually, running, sound, work_off
 
 from rowlock import Counts, Engine, Item, Turn, Worker, sessions
@@ -19,7 +20,7 @@ class Gate:
 
     def __call__(self, item: Item) -> None:
         self.begun.append(item.key)
-        self.go.wait(60)
+        self.go.wait(WAIT_SECONDS)
 
 
 def test_a_gentle_stop_finishes_what_runs_and_hands_back_the_rest(engine: Engine) -> None:
@@ -31,7 +32,7 @@ def test_a_gentle_stop_finishes_what_runs_and_hands_back_the_rest(engine: Engine
         assert eventually(lambda: len(gate.begun) == 2)
         worker.stop()
         gate.go.set()
-        thread.join(20)
+        thread.join(WAIT_SECONDS)
         assert not thread.is_alive()
     assert (engine["work"].counts(), engine["work"].progress().done, sound(engine)) == (Counts(ready=18), 2, True)
     assert sum(item.attempts for item in engine["work"]) == 0
@@ -46,7 +47,7 @@ def test_a_second_stop_does_not_wait_for_what_runs(engine: Engine) -> None:
         assert eventually(lambda: len(gate.begun) == 2)
         worker.stop()
         worker.stop(now=True)
-        thread.join(20)
+        thread.join(WAIT_SECONDS)
         assert not thread.is_alive()
     gate.go.set()
     assert (engine["work"].counts(), sound(engine)) == (Counts(ready=3), True)
@@ -60,7 +61,7 @@ def test_what_takes_longer_than_the_grace_is_handed_back(engine: Engine) -> None
     with running(worker) as thread:
         assert eventually(lambda: gate.begun)
         worker.stop()
-        thread.join(20)
+        thread.join(WAIT_SECONDS)
         assert not thread.is_alive()
     gate.go.set()
     assert engine["work"].counts() == Counts(ready=1)
@@ -74,14 +75,14 @@ def test_a_failure_in_the_last_batch_before_the_end_is_written(engine: Engine) -
     @worker.on("work", batch=5, attempts=1)
     def handle(_: Any) -> None:
         begun.set()
-        go.wait(60)
+        go.wait(WAIT_SECONDS)
         raise ValueError("bad")
 
     with running(worker) as thread:
-        assert begun.wait(20)
+        assert begun.wait(WAIT_SECONDS)
         worker.stop()
         go.set()
-        thread.join(20)
+        thread.join(WAIT_SECONDS)
     assert engine["work"].counts() == Counts(failed=1)
 
 
@@ -103,7 +104,7 @@ def test_when_the_session_is_lost_nothing_is_settled_and_work_goes_on_under_a_ne
     def handle(_: Item, turn: Turn) -> None:
         if not tokens:
             engine.run(sessions.close, engine.sessions()[0].id)
-            tokens.append((turn.token, turn.cancelled.wait(20)))
+            tokens.append((turn.token, turn.cancelled.wait(WAIT_SECONDS)))
         else:
             tokens.append((turn.token, turn.cancelled.is_set()))
 

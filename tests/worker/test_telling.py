@@ -5,6 +5,7 @@ import threading
 from typing import Any
 
 import pytest
+from tests.waiting import WAIT_SECONDS
 from tests.worker.running import eventually, running, sound, work_off
 
 from rowlock import Engine, Fail, Invalid, Item, Notification, Retry, Worker
@@ -108,7 +109,7 @@ def test_a_receiver_that_hangs_delays_nobody_else(engine: Engine, comics: Topic)
     @comics.deliver(worker, timeout=None)
     def tell(notification: Notification) -> None:
         if notification.subscriber == "hangs":
-            let_go.wait(20)
+            let_go.wait(WAIT_SECONDS)
 
     comics.publish({"issue": 1})
     comics.publish({"issue": 2})
@@ -126,7 +127,7 @@ def test_a_receiver_that_hangs_with_much_to_hear_delays_nobody_else(engine: Engi
 
     def tell(notification: Notification) -> None:
         if notification.subscriber == "hangs":
-            let_go.wait(20)
+            let_go.wait(WAIT_SECONDS)
 
     async def tell_and_await(notification: Notification) -> None:
         while notification.subscriber == "hangs" and not let_go.is_set():
@@ -152,7 +153,7 @@ def test_a_receiver_that_hangs_too_long_is_tried_later(engine: Engine, comics: T
     def tell(notification: Notification) -> None:
         tries.append(notification.attempts)
         if notification.attempts == 0:
-            let_go.wait(20)
+            let_go.wait(WAIT_SECONDS)
 
     comics.publish({})
     work_off(worker)
