@@ -77,10 +77,8 @@ def is_open(each: socket.socket) -> bool:
 
 
 def unharmed(prey: Victim) -> None:
-    start = time.monotonic()
     assert prey.client("POST", ITEMS, b"a\n").status == 200
     assert prey.client("GET", f"{ITEMS}?count=1").status == 200
-    assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /v1/lists HTTP/1.1\r\nhost: localhost\r\nx: "])

@@ -101,7 +101,7 @@ BAD: dict[str, tuple[Answer | bytes, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_whatever_a_server_does_there_is_a_reason_in_time_and_little_is_held(sender: Sender, name: str) -> None:
     answer, reason = BAD[name]
-    patience = 0.5 if reason == "timeout" else 30.0
+    patience = 0.5 if reason == "timeout" else WAIT_SECONDS
     with receiver(answer) as server:
         tracemalloc.start()
         since = time.monotonic()
@@ -112,7 +112,7 @@ def test_whatever_a_server_does_there_is_a_reason_in_time_and_little_is_held(sen
             tracemalloc.stop()
         took = time.monotonic() - since
     assert found in reason.split(" or ")
-    assert (took < 20, peak < 8_000_000) == (True, True)
+    assert (took < 60, peak < 8_000_000) == (True, True)
 
 
 def ended(ask: Callable[[], object]) -> str:

@@ -51,7 +51,7 @@ def test_items_are_settled_in_order_while_workers_are_killed_at_random(url: str)
         for part in (60, 200, 400, 550):
             until(lambda after=part: sum(map(len, steps(engine).values())) >= after)
             gang.kill_one(lambda: at_work(engine))
-        until(lambda: gang.replace_dead() * 0 + (sum(map(len, steps(engine).values())) == 720), 120)
+        until(lambda: gang.replace_dead() * 0 + (sum(map(len, steps(engine).values())) == 720))
         gang.wait()
         assert steps(engine) == dict.fromkeys(LISTS, KEYS)
         assert engine.read(check) == []
@@ -65,7 +65,7 @@ def test_a_worker_that_was_killed_is_replaced_by_another_that_waits(url: str) ->
         second = Gang(url, WORKER.format(expiry="2s", batch=100, then=""), 1)
         until(lambda: len(engine.sessions()) == 2)
         first.processes[0].send_signal(signal.SIGKILL)
-        until(lambda: steps(engine) == dict.fromkeys(LISTS, KEYS), 60)
+        until(lambda: steps(engine) == dict.fromkeys(LISTS, KEYS))
         first.end()
         assert second.wait() == [0]
         assert engine.read(check) == []

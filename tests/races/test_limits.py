@@ -89,9 +89,9 @@ def test_a_limit_holds_while_processes_are_killed(
                 tx.execute(statement)
         gang = Gang(url, WORKER, 4)
         for part in (20, 60):
-            until(lambda after=part: engine["work"].progress().done >= after, 120)
+            until(lambda after=part: engine["work"].progress().done >= after)
             gang.kill_one(lambda: at_work(engine))
-        until(lambda: gang.replace_dead() * 0 + (engine["work"].progress().done == len(ITEMS)), 120)
+        until(lambda: gang.replace_dead() * 0 + (engine["work"].progress().done == len(ITEMS)))
         gang.end()
         log = engine.read(lambda tx: tx.execute("select change, family, at from log order by number").fetchall())
         assert count(log) == most

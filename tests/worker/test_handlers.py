@@ -5,8 +5,10 @@ import os
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from tests.waiting import WAIT_SECONDS
 from tests.worker.running import eventually, running, said, sound, work_off
@@ -208,29 +210,30 @@ def test_results_are_kept_where_the_list_keeps_them(engine: Engine) -> None:
 
 
 def test_a_handler_that_overstays_frees_its_slot(engine: Engine) -> None:
-    engine["work"].add(["stuck", "a", "b"])
+    engine["slow"].add("stuck")
     release = threading.Event()
     worker = Worker(engine, concurrency=1)
+    worker.on("work", lambda _: None)
 
-    @worker.on("work", attempts=1, timeout="50ms")
-    def handle(item: Item) -> None:
-        if item.key == "stuck":
-            release.wait(WAIT_SECONDS)
+    @worker.on("slow", attempts=1, timeout="50ms")
+    def handle(_: Item) -> None:
+        engine["work"].add(["a", "b"])
+        release.wait(WAIT_SECONDS)
 
     work_off(worker)
     release.set()
-    assert (engine["work"].counts(), said(engine, "stuck")) == (Counts(failed=1), ("timeout", "timed out after 0.05s"))
+    assert (engine["work"].progress().done, said(engine, "stuck", "slow")) == (2, ("timeout", "timed out after 0.05s"))
 
 
 def test_a_coroutine_that_overstays_is_cancelled(engine: Engine) -> None:
-    engine["work"].add(["stuck", "a"])
+    engine["work"].add("stuck")
     cancelled: list[str] = []
     worker = Worker(engine, concurrency=1)
 
     @worker.on("work", attempts=1, timeout="50ms")
     async def handle(item: Item) -> None:
         try:
-            await asyncio.sleep(60 if item.key == "stuck" else 0)
+            await asyncio.sleep(WAIT_SECONDS)
         except asyncio.CancelledError:
             cancelled.append(item.key)
             raise
@@ -240,15 +243,18 @@ def test_a_coroutine_that_overstays_is_cancelled(engine: Engine) -> None:
 
 
 def stuck(item: Item) -> None:
-    time.sleep(60 if item.key == "stuck" else 0)
+    Path(item.data).write_text(str(os.getpid()))
+    time.sleep(WAIT_SECONDS)
 
 
-def test_a_process_that_overstays_is_ended(engine: Engine) -> None:
-    engine["work"].add(["stuck", "a"])
+def test_a_process_that_overstays_is_ended(engine: Engine, tmp_path: Path) -> None:
+    noted = tmp_path / "process"
+    engine["work"].add("stuck", data=str(noted))
     worker = Worker(engine, concurrency=1)
     worker.on("work", stuck, attempts=1, timeout="2s", processes=True)
     work_off(worker)
     assert (engine["work"].counts(), said(engine, "stuck")[0]) == (Counts(failed=1), "timeout")
+    assert eventually(lambda: not noted.exists() or not psutil.pid_exists(int(noted.read_text())))
 
 
 def test_a_batch_that_overstays_is_told_and_what_it_wrote_does_not_stay(engine: Engine) -> None:

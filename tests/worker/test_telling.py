@@ -158,7 +158,7 @@ def test_a_receiver_that_hangs_too_long_is_tried_later(engine: Engine, comics: T
     comics.publish({})
     work_off(worker)
     let_go.set()
-    assert (tries, delivered(comics)) == ([0, 1], ["slow"])
+    assert (tries[:2], delivered(comics)) == ([0, 1], ["slow"])
 
 
 def test_a_worker_may_match_in_memory(engine: Engine, comics: Topic) -> None:
