@@ -1,10 +1,11 @@
 """Requests to a real server on this machine: what is sent, on which connection, and to whom not."""
 
 import os
+import signal
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,12 +15,14 @@ from tests.waiting import WAIT_SECONDS
 from rowlock import verify
 from rowlock.errors import HostNotAllowed, Invalid, NoAnswer
 from rowlock.outgoing import idle
+from rowlock.outgoing.resolving import Resolver
 from rowlock.outgoing.sender import Message, Sender
 from rowlock.outgoing.signatures import key
 from rowlock.targets import parse
 
 SECRET = "whsec_" + "A" * 43 + "="
 GOOD = said({"done": True})
+CHILD_SECONDS = int(WAIT_SECONDS / 2)
 MESSAGE = Message("item_1", b'{"a": 1}', {"rowlock-key": "a"})
 
 
@@ -117,12 +120,46 @@ def test_an_old_connection_is_not_used_again(sender: Sender, monkeypatch: pytest
 def test_a_fork_does_not_speak_on_its_parents_connections(sender: Sender) -> None:
     with receiver(GOOD) as server:
         sender.post(parse(server.url), MESSAGE)
-        child = os.fork()
-        if child == 0:
-            os._exit(0 if sender.post(parse(server.url), MESSAGE).well else 1)
-        assert os.waitpid(child, 0)[1] == 0
+        assert in_a_child(lambda: sender.post(parse(server.url), MESSAGE).well)
         sender.post(parse(server.url), MESSAGE)
     assert (len(server.heard), server.connections) == (3, 2)
+
+
+@pytest.mark.parametrize("part", ["_resolver", "_idle"])
+def test_a_fork_waits_for_no_thread_of_its_parent(sender: Sender, part: str) -> None:
+    with receiver(GOOD) as server, getattr(sender, part)._lock:  # held by a thread that the child does not have
+        assert in_a_child(lambda: sender.post(parse(server.url), MESSAGE).well)
+
+
+def test_a_fork_waits_for_no_look_up_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    def slow(*_: Any, **__: Any) -> list[Any]:
+        begun.set()
+        over.wait(WAIT_SECONDS)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 1))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    resolver = Resolver()
+    asking = threading.Thread(target=resolver.places, args=("slow.example", 1), kwargs={"seconds": WAIT_SECONDS})
+    asking.start()
+    assert begun.wait(WAIT_SECONDS)
+    # The event is set in the child alone: the parent's look-up goes on.
+    assert in_a_child(lambda: over.set() or resolver.places("slow.example", 1, seconds=CHILD_SECONDS))
+    over.set()
+    asking.join(WAIT_SECONDS)
+
+
+def in_a_child(work: Callable[[], object]) -> bool:
+    """Whether a forked child ends well, with something true; one that hangs is ended."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(CHILD_SECONDS)
+        try:
+            os._exit(0 if work() else 1)
+        finally:
+            os._exit(2)
+    return os.waitpid(child, 0)[1] == 0
 
 
 def test_a_private_host_is_not_even_connected_to() -> None:

@@ -29,12 +29,15 @@ class Idle:
     """Connections by where they lead; the one used last is used first, so that those too many grow old."""
 
     def __init__(self) -> None:
+        self._era = 0
+        self._reset()
+
+    def _reset(self) -> None:
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._kept: defaultdict[Origin, deque[Kept]] = defaultdict(deque)
         self._count = 0
-        self._era = 0
         self._looked_at = time.monotonic()
-        self._process = os.getpid()
 
     @property
     def era(self) -> int:
@@ -50,8 +53,8 @@ class Idle:
         return None
 
     def _pop(self, target: Target) -> Kept | None:
+        self._forget_parents()
         with self._lock:
-            self._forget_parents()
             kept = self._kept.get(_origin(target))
             if not kept:
                 return None
@@ -61,8 +64,8 @@ class Idle:
     def keep(self, target: Target, connection: Connection) -> None:
         """Keep a connection, or close it if there are enough."""
         now = time.monotonic()
+        self._forget_parents()
         with self._lock:
-            self._forget_parents()
             old = self._taken_out(now) if now - self._looked_at > 1 else []
             if self._count < MOST and connection.era == self._era and now - connection.born < LIFE_SECONDS:
                 self._kept[_origin(target)].append(Kept(connection, now))
@@ -85,12 +88,13 @@ class Idle:
 
     def _forget_parents(self) -> None:
         # A fork has what its parent had open: two that speak on one connection would hear each other's answers.
+        # It has no threads of its parent: one of them may hold the lock for ever.
         if self._process != os.getpid():
-            self._kept.clear()
-            self._count, self._process = 0, os.getpid()
+            self._reset()
 
     def close(self) -> None:
         """Close all that are kept; those that are in use are closed when they come back."""
+        self._forget_parents()
         with self._lock:
             every = [each.connection for kept in self._kept.values() for each in kept]
             self._kept.clear()

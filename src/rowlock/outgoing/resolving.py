@@ -1,5 +1,6 @@
 """Resolving: names to addresses, within a time; many who ask for one name wait for one look-up."""
 
+import os
 import socket
 import threading
 
@@ -47,6 +48,10 @@ class Resolver:
     """Looks names up; a slow answer holds up nobody for longer than they are willing to wait."""
 
     def __init__(self) -> None:
+        self._reset()
+
+    def _reset(self) -> None:
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._open: dict[tuple[str, int], _Question] = {}
 
@@ -60,6 +65,8 @@ class Resolver:
         return question.places
 
     def _question(self, host: str, port: int) -> _Question:
+        if self._process != os.getpid():
+            self._reset()  # a fork's child has no threads of its parent: none gives the lock back or answers
         with self._lock:
             question = self._open.get((host, port))
             if question is None:
