@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from rowlock import Engine, Item, Move, Transaction
-from rowlock.apps.chat.tables import Executes, Tables
+from rowlock.apps.chat.tables import Tables
+from rowlock.apps.tables import Executes
 
 LIST = "chat/counts"
 AT_ONCE = 10_000

@@ -13,7 +13,8 @@ import msgspec
 from rowlock import Engine, Item, NewItem, Refused, Transaction
 from rowlock.apps.chat.counts import Counts
 from rowlock.apps.chat.model import Message, folded
-from rowlock.apps.chat.tables import Executes, Tables
+from rowlock.apps.chat.tables import Tables
+from rowlock.apps.tables import Executes
 
 LIST = "chat/messages"
 BATCH = 500
