@@ -2,9 +2,11 @@
 
 import gzip
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
+from starlette.authentication import requires
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -27,6 +29,16 @@ async def fail(request: Request) -> Response:
     )
 
 
+async def tell_roles(request: Request) -> Response:
+    """The roles whose requests may be made, as Starlette knows them."""
+    return JSONResponse(list(request.auth.scopes))
+
+
+@requires("operator")
+async def operate(request: Request) -> Response:
+    return PlainTextResponse(f"operated {request.url.path}")
+
+
 async def give_up(_: Request) -> Response:
     return PlainTextResponse("our own words", 500)
 
@@ -45,8 +57,11 @@ FIRST = Application(
         Route("/shared", say),
         Route("/fail/{how}", fail),
         Route("/give-up", give_up),
+        Route("/roles", tell_roles),
+        Route("/open-roles", tell_roles),
+        Route("/operate", operate),
     ),
-    open_paths=("/said/aloud", "/shared*"),
+    open_paths=("/said/aloud", "/shared*", "/open-roles"),
 )
 SECOND = Application(app(Route("/shared", fail), Route("/shared", say, methods=["POST"]), Route("/second", say)))
 APPS = {"first": FIRST, "second": SECOND}
@@ -117,6 +132,21 @@ def test_requests_are_counted_by_the_path_as_the_application_writes_it(ask: Clie
 def test_no_page_of_another_site_asks_an_application(ask: Client) -> None:
     assert ask("POST", "/said/x", origin="https://evil.example").status == 403
     assert ask("GET", "/said/x", host="evil.example").status == 403
+
+
+def test_an_application_knows_the_roles_of_who_asks(tmp_path: Path) -> None:
+    with Engine(tmp_path / "work.db") as engine, serving(engine, applications=APPS) as found:
+        assert found.client("GET", "/roles").json == ["viewer", "worker", "operator", "admin"]
+        sent = {role: f"Bearer {engine.tokens.create(role).text}" for role in ("viewer", "worker", "operator")}
+        told = {role: found.client("GET", "/roles", authorization=text).json for role, text in sent.items()}
+        operated = [found.client("GET", "/operate", authorization=text).status for text in sent.values()]
+        open_to_all = found.client("GET", "/open-roles", authorization=sent["operator"]).json
+    assert told == {
+        "viewer": ["viewer"],
+        "worker": ["viewer", "worker"],
+        "operator": ["viewer", "worker", "operator"],
+    }
+    assert (operated, open_to_all) == ([403, 403, 200], [])
 
 
 def test_tokens_hold_for_applications(served: Serving) -> None:

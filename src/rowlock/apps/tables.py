@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from rowlock import Engine
+from rowlock import Engine, Transaction
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 _STATEMENT_END = re.compile(r";\n(?! |end)")
@@ -38,13 +38,23 @@ class AppTables:
 
     def take_steps(self, counter: str, steps: Sequence[str]) -> None:
         """Take the steps that were not taken yet, each once, however many processes begin at the same time."""
+
+        def take(tx: Transaction, asked: list[str]) -> list[str]:
+            return [self._take_step(tx, name, steps=steps) for name in asked]
+
+        # Run as a verb, so that it is run again after a conflict with another process that begins.
+        take_next = self._engine.grouped.together(take)
         while self._engine.counter(counter).show() < len(steps):
-            with suppress(_Taken), self._engine.transaction() as tx:
-                # Whoever takes the number takes the step; all others wait here, and find that it was taken.
-                number = tx.counter(counter).next()
-                if number > len(steps):
-                    raise _Taken
-                self._run_script(tx, steps[number - 1])
+            with suppress(_Taken):
+                take_next(counter)
+
+    def _take_step(self, tx: Transaction, counter: str, *, steps: Sequence[str]) -> str:
+        # Whoever takes the number takes the step; all others wait here, and find that it was taken.
+        number = tx.counter(counter).next()
+        if number > len(steps):
+            raise _Taken
+        self._run_script(tx, steps[number - 1])
+        return steps[number - 1]
 
     def _run_script(self, tx: Executes, step: str) -> None:
         script = _text(self._folder / "migrations" / step, self._engine.dialect)

@@ -9,6 +9,7 @@ from rowlock.http.bodies import Receive
 from rowlock.http.call import Answer, Call
 from rowlock.http.exchanges import EXTENSION
 from rowlock.http.replies import Send, send_whole
+from rowlock.http.who import CREDENTIALS
 
 Scope = MutableMapping[str, Any]
 Asgi = Callable[[Scope, Any, Any], Awaitable[None]]
@@ -65,10 +66,10 @@ class Relayed:
         return None
 
     def _scope(self, call: Call) -> dict[str, Any]:
-        """The request as the application sees it: what was packed is unpacked."""
+        """The request as the application sees it: what was packed is unpacked, and who asks is known by their role."""
         extensions = call.scope["extensions"]
         others = {name: value for name, value in extensions.items() if name != EXTENSION} if len(extensions) > 1 else {}
-        scope = {**call.scope, "extensions": others}
+        scope = {**call.scope, "extensions": others, "auth": CREDENTIALS[call.who.role]}
         if b"content-encoding" in call.body.headers:
             gone = (b"content-encoding", b"content-length", b"transfer-encoding")
             length = str(len(self._body or b"")).encode()

@@ -3,7 +3,7 @@
 import msgspec
 
 from rowlock.errors import NotAllowed
-from rowlock.roles import Role, covers
+from rowlock.roles import MAY, Role, covers
 from rowlock.tokens import TokenInfo
 
 
@@ -26,6 +26,15 @@ class Who(msgspec.Struct, frozen=True):
             what = f"this token is for lists that begin with {', '.join(self.lists)}, not for {name[:200]!r}"
             raise NotAllowed(what, "use another name, or another token")
 
+
+class Credentials(msgspec.Struct, frozen=True):
+    """What an application may know of who asks, in the place and the form that Starlette has for it."""
+
+    scopes: tuple[str, ...]
+    """The roles whose requests they may make; none where anybody may ask."""
+
+
+CREDENTIALS = {role: Credentials(tuple(each.value for each in Role if each in may)) for role, may in MAY.items()}
 
 NOBODY = Who("nobody", None)
 """Whoever has shown nothing."""

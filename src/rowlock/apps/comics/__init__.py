@@ -11,6 +11,7 @@ from rowlock import Engine, Invalid, Worker
 from rowlock.apps import Application
 from rowlock.apps.comics.links import Links
 from rowlock.apps.comics.routes import Routes
+from rowlock.apps.comics.secrets import unsubscribe_secret
 from rowlock.apps.comics.shop import Shop
 from rowlock.apps.comics.telling import Telling
 
@@ -39,7 +40,7 @@ def build(
     if secret_env and not os.environ.get(secret_env, "").strip():
         raise Invalid(f"the variable {secret_env} is not set here", "it holds the secret that signs requests")
     shop = Shop(engine)
-    links = Links(shop.secret(), public)
+    links = Links(unsubscribe_secret(engine), public)
     secrets = os.environ[secret_env].split() if secret_env else []
     telling = Telling(links, notify=notify, mail=mail, sender=sender, secrets=secrets, allow=allow.split() or None)
 

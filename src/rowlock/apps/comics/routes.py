@@ -1,7 +1,7 @@
 """The paths of the shop, and its page for people."""
 
 from asyncio import to_thread
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -21,6 +21,8 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 HERE = Path(__file__).parent
 PAGE, MOST = 50, 1_000
+DELETES = "worker"
+"""The role that DELETE needs: the service asks for it on every path of an application that changes something."""
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
@@ -72,20 +74,19 @@ class Routes:
         given = model.document(await request.body())
         email, wish = model.email(given), model.wish(given)
         number = await self._shop.subscribe(email, wish)
-        return _json(self._wish(number, email, wish))
+        return _json(_wish(number, email, wish) | self._link(request, email))
 
-    def _wish(self, number: int, email: str, wish: dict[str, Any]) -> dict[str, Any]:
-        more = {"unsubscribe": self._links.unsubscribe(email)}
-        return {**wish, "email": email, "id": number, "querypattern": model.pattern(wish), **more}
+    def _link(self, request: Request, email: str) -> dict[str, str]:
+        """The link to unsubscribe, for those who may take wishes back themselves: whoever has it needs no token."""
+        credentials = request.scope.get("auth")
+        may_delete = credentials is not None and DELETES in credentials.scopes
+        return {"unsubscribe": self._links.unsubscribe(email)} if may_delete else {}
 
     async def subscriptions(self, request: Request) -> Response:
         """All wishes, or those of one address."""
         email, after = request.query_params.get("email"), _number(request.query_params.get("after", "0"))
         found = await to_thread(self._shop.subscriptions, email=email, after=after, limit=_count(request))
-        return _json([self._shown(each) for each in found])
-
-    def _shown(self, each: Subscription) -> dict[str, Any]:
-        return self._wish(each.id, each.subscriber, dict(each.predicates))
+        return _json([_shown(each) | self._link(request, each.subscriber) for each in found])
 
     async def end(self, request: Request) -> Response:
         """One wish is taken back."""
@@ -143,6 +144,14 @@ class Routes:
         if email is None:
             raise NotFound("this is no link of ours", "use it as it stands in the message")
         return email
+
+
+def _shown(each: Subscription) -> dict[str, Any]:
+    return _wish(each.id, each.subscriber, each.predicates)
+
+
+def _wish(number: int, email: str, wish: Mapping[str, Any]) -> dict[str, Any]:
+    return {**wish, "email": email, "id": number, "querypattern": model.pattern(wish)}
 
 
 def _route(path: str, **methods: Endpoint) -> Route:

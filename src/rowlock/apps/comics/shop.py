@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import groupby, islice
-from secrets import token_hex
 from typing import Any
 
 from rowlock import Engine, Item, NotFound, Subscription, Transaction
@@ -11,7 +10,7 @@ from rowlock.apps.comics import model
 
 TOPIC = "comics"
 STOCK, SALES, REFUNDS = "comics/stock", "comics/sales", "comics/refunds"
-PATTERNS, SETTINGS = "comics/patterns", "comics/settings"
+PATTERNS = "comics/patterns"
 EVERYTHING = "*"
 """How the empty pattern is kept: a key is never empty."""
 KEPT = "3650d"
@@ -35,12 +34,6 @@ class Shop:
         self.topic = engine.topic(TOPIC)
         self.topic.define(model.FIELDS, keep_for=KEPT)
         self._together = engine.grouped.together(_each)
-
-    def secret(self) -> str:
-        """What this shop signs its links with: made once, the same for all who serve it."""
-        self._engine[SETTINGS].add("unsubscribe", data={"secret": token_hex(32)})
-        found: str = self._engine[SETTINGS].show("unsubscribe").data["secret"]
-        return found
 
     async def arrive(self, comic: Mapping[str, Any]) -> None:
         """Put a copy into stock, and let those know who wait for it."""

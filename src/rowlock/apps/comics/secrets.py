@@ -1,0 +1,47 @@
+"""The secret that signs links. It lies in a table of the application's own, which nobody can read over HTTP."""
+
+from pathlib import Path
+from secrets import token_hex
+
+from rowlock import Engine, NotFound, Transaction
+from rowlock.apps.tables import AppTables
+
+HERE = Path(__file__).parent
+STEPS = ("0001_secrets",)
+NAME = "unsubscribe"
+OLD_LIST = "comics/settings"
+"""The list on which earlier versions kept the secret, where every viewer could read it."""
+
+
+def unsubscribe_secret(engine: Engine) -> str:
+    """The secret of links to unsubscribe: the first server that starts makes it, all others read the same one."""
+    tables = AppTables(engine, HERE)
+    tables.take_steps("comics/schema", STEPS)
+
+    def find(tx: Transaction, asked: list[str]) -> list[str]:
+        return [_found(tx, name, tables=tables) for name in asked]
+
+    # Run as a verb, so that it is run again after a conflict with another server that starts.
+    return engine.grouped.together(find)(NAME)
+
+
+def _found(tx: Transaction, name: str, *, tables: AppTables) -> str:
+    # Links in messages already sent must stay valid, so a secret of an earlier version is moved, not replaced.
+    secret = _removed_from_list(tx, name) or token_hex(32)
+    tables.rows(tx, "secrets/add", name=name, secret=secret)
+    ((found,),) = tables.rows(tx, "secrets/show", name=name)
+    return str(found)
+
+
+def _removed_from_list(tx: Transaction, key: str) -> str | None:
+    old = tx[OLD_LIST]
+    try:
+        data = old.show(key).data
+    except NotFound:
+        return None
+    if old.abandon(key) and old.counts().total == 0:
+        old.drop()
+    match data:
+        case {"secret": str(secret)}:
+            return secret
+    return None

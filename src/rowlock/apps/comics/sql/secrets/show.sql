@@ -1,0 +1,1 @@
+select secret from comics_secrets where name = :name
