@@ -180,6 +180,32 @@ def unfinished(tx: Transaction, *, fits: Callable[[Row], bool]) -> int:
     return sum(left(row, tallies.read(tx, row.id, row.gate)[0]) for row in fitting)
 
 
+def with_work(tx: Transaction, *, fits: Callable[[Row], bool], holder: str) -> list[str]:
+    """The names of fitting lists that have something for the holder's workers to do now; exact, whoever sleeps."""
+    fitting = [row for row in _all(tx) if may_have_work(row) and fits(row)]
+    busy = [row for row in fitting if has_work(row, tallies.read(tx, row.id, row.gate)[0])]
+    return [row.name for row in busy if not row.settings.exclusive or _leased_to(tx, row.id) in (None, holder)]
+
+
+def may_have_work(row: Row) -> bool:
+    """Whether the list hands out items by itself. What a limit holds back is for a later time, as is what is paused."""
+    return row.state == "open" and row.settings.limits is None
+
+
+def has_work(row: Row, counts: Counts) -> bool:
+    """Whether items are ready, the next gate can open or the list can be completed."""
+    if counts.ready:
+        return True
+    if counts.delayed or counts.claimed or counts.failed:
+        return False
+    return row.sealed if not counts.gated else not row.settings.manual
+
+
+def _leased_to(tx: Transaction, list_id: int) -> str | None:
+    holder: str | None = tx.value("leases/holder", list=list_id)
+    return holder
+
+
 def _all(tx: Transaction) -> Iterator[Row]:
     after = ""
     while rows := tx.rows("lists/page", after=after, limit=1000):
@@ -245,7 +271,7 @@ def _with_prefix(tx: Transaction, prefixes: Sequence[str], after: str, limit: in
 
 def _info(tx: Transaction, row: Row) -> ListInfo:
     counts, progress = tallies.read(tx, row.id, row.gate)
-    holder = tx.value("leases/holder", list=row.id) if row.settings.exclusive else None
+    holder = _leased_to(tx, row.id) if row.settings.exclusive else None
     return ListInfo(row.name, row.state, row.gate, row.sealed, row.version, row.settings, counts, progress, holder)
 
 

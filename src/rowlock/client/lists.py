@@ -1,6 +1,6 @@
 """Ways of lists as wholes: each is a verb of `rowlock.lists` and its neighbours, asked of a server."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -76,11 +76,21 @@ def settings_of(link: Link, names: Sequence[str]) -> dict[str, Settings]:
 
 def unfinished(link: Link, *, fits: Callable[[lists.Row], bool]) -> int:
     """How many items of fitting lists are ready, delayed, in anybody's hands or behind a gate that will open."""
-    left, after = 0, ""
+    pairs = ((_row(info), info.counts) for info in _all(link))
+    return sum(lists.left(row, counts) for row, counts in pairs if row.state == "open" and fits(row))
+
+
+def with_work(link: Link, *, fits: Callable[[lists.Row], bool], holder: str) -> list[str]:
+    """The names of fitting lists that have something for the holder's workers to do now."""
+    free = ((_row(info), info.counts) for info in _all(link) if info.holder in (None, holder))
+    return [row.name for row, counts in free if lists.may_have_work(row) and fits(row) and lists.has_work(row, counts)]
+
+
+def _all(link: Link) -> Iterator[ListInfo]:
+    after = ""
     while infos := page(link, after=after):
-        left += sum(lists.left(_row(info), info.counts) for info in infos if info.state == "open" and fits(_row(info)))
+        yield from infos
         after = infos[-1].name
-    return left
 
 
 def awaited_by_name(link: Link, name: str) -> bool:

@@ -53,6 +53,7 @@ LISTS: Table = {
     lists.find: of_lists.find,
     lists.settings_of: of_lists.settings_of,
     lists.unfinished: of_lists.unfinished,
+    lists.with_work: of_lists.with_work,
     lists.gate_number: of_lists.gate_number,
     lists.change_settings: of_lists.change_settings,
     lists.pause: of_lists.pause,

@@ -128,8 +128,13 @@ class Shift:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is in hand and no list has its turn."""
+        """Whether nothing is in hand and no list has its turn. Work may have come since the last look all the same."""
         return not self._hands and not self._supply.turns
+
+    def offer(self, names: Sequence[str]) -> None:
+        """Claim of these lists next, whatever the last look has shown."""
+        for name in names:
+            self._supply.offer(name)
 
     def _write_uneven(self) -> None:
         late = self._monotonic() - self._flushed_at >= self._flush

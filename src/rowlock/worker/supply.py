@@ -73,9 +73,13 @@ class Supply:
         """Put back in turn what waited for us to have less of it in hand."""
         for name in [name for name, fewer in self.awaited.items() if in_hand.get(name, 0) < fewer]:
             del self.awaited[name]
-            handler = self.handler_of(name)
-            if handler is not None and all(turn[0] != name for turn in self.turns):
-                self.turns.append((name, handler))
+            self.offer(name)
+
+    def offer(self, name: str) -> None:
+        """Put a list in turn that may have work although no look has shown it."""
+        handler = self.handler_of(name)
+        if handler is not None and all(turn[0] != name for turn in self.turns):
+            self.turns.append((name, handler))
 
     def look_soon(self) -> None:
         """Somebody has added work: look at once."""

@@ -218,7 +218,7 @@ class Worker:
         while not self._stopping.is_set() and not session.lost.is_set():
             try:
                 busy = shift.step(claiming=True)
-                if not busy and until != "stopped" and self._nothing_left(shift, until):
+                if not busy and until != "stopped" and self._nothing_left(shift, session, until):
                     return True
                 self._complaint = ""
             except Unavailable as error:
@@ -234,10 +234,15 @@ class Worker:
             log.warning("waiting: %s", error.what, extra={"code": error.code})
         self._complaint = error.code
 
-    def _nothing_left(self, shift: Shift, until: Until) -> bool:
+    def _nothing_left(self, shift: Shift, session: Session, until: Until) -> bool:
         if not shift.idle:
             return False
-        return until == "idle" or self._engine.read(lists.unfinished, fits=self._fits) == 0
+        if until == "done":
+            return self._engine.read(lists.unfinished, fits=self._fits) == 0
+        # The last look for work may be older than our last settlement, and that may have made an item ready.
+        names = self._engine.read(lists.with_work, fits=self._fits, holder=session.holder)
+        shift.offer(names)
+        return not names
 
     def _fits(self, row: lists.Row) -> bool:
         return any(handler.is_for(row.name, lambda: row.settings) for handler in self._handlers)
