@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 from tests.http.serving import Serving, serving, until
+from tests.receivers import free_port
 from tests.servers import Server
 
-from rowlock import Engine
+from rowlock import Engine, Worker
 
 
 @pytest.fixture
@@ -44,6 +45,19 @@ def kill(mortal: Server, served: Serving) -> None:
     """Pull the plug, and wait until its last process has noticed: until then it may still answer."""
     mortal.kill()
     until(lambda: served.client("GET", "/v1/lists/downloads").status == 503)
+
+
+def test_health_names_the_database_and_processors_of_lists(served: Serving, mortal: Server) -> None:
+    engine = served.service.engine
+    worker = Worker(engine)
+    worker.process("*", allow=["localhost"])
+    engine["downloads"].settings(processor={"url": f"http://localhost:{free_port()}/", "health": "/health"})
+    served.service.worker = worker
+    before = served.client("GET", "/v1/health", accept="application/json")
+    kill(mortal, served)
+    after = served.client("GET", "/v1/health", accept="application/json")
+    ill = [[each["name"] for each in reply.json["checks"] if not each["well"]] for reply in (before, after)]
+    assert ill == [["processor of downloads"], ["database", "processor of downloads"]]
 
 
 def test_while_it_is_away_everything_is_unavailable(served: Serving, mortal: Server) -> None:

@@ -98,12 +98,30 @@ def test_each_may_be_told_at_the_address_it_subscribed_with(shop: Receiver) -> N
     assert (shop.heard[0].json, shop.heard[0].headers["x-shop"]) == ({"issue": 1}, "7")
 
 
-def test_an_address_that_cannot_be_told_is_the_fault_of_who_gave_it(shop: Receiver) -> None:
+def test_a_delivery_to_an_address_that_is_never_sent_to_fails(shop: Receiver) -> None:
     outcomes = [sent(Webhook(allow=()), told(each)) for each in ("no address", shop.url)]
-    assert [(type(each), each.kind) for each in outcomes] == [(Fail, "invalid-url"), (Fail, "host-not-allowed")]
-    ours = sent(Webhook(shop.url, allow=()), told())
-    assert isinstance(ours, Retry)
-    assert not ours.counted
+    outcomes.append(sent(Webhook(shop.url, allow=()), told()))
+    assert [(type(each), each.kind) for each in outcomes] == [
+        (Fail, "invalid-url"),
+        (Fail, "host-not-allowed"),
+        (Fail, "host-not-allowed"),
+    ]
+    assert shop.heard == []
+
+
+def test_a_worker_is_done_with_a_webhook_that_is_refused(
+    engine: Engine, shop: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    comics = engine.topic("comics")
+    comics.define({"issue": "integer"})
+    comics.subscribe("ann")
+    worker = Worker(engine)
+    comics.deliver(worker, Webhook(shop.url, allow=()))
+    number = comics.publish({"issue": 1})
+    work_off(worker)
+    [failure] = engine[f"topics/comics/{number}"].failures("ann")
+    assert (failure.kind, "leads to a private address" in failure.message) == ("host-not-allowed", True)
+    assert "notification not sent" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,18 @@ def test_both_are_named(down: Engine) -> None:
     assert list(health(down, f"http://localhost:{free_port()}/")) == ["store", "processor of work"]
 
 
+def test_processors_of_lists_are_named_while_the_store_is_down(sqlite_url: str) -> None:
+    with Engine(sqlite_url, patience=0.1) as engine, receiver(WELL) as server:
+        engine["steps"].settings(processor={"url": server.url, "health": "/health"})
+        worker = Worker(engine)
+        worker.process("*", allow=["localhost"])
+        before = worker.health(seconds=20)
+        engine.database.close()
+        Path(sqlite_url).write_bytes(b"not a database")
+        while_down = list(worker.health(seconds=20))
+    assert (before, while_down, list(worker.health(seconds=20))) == ({}, ["store"], ["store", "processor of steps"])
+
+
 def test_who_is_silent_is_ill_when_the_time_is_over(engine: Engine) -> None:
     over = threading.Event()
 

@@ -1,5 +1,6 @@
 """Webhooks: a notification is sent as an HTTP request, signed, under a key that stays the same if it is sent again."""
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -15,8 +16,8 @@ from rowlock.outgoing.signatures import key
 from rowlock.targets import check_header, parse
 
 GONE = 410
-WHEN_BARRED = 30.0
-"""Seconds until somebody is tried again who could not be sent to from here at all."""
+
+log = logging.getLogger("rowlock.deliveries")
 
 Body = Callable[[Notification], Any]
 
@@ -59,14 +60,17 @@ class Webhook:
         return f"Webhook({self._target.shown!r})" if self._target else "Webhook()"
 
     def __call__(self, notification: Notification) -> Outcome:
-        """Send one notification; a success is Done, anything else is tried again, but for those who are gone."""
+        """Send one notification: a success is Done, a refused or invalid address and 410 fail, all else is retried."""
         try:
             target = self._target or parse(notification.subscriber)
             return _outcome(self._sender.post(target, self._message(notification), seconds=self._seconds))
         except NoAnswer as error:
             return Retry(error.what, kind=error.fields["reason"])
         except (InvalidUrl, HostNotAllowed) as error:
-            return self._barred(error)
+            # Another attempt would be refused as well; `topic retry` tries again when the address has been allowed.
+            about = {"topic": notification.topic, "subscriber": notification.subscriber, "code": error.code}
+            log.warning("notification not sent: %s", error.what, extra=about)
+            return Fail(str(error), kind=error.code)
 
     def check(self) -> None:
         """Refuse now an address that could not be sent to from here."""
@@ -81,12 +85,6 @@ class Webhook:
         headers = {**self._headers, "idempotency-key": notification.key}
         body = msgspec.json.encode(self._body(notification))
         return Message(f"ntf_{notification.key}", body, headers, self._keys)
-
-    def _barred(self, error: InvalidUrl | HostNotAllowed) -> Outcome:
-        # An address of the subscriber's is the subscriber's fault; one of ours is not.
-        if self._target is None:
-            return Fail(str(error), kind=error.code)
-        return Retry(str(error), after=WHEN_BARRED, counted=False, kind=error.code)
 
 
 def _outcome(answer: Answer) -> Outcome:

@@ -64,7 +64,7 @@ async def health(call: Call) -> Answer:
     """Whether the database answers, and the processors that this service sends items to; each that is ill is named."""
     checks = [await _database(call)]
     worker = call.service.worker
-    if worker is not None and checks[0].well:
+    if worker is not None:
         ill = await call.service.bridge.thread(worker.health)
         checks += [Finding(name, well=False, what=wrong) for name, wrong in ill.items() if name != "store"]
     well = all(check.well for check in checks)

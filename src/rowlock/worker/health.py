@@ -26,26 +26,43 @@ class Party(msgspec.Struct, frozen=True):
     sender: Sender
     given: Mapping[str, Processor] = {}
     fits: Callable[[str], bool] | None = None
+    known: dict[str, Processor] = {}
+    """Processors from the settings of fitting lists, as they were last read: asked while the store is down."""
 
 
 def examine(post: Post, parties: Sequence[Party], *, seconds: float = SECONDS) -> dict[str, str]:
     """What is wrong with the store and with each processor, by name; "" if it is well.
 
     A processor without a health address counts as well. What has not answered in time is ill, whatever comes later.
+    Processors from the settings of lists are read from the store; while it is down, those read last are asked.
     """
     asking = Asking(seconds)
-    asking.ask(STORE, lambda: _store(post, parties, asking))
+    listed = threading.Event()
+    asking.ask(STORE, lambda: _store(post, parties, asking, listed=listed))
     for party in parties:
         _ask_each(party.given, party.sender, asking)
+    if not listed.wait(seconds / 2):
+        _ask_known(parties, asking)
     return asking.answers()
 
 
-def _store(post: Post, parties: Sequence[Party], asking: "Asking") -> str:
-    post.well()
-    for party in parties:
-        if party.fits is not None:
-            _ask_each(post.source.read(lists.processors, fits=party.fits), party.sender, asking)
+def _store(post: Post, parties: Sequence[Party], asking: "Asking", *, listed: threading.Event) -> str:
+    try:
+        post.well()
+        for party in parties:
+            if party.fits is not None:
+                found = post.source.read(lists.processors, fits=party.fits)
+                party.known.clear()
+                party.known.update(found)
+    finally:
+        _ask_known(parties, asking)
+        listed.set()
     return ""
+
+
+def _ask_known(parties: Sequence[Party], asking: "Asking") -> None:
+    for party in parties:
+        _ask_each(dict(party.known), party.sender, asking)
 
 
 def _ask_each(processors: Mapping[str, Processor], sender: Sender, asking: "Asking") -> None:

@@ -69,6 +69,7 @@ class Processing:
         self._secrets = tuple(secrets)
         self._given = None if given is None else route(given, environment, secrets=self._secrets)
         self._routes: dict[str, tuple[Route | None, float]] = {}
+        self._known: dict[str, Processor] = {}
         self._born: int | None = None
         if self._given is not None:
             sender.check(self._given.target)
@@ -77,7 +78,7 @@ class Processing:
         """Whose health matters to the items that go this way."""
         if self._given is not None:
             return Party(self._sender, {handler.pattern: self._given.processor})
-        return Party(self._sender, fits=handler.fits)
+        return Party(self._sender, fits=handler.fits, known=self._known)
 
     def close(self) -> None:
         """Close connections that are kept for the next item."""
@@ -114,6 +115,7 @@ class Processing:
         if known is None or now - known[1] > SETTINGS_KEPT:
             if len(self._routes) >= MOST_ROUTES:
                 self._routes.clear()
+                self._known.clear()
             known = self._routes[name] = (self._found(name, known[0] if known else None), now)
         return known[0]
 
@@ -122,6 +124,7 @@ class Processing:
         processor = row.settings.processor if row else None
         if processor is None:
             return None
+        self._known[name] = processor
         if before is not None and before.processor == processor:
             return before
         return route(processor, self._environment, secrets=self._secrets)
