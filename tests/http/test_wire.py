@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.http.serving import SECONDS, Serving, serving, until
 
-from rowlock import Engine
+from rowlock import Engine, List
 from rowlock.http import guard
 from rowlock.http.limits import Limits
 
@@ -296,3 +296,57 @@ def test_who_waits_to_be_told_to_go_on_is_told(served: Serving) -> None:
         assert sock.recv(1_000) == b"HTTP/1.1 100 Continue\r\n\r\n"
         sock.sendall(b"go\n")
         assert read(sock)[:12] == b"HTTP/1.1 200"
+
+
+CHANGES = {
+    "an item is deleted": b"DELETE /v1/lists/kept/items/a",
+    "a list is dropped": b"DELETE /v1/lists/kept",
+    "a list is completed": b"POST /v1/lists/kept/complete",
+    "a list is paused": b"POST /v1/lists/kept/pause",
+    "a name is taken off": b"DELETE /iidy/v1/lists/kept/a",
+    "a name is incremented": b"POST /iidy/v1/lists/kept/a?action=increment",
+}
+
+
+@pytest.fixture
+def kept(served: Serving) -> Iterator[List]:
+    """An open list with one item, `a`, that has not failed."""
+    with Engine(served.service.engine.database.address.target) as engine:
+        engine["kept"].add("a")
+        yield engine["kept"]
+        engine["kept"].drop()
+
+
+@pytest.mark.parametrize("request_line", CHANGES.values(), ids=CHANGES)
+def test_a_request_with_a_broken_first_chunk_changes_nothing(served: Serving, kept: List, request_line: bytes) -> None:
+    head = b"%b HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n" % request_line
+    assert said(served, head + b"ZZ\r\n")[:12] == b"HTTP/1.1 400"
+    until(lambda: not served.server.server_state.tasks)
+    assert (kept.info().state, kept.show("a").attempts) == ("open", 0)
+
+
+@pytest.mark.parametrize("request_line", CHANGES.values(), ids=CHANGES)
+def test_a_request_whose_body_breaks_later_changes_nothing(served: Serving, kept: List, request_line: bytes) -> None:
+    head = b"%b HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ntransfer-encoding: chunked\r\n\r\n" % request_line
+    with socket.create_connection((served.client.host, served.client.port), timeout=SECONDS) as sock:
+        sock.sendall(head)
+        assert sock.recv(1_000) == b"HTTP/1.1 100 Continue\r\n\r\n"  # the head was read before the rest is sent
+        sock.sendall(b"2\r\nok\r\nZZ\r\n")
+        assert read(sock)[:12] == b"HTTP/1.1 400"
+    until(lambda: not served.server.server_state.tasks)
+    assert (kept.info().state, kept.show("a").attempts) == ("open", 0)
+
+
+def test_a_body_that_is_not_wanted_is_read_to_its_end(served: Serving, kept: List) -> None:
+    head = b"DELETE /v1/lists/kept/items/a HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+    answer = said(served, head + b"2\r\nok\r\n0\r\n\r\n" + LAST)
+    assert (answer.count(b"HTTP/1.1 200"), kept.counts().total) == (2, 0)
+
+
+def test_a_body_that_is_not_wanted_has_a_bound(tmp_path: Path) -> None:
+    with Engine(str(tmp_path / "work.db")) as engine, serving(engine, Limits(document_bytes=1_000)) as narrow:
+        engine["kept"].add("a")
+        chunk = b"3e9\r\n%b\r\n" % (b"x" * 1_001)
+        head = b"DELETE /v1/lists/kept/items/a HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+        assert said(narrow, head + chunk + b"0\r\n\r\n" + LAST)[:12] == b"HTTP/1.1 413"
+        assert engine["kept"].counts().ready == 1

@@ -97,6 +97,20 @@ class Body:
             unpacker.end()
         self.read = True
 
+    async def discard(self, most: int) -> None:
+        """Read to the end and keep nothing; Gone if the end never comes, refused when there is more than `most`."""
+        self._refuse_length(most)
+        seen, more = 0, True
+        while more:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise Gone
+            more = message.get("more_body", False)
+            seen += len(message.get("body", b""))
+            if seen > most:
+                raise _too_large(most)
+        self.read = True
+
     def _refuse_length(self, most: int | None) -> None:
         if self._length is not None and most is not None and self._length.isdigit() and int(self._length) > most:
             raise _too_large(most)

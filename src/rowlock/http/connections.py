@@ -221,7 +221,8 @@ class Connection(asyncio.Protocol):
 
     async def _run(self, exchange: Exchange) -> None:
         try:
-            await self.app(exchange.scope, exchange.receive, exchange.send)
+            if not exchange.gone:  # it may have been refused in the read that brought its head: then nothing is done
+                await self.app(exchange.scope, exchange.receive, exchange.send)
         except Exception:
             log.exception("an answer went wrong", extra={"path": exchange.scope["path"]})
         finally:

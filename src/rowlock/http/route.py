@@ -57,6 +57,11 @@ class Route(msgspec.Struct, frozen=True, dict=True):
         return f"{noun}.{self.function.__name__}"
 
     @cached_property
+    def ignores_body(self) -> bool:
+        """Whether it changes something without looking at the body."""
+        return self.takes is None and not self.foreign and self.method not in ("GET", "HEAD")
+
+    @cached_property
     def summary(self) -> str:
         """What it does, in a sentence."""
         return (inspect.getdoc(self.function) or "").partition("\n")[0]

@@ -155,6 +155,9 @@ class Service:
             self._find(call)
             call.who = await self._authorize(call)
             call.read_query()
+            if call.route.ignores_body and call.body.unread:
+                # A request whose body turns out to be no HTTP is refused, and must not have been carried out.
+                await call.body.discard(self.limits.document_bytes)
             with access.acting(call):
                 given = await call.route.function(call)
                 answer = given if type(given) is Answer else Answer(given)
