@@ -3,6 +3,7 @@
 import signal
 import subprocess
 
+import msgspec
 from tests.faces.shell import Shell
 from tests.waiting import WAIT_SECONDS, until
 
@@ -26,6 +27,15 @@ def test_what_came_before_a_wrong_line_stays_added(shell: Shell) -> None:
 def test_many_lines_are_added_in_several_batches(shell: Shell) -> None:
     ran = shell("add", "fruit", "--stream", given="".join(f"key-{number}\n" for number in range(2_500)))
     assert ran.lines == ["added\t2500", "existing\t0"]
+
+
+def test_what_is_streamed_keeps_its_trace(any_shell: Shell) -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    any_shell("add", "fruit", "--stream", given="apple\n", TRACEPARENT=trace)
+    shown, listed = any_shell("show", "fruit", "apple", "--json"), any_shell("ls", "fruit", "--json")
+    assert [msgspec.json.decode(shown.out)["trace"], msgspec.json.decode(listed.out)["items"][0]["trace"]] == [
+        trace
+    ] * 2
 
 
 def test_an_interrupt_loses_nothing_that_was_read(shell: Shell) -> None:

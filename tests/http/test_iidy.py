@@ -2,10 +2,14 @@
 
 import http.client
 import threading
+from pathlib import Path
 
 import pytest
-from tests.http.serving import Client, Reply
+from tests.http.serving import Client, Reply, serving
 from tests.waiting import WAIT_SECONDS
+
+from rowlock import Engine
+from rowlock.http.limits import Limits
 
 LIST, BATCH = "/iidy/v1/lists/downloads", "/iidy/v1/batch/lists/downloads"
 ONE = f"{LIST}/a.txt"
@@ -129,6 +133,21 @@ def test_19_adding_again_is_no_error(ask: Client) -> None:
     assert said(ask("GET", ONE)) == (200, "1\n")
 
 
+@pytest.mark.parametrize("strict", ["1", "true"])
+def test_adding_again_is_refused_in_strict_mode(ask: Client, strict: str) -> None:
+    ask("POST", ONE)
+    assert ask("POST", f"{ONE}?strict={strict}").status == 409
+    assert ask("POST", f"{BATCH}?strict={strict}", b"z.txt\na.txt\n").status == 409
+    assert said(ask("GET", f"{LIST}/z.txt")) == (404, "Not found.\n")
+    assert said(ask("POST", f"{BATCH}?strict={strict}", b"y.txt\nz.txt\n")) == (201, "ADDED 2\n")
+
+
+def test_a_strict_mode_that_does_not_exist_is_refused(ask: Client) -> None:
+    refused = (400, "For query arg strict, maybe is not one of 1, true, 0, false\n")
+    assert said(ask("POST", f"{ONE}?strict=maybe")) == refused
+    assert said(ask("GET", ONE)) == (404, "Not found.\n")
+
+
 @pytest.mark.parametrize("body", [b" \n\t\r\n ", b"\n\n", b"a\n\n \nb\r\n"])
 def test_22_blanks_are_no_names(ask: Client, body: bytes) -> None:
     count = 2 if b"a" in body else 0
@@ -229,3 +248,13 @@ def test_an_unknown_action_is_refused(ask: Client) -> None:
 def test_other_questions_are_not_looked_at(ask: Client) -> None:
     ask("POST", f"{ONE}?x=1")
     assert said(ask("GET", f"{BATCH}?count=1&count=9&pretty=1")) == (200, "a.txt 0\n")
+
+
+@pytest.mark.parametrize(("headers", "most"), [({}, 64), (JSON, 16)], ids=["lines", "json"])
+def test_a_batch_is_bounded_as_other_bodies_are(tmp_path: Path, headers: dict[str, str], most: int) -> None:
+    with (
+        Engine(str(tmp_path / "work.db")) as engine,
+        serving(engine, Limits(body_bytes=64, document_bytes=16)) as narrow,
+    ):
+        assert said(narrow.client("POST", BATCH, b" " * most, **headers))[0] == 201
+        assert said(narrow.client("POST", BATCH, b" " * (most + 1), **headers))[0] == 413

@@ -184,6 +184,7 @@ def item_document(item: Item) -> dict[str, Any]:
         "due": item.due,
         "failed_at": item.failed_at,
         "version": item.version,
+        "trace": item.trace,
         "data": None if item.raw_data is None else msgspec.Raw(item.raw_data.encode()),
     }
 
@@ -208,8 +209,8 @@ def show(invocation: Invocation, *, name: str, key: str, as_json: bool) -> None:
 def _facts(item: Item) -> list[tuple[str, Any]]:
     known = [("key", item.key), ("list", item.list), ("state", item.state), ("attempts", item.attempts)]
     more = [("gate", item.gate), ("priority", item.priority), ("due", item.due), ("failed_at", item.failed_at)]
-    more.append(("version", item.version))
-    there = [(name, _spoken(value)) for name, value in more if value is not None]
+    later = [("version", item.version), ("trace", item.trace)]
+    there = [(name, _spoken(value)) for name, value in [*more, *later] if value is not None]
     return [*known, *there, ("data", item.raw_data)]
 
 

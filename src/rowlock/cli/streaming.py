@@ -29,7 +29,13 @@ def add(to: List, files: Files, *, shared: Shared, strict: bool) -> Added:
     try:
         for batch in batches(files):
             landed = to.add(
-                batch, data=shared.data, due=shared.due, gate=shared.gate, priority=shared.priority, strict=strict
+                batch,
+                data=shared.data,
+                due=shared.due,
+                gate=shared.gate,
+                priority=shared.priority,
+                trace=shared.trace,
+                strict=strict,
             )
             added, existing = added + landed.added, existing + landed.existing
     except RowlockError as error:

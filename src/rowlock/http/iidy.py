@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from rowlock import entries, items
-from rowlock.entries import Shared
+from rowlock.entries import Batch, Shared
 from rowlock.errors import Invalid, InvalidBody, NoSuchPath, NotFound, RowlockError, WrongMethod
 from rowlock.http.bodies import decoded
 from rowlock.http.call import Answer, Call
@@ -18,6 +18,7 @@ from rowlock.http.texts import form
 from rowlock.names import PAGE_LIMIT
 
 ACTIONS = ("", "increment")
+STRICT = {"1": True, "true": True, "0": False, "false": False}
 LAST_ITEM = b"x-iidy-last-item"
 
 
@@ -63,6 +64,8 @@ class Action(msgspec.Struct, frozen=True):
 
     action: str = ""
     """`increment` for one more attempt; left out, they are added."""
+    strict: bool = False
+    """Refuse all names if one of them is on the list already."""
 
 
 class PageQuery(msgspec.Struct, frozen=True):
@@ -77,7 +80,7 @@ async def post_one(call: Call) -> Answer | Incremented:
     if _action(call) == "increment":
         return await increment_one(call)
     batches = list(entries.batches(call.path["key"], Shared(trace=call.trace)))
-    added = (await call.service.bridge.write(items.add, call.path["list"], batches)).added
+    added = await _add(call, batches)
     return Answer(Added(added), 201 if added else 200)
 
 
@@ -105,7 +108,12 @@ async def post_many(call: Call) -> Answer | Incremented:
     if not names:
         return Answer(Added(0), 201)
     batches = list(entries.batches(names, Shared(trace=call.trace)))
-    return Answer(Added((await call.service.bridge.write(items.add, call.path["list"], batches)).added), 201)
+    return Answer(Added(await _add(call, batches)), 201)
+
+
+async def _add(call: Call, batches: list[Batch]) -> int:
+    landed = await call.service.bridge.write(items.add, call.path["list"], batches, strict=_strict(call))
+    return landed.added
 
 
 async def increment_many(call: Call) -> Incremented:
@@ -143,6 +151,13 @@ def _action(call: Call) -> str:
     return action
 
 
+def _strict(call: Call) -> bool:
+    given: str = call.query.get("strict", "0")
+    if given not in STRICT:
+        raise Invalid(f"For query arg strict, {given[:50]} is not one of {', '.join(STRICT)}")
+    return STRICT[given]
+
+
 def _count(call: Call) -> int:
     given = call.query.get("count", "")
     if not given:
@@ -161,7 +176,8 @@ def _unsafe(key: str) -> bool:
 
 
 async def _names(call: Call) -> list[str]:
-    body = await call.body.whole(call.service.limits.document_bytes)
+    bounds = call.service.limits
+    body = await call.body.whole(bounds.document_bytes if call.kind is Kind.JSON else bounds.body_bytes)
     try:
         names = _json(body) if call.kind is Kind.JSON else _lines(body)
     except RowlockError as error:
