@@ -327,7 +327,9 @@ def test_a_request_with_a_broken_first_chunk_changes_nothing(served: Serving, ke
 
 @pytest.mark.parametrize("request_line", CHANGES.values(), ids=CHANGES)
 def test_a_request_whose_body_breaks_later_changes_nothing(served: Serving, kept: List, request_line: bytes) -> None:
-    head = b"%b HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ntransfer-encoding: chunked\r\n\r\n" % request_line
+    head = (
+        b"%b HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ntransfer-encoding: chunked\r\n\r\n" % request_line
+    )
     with socket.create_connection((served.client.host, served.client.port), timeout=SECONDS) as sock:
         sock.sendall(head)
         assert sock.recv(1_000) == b"HTTP/1.1 100 Continue\r\n\r\n"  # the head was read before the rest is sent

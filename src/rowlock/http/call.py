@@ -1,6 +1,6 @@
 """A call: one request as a route's function sees it, and the answer that it gives."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -40,6 +40,8 @@ class Answer(msgspec.Struct):
     """The version of what is shown: it gets an ETag."""
     relay: "Relayed | None" = None
     """Who answers instead."""
+    undelivered: Callable[[], Awaitable[Any]] | None = None
+    """What takes back what was done, if the client has gone before it was answered."""
 
 
 class Call:

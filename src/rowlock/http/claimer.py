@@ -67,8 +67,8 @@ class Claimer:
             self.watch.leave(wish.list, turn, next_too=not looked)
 
     async def _given(self, wish: Wish, taken: Taken, gone: "asyncio.Future[None]") -> Taken:
-        if gone.done():
-            # Nobody was told of these items: free at once, not when the session ends.
+        if gone.done() and wish.key is None:
+            # Nobody was told of these items: free at once, not when the session ends. Under a key they ask again.
             await self._bridge.write(claims.close, wish.session, taken.token)
             raise Gone
         return taken

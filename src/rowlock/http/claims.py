@@ -1,6 +1,7 @@
 """Routes of claims: taking items, and saying what became of them."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,7 +12,7 @@ from rowlock.durations import milliseconds
 from rowlock.elsewhere import Settlement
 from rowlock.errors import Invalid, InvalidOutcome, RowlockError
 from rowlock.http.bodies import Gone
-from rowlock.http.call import Call
+from rowlock.http.call import Answer, Call
 from rowlock.http.claimer import Wish
 from rowlock.http.forms import ItemShown, shown
 from rowlock.http.once import key_of
@@ -105,10 +106,11 @@ class Settled(msgspec.Struct, frozen=True):
     verdicts: dict[str, Verdict]
 
 
-async def claim(call: Call) -> Claimed:
+async def claim(call: Call) -> Claimed | Answer:
     """Claim items of a list under a session; `wait` waits for some, and is answered as soon as there are.
 
-    An answer without items is no error: nothing was ready.
+    An answer without items is no error: nothing was ready. If you hang up before you are answered the items are free
+    again, unless you gave an Idempotency-Key: then they wait for you to ask again.
     """
     asked: Claiming = await call.document()
     name, limits = call.path["list"], call.service.limits
@@ -122,7 +124,10 @@ async def claim(call: Call) -> Claimed:
     if taken is None:
         return Claimed(None, [], asked.session, name)
     await _still_theirs(call, asked.session, taken)
-    return claimed(asked.session, taken)
+    found = claimed(asked.session, taken)
+    if under is not None:
+        return found
+    return Answer(found, undelivered=partial(call.service.bridge.write, claims.close, asked.session, taken.token))
 
 
 async def _taken(call: Call, wish: Wish) -> Taken | None:

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 import httptools
 
+from rowlock.http.delivery import acknowledged, stopped_sending
 from rowlock.http.exchanges import EXTENSION, Exchange
 
 log = logging.getLogger("rowlock.http")
@@ -69,6 +70,8 @@ class Connection(asyncio.Protocol):
         self.is_reading = True
         self.is_deaf = False
         """Whether what comes now is not looked at: it follows a last request."""
+        self.is_broken = False
+        """Whether something could not be written, because the client has gone."""
         self.has_parted = False
         """Whether nothing more is said, and the client may still send."""
         self._state = app_state
@@ -297,6 +300,17 @@ class Connection(asyncio.Protocol):
         if not self.has_parted and not self.transport.is_closing():
             self._written += len(data)
             self.transport.write(data)
+        self.is_broken = self.is_broken or self.transport.is_closing()
+
+    async def arrived(self) -> bool:
+        """Whether the client may have what was written; False if it is known to have gone.
+
+        One that has closed its side may be gone, or read on: its machine refuses what we write, or acknowledges it.
+        """
+        if not self.is_broken and stopped_sending(self.transport) and not await acknowledged(self.transport):
+            self.is_broken = True
+            self.cut()
+        return not self.is_broken
 
     def close(self) -> None:
         """Hang up when all is written."""

@@ -37,6 +37,9 @@ class Wire(Protocol):
     async def drained(self) -> None:
         """Wait until the client has read most of what was written."""
 
+    async def arrived(self) -> bool:
+        """Whether the client may have what was written; False if it is known to have gone."""
+
     def ended(self, exchange: "Exchange") -> None:
         """It is answered."""
 
@@ -55,6 +58,7 @@ class Exchange:
         "answering",
         "awaits_continue",
         "begun",
+        "confirms",
         "gone",
         "is_last",
         "more_body",
@@ -77,6 +81,8 @@ class Exchange:
         """Whether all of it is."""
         self.gone = False
         """Whether the client is, before it was answered."""
+        self.confirms = False
+        """Whether to find out if the answer can have reached the client: if not, the client is gone."""
         self.silent = False
         """Whether the client has closed its side; it may still listen."""
         self.answering: asyncio.Task[None] | None = None
@@ -140,6 +146,9 @@ class Exchange:
             connection.write(b"".join((STATUS_LINES[status], head, common, close, b"\r\n")))
             connection.write(shown)
             await connection.drained()  # who answers with so much holds it until it is read
+        if self.confirms and not self.gone:
+            await asyncio.sleep(0)  # until what waits to be written has been
+            self.gone = self.gone or not await connection.arrived()
         if not self.gone:
             self._end()
 

@@ -137,7 +137,9 @@ class Service:
         if answer is None:
             body.release()
             return
-        sent = 0
+        sent, undelivered = 0, answer.undelivered
+        if exchange is not None:
+            exchange.confirms = undelivered is not None
         with suppress(Gone), access.acting(call):
             try:
                 sent = await send_answer(call, answer, send=send)
@@ -145,6 +147,9 @@ class Service:
                 answer = problems.answer(error, call)
                 sent = await send_answer(call, answer, send=send)
         body.release()
+        if undelivered is not None and (answer.undelivered is None or (exchange is not None and exchange.gone)):
+            with suppress(RowlockError):
+                await undelivered()
         seconds = time.perf_counter() - began
         self.requests.note(call, status=answer.status, seconds=seconds)
         if self._log is not None:
