@@ -1,10 +1,13 @@
 """Check: what must be true of stored rows at any moment, whatever crashed. Each statement looks at one moment."""
 
+import msgspec
+
 from rowlock.db import Transaction
 
 RULES = {
     "claims_out_of_bounds": "the claim {} has {} of {} items left in the interval from {} to {}",
     "claims_without_session": "the claim {} is held by the session {}, which is no more",
+    "closed_lanes": "the item {1!r} of the list {0!r} has the priority {2}, of which the list hands out nothing",
     "delayed_and_failed": "the item {1!r} of the list {0!r} is delayed and failed at once",
     "forgotten_waiters": "the item {1!r} of the list {0!r} waits for a list that is complete or no more",
     "items_without_family": "the item {1!r} of the list {0!r} has no family, and would never be handed out",
@@ -21,6 +24,31 @@ RULES = {
 """The statement that finds what breaks a rule, and how to say it."""
 
 
+REPAIRS = {
+    "closed_lanes": "add an item of that priority to the list: then all of them are handed out",
+    "passed_items": "it is never handed out: note its data (rowlock show), abandon it and add it again",
+}
+"""What to do about it, where a user can; the rest is to be reported."""
+
+REPORT = "report it: this is a bug"
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """A rule that stored rows break."""
+
+    what: str
+    hint: str
+
+
+def broken(tx: Transaction) -> list[Broken]:
+    """Every rule that stored rows break, with what to do; none if all is well. Costs a scan of all items."""
+    return [
+        Broken(told.format(*row), REPAIRS.get(name, REPORT))
+        for name, told in RULES.items()
+        for row in tx.rows(f"check/{name}")
+    ]
+
+
 def check(tx: Transaction) -> list[str]:
-    """Every rule that stored rows break, one sentence each; none if all is well. Costs a scan of all items."""
-    return [told.format(*row) for name, told in RULES.items() for row in tx.rows(f"check/{name}")]
+    """The same, one sentence each."""
+    return [each.what for each in broken(tx)]

@@ -6,7 +6,7 @@ import msgspec
 
 from rowlock import lists, tallies, waiters
 from rowlock.db import Transaction
-from rowlock.errors import GatePassed, GateShut, Invalid
+from rowlock.errors import GatePassed, GateShut
 from rowlock.model import Counts, GateInfo, Settings, Then
 
 RIPE_AT_ONCE = 100
@@ -105,15 +105,11 @@ def open_gate(tx: Transaction, name: str, gate: int | str) -> bool:
 
     Never past items: they would not be handed out any more. Back only if the list is empty: a gate opens once.
     """
-    row = lists.hold(tx, name)
+    row = lists.hold_without_adders(tx, name)
     number = row.settings.gate_number(gate)
     if number == row.gate:
         return False
-    if not tx.value("gates/sees_now"):
-        what = (
-            f"gate {number} of the list {name!r} cannot be opened at repeatable read: what was added since is not seen"
-        )
-        raise Invalid(what, "open it in a transaction at read committed or serializable")
+    lists.refuse_old_view(tx, f"gate {number} of the list {name!r} cannot be opened")
     left = tx.value("gates/below", list=row.id, gate=max(number, row.gate + 1) if number > row.gate else 2**31)
     if left and number < row.gate:
         what = f"the list {name!r} is past gate {number}: it is at gate {row.gate}, with {left} items"

@@ -9,7 +9,7 @@ import msgspec
 from rowlock import tallies, waiters
 from rowlock.db import Transaction, unflushed
 from rowlock.entries import encoded
-from rowlock.errors import InvalidSetting, ListComplete, NameTaken, NoSuchList, StaleVersion
+from rowlock.errors import Invalid, InvalidSetting, ListComplete, NameTaken, NoSuchList, StaleVersion
 from rowlock.grouping import Place, placed
 from rowlock.model import Counts, Limits, ListInfo, Processor, Settings
 from rowlock.names import check_limit, check_name, check_start, closest
@@ -50,9 +50,33 @@ def hold(tx: Transaction, name: str, version: int | None = None) -> Row:
     row = find_and_hold(tx, name)
     if row is None:
         raise missing(tx, name)
+    return _at_version(row, version)
+
+
+def _at_version(row: Row, version: int | None) -> Row:
     if version is not None and version != row.version:
-        raise StaleVersion.of(f"the list {name!r}", asked=version, actual=row.version)
+        raise StaleVersion.of(f"the list {row.name!r}", asked=version, actual=row.version)
     return row
+
+
+def hold_without_adders(tx: Transaction, name: str, version: int | None = None) -> Row:
+    """The same as `hold`, when every add to the list has ended: nobody can begin another before the transaction ends.
+
+    For changes that no add may pass: the list's end, its name, and its gate. It waits for adds that have not committed.
+    """
+    columns = tx.row("lists/hold_without_adders", name=name)
+    if columns is None:
+        raise missing(tx, name)
+    return _at_version(_row(columns), version)
+
+
+def refuse_old_view(tx: Transaction, what: str) -> None:
+    """Refuse a change that needs to see every item, in a transaction that does not see what was added since."""
+    if not tx.value("gates/sees_now"):
+        raise Invalid(
+            f"{what} at repeatable read: items that were added since are not seen",
+            "do it in a transaction at read committed or serializable",
+        )
 
 
 def find_and_hold(tx: Transaction, name: str) -> Row | None:
@@ -330,7 +354,7 @@ def hold_or_make(tx: Transaction, name: str) -> Row:
 def rename(tx: Transaction, name: str, to: str, *, version: int | None = None) -> None:
     """Give the list another name; items, counts, history and schedules stay with it."""
     check_name(to)
-    hold(tx, name, version)
+    hold_without_adders(tx, name, version)
     if to != name and find(tx, to):
         raise NameTaken(f"there is a list {to!r} already", "drop it first, or choose another name", list=to)
     tx.run("lists/rename", name=name, to=to)
@@ -344,7 +368,8 @@ def _apart(name: str, **_: Any) -> Place:
 @placed(_apart)
 def drop(tx: Transaction, name: str, *, version: int | None = None) -> int:
     """Forget the list with all its items and history; how many items it had."""
-    row = hold(tx, name, version)
+    refuse_old_view(tx, f"the list {name!r} cannot be dropped")
+    row = hold_without_adders(tx, name, version)
     waiters.release(tx, row.id)
     # The list goes first: adders that wait for its row then find none, and make a new list.
     tx.run("lists/drop", list=row.id)

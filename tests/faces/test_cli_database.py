@@ -7,6 +7,7 @@ from tests.faces.shell import PROGRAM, Shell
 from tests.servers import Server
 
 import rowlock
+from rowlock import Engine
 
 
 def test_the_program_introduces_itself(quick: Shell) -> None:
@@ -41,6 +42,19 @@ def test_the_doctor_finds_a_new_file_fit(shell: Shell) -> None:
     ran = shell("doctor")
     assert ran.status == 0
     assert {"journal_mode\tfine\twal\t", "synchronous\tfine\t2\t"} <= set(ran.lines)
+
+
+def test_the_doctor_says_what_to_do_about_an_item_at_a_gate_that_has_passed(shell: Shell) -> None:
+    shell("add", "fruit", "apple")
+    with Engine(shell.folder / "rowlock.db") as engine, engine.transaction() as tx:
+        tx.execute("update rowlock_lists set gate = 1")
+    ran = shell("doctor", "--check", "--json")
+    rows = [(each["what"], each["fix"]) for each in ran.document["findings"] if each["name"] == "rows"]
+    assert ran.status == 1
+    assert rows[0][0] == "the item 'apple' stands at gate 0 of the list 'fruit', which is at gate 1 already"
+    assert "abandon it and add it again" in rows[0][1]
+    assert shell("abandon", "fruit", "apple").status == shell("add", "fruit", "apple").status == 0
+    assert shell("doctor", "--check").status == 0
 
 
 def test_the_doctor_sees_a_server_that_puts_promises_at_risk(shell: Shell, postgres_url: str) -> None:

@@ -23,6 +23,7 @@ CLAIM = (
         ("delete from rowlock_items where key = 'c'", "differ from its items by 1 items, 0 delayed, 0 failed"),
         ("update rowlock_items set failed_at = 1 where key = 'c'", "0 items, 0 delayed, -1 failed"),
         ("update rowlock_lists set gate = 1", "which is at gate 1 already"),
+        ("update rowlock_lists set lanes = 0", "of which the list hands out nothing"),
         ("delete from rowlock_lists", "of the list number 1, which is no more"),
     ],
 )

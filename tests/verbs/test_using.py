@@ -94,6 +94,16 @@ def test_a_gate_is_not_opened_by_hand_by_who_cannot_see_what_is_left(
             mail.open_gate(1)
 
 
+def test_a_list_is_not_dropped_by_who_cannot_see_all_of_it(
+    postgres_url: str, old_view: "psycopg.Connection[Any]"
+) -> None:
+    with Engine(postgres_url) as engine:
+        with pytest.raises(Invalid, match="cannot be dropped at repeatable read"):
+            engine.join(old_view)["mail"].drop()
+        old_view.rollback()
+        assert engine["mail"].drop() == 3
+
+
 def test_an_add_lands_when_the_caller_commits(engine: Engine, caller: Any) -> None:
     run(caller, "insert into orders values (7)")
     engine["mail"].add("receipt-7", using=caller)

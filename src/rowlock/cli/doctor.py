@@ -51,7 +51,7 @@ def doctor(
 
 
 def _rows(engine: Engine) -> list[Finding]:
-    broken = [Finding("rows", RISK, what, "report it: this is a bug") for what in engine.read(check.check)]
+    broken = [Finding("rows", RISK, each.what, each.hint) for each in engine.read(check.broken)]
     return broken or [Finding("rows", FINE, "what is stored agrees with itself")]
 
 
