@@ -18,7 +18,14 @@ ENVIRONMENT = {
     "token": "ROWLOCK_TOKEN",
     "audit_keep": "ROWLOCK_AUDIT_KEEP",
     "allow_hosts": "ROWLOCK_ALLOW_HOSTS",
+    "connections": "ROWLOCK_CONNECTIONS",
+    "connections_per_address": "ROWLOCK_CONNECTIONS_PER_ADDRESS",
+    "long_polls": "ROWLOCK_LONG_POLLS",
+    "long_polls_per_address": "ROWLOCK_LONG_POLLS_PER_ADDRESS",
+    "waiting_requests": "ROWLOCK_WAITING_REQUESTS",
 }
+NUMBERS = ("connections", "connections_per_address", "long_polls", "long_polls_per_address", "waiting_requests")
+"""What a file may also say without quotes: bounds of the HTTP service."""
 
 ON_THE_LINE = 4
 
@@ -71,7 +78,7 @@ def _given(flags: Mapping[str, str | None]) -> Iterator[Value]:
         if value == "":
             raise Invalid(f"--{name} was given nothing", "is a variable of your script not set?")
         if value is not None:
-            yield Value(name, value, f"flag --{name}")
+            yield Value(name, value, f"flag --{name.replace('_', '-')}")
 
 
 def _variables(environment: Mapping[str, str]) -> Iterator[Value]:
@@ -135,6 +142,8 @@ def _values(path: Path, table: dict[str, Any]) -> Iterator[Value]:
             near = closest(name, ENVIRONMENT)
             hint = f"did you mean {near!r}?" if near else f"the names are {', '.join(sorted(ENVIRONMENT))}"
             raise Invalid(f"{path} sets {name!r}, which is nothing we know", hint)
+        if name in NUMBERS and type(value) is int:
+            value = str(value)
         if not isinstance(value, str):
             raise Invalid(f"{name} in {path} is not text", 'write it in quotes: database = "work.db"')
         yield Value(name, value, f"file {path}")

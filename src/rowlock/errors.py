@@ -504,7 +504,7 @@ class OutcomeUnknown(Unavailable):
 
 
 class Overloaded(Unavailable):
-    """More requests wait for the database than are let in."""
+    """More requests wait, for the database, for work or for events, than are let in."""
 
     code = "overloaded"
 

@@ -32,9 +32,9 @@ class Invocation:
         self.verbose = False
         self.no_color = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
-    def values(self) -> dict[str, config.Value]:
-        """All that is configured, each with who said so."""
-        return config.load({"database": self.database, "server": self.server})
+    def values(self, **flags: str | None) -> dict[str, config.Value]:
+        """All that is configured, each with who said so; also by flags of a single command."""
+        return config.load({"database": self.database, "server": self.server, **flags})
 
     def allowed_hosts(self, given: Sequence[str] = ()) -> list[str]:
         """Private hosts that may be sent to: those given, else those that are configured."""

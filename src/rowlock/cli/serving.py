@@ -1,12 +1,13 @@
 """`rowlock serve`, `up` and `openapi`: the HTTP service."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from rowlock import config
 from rowlock.cli import output
 from rowlock.cli.applications import app_option, app_options, built
 from rowlock.cli.invocation import Invocation, command, is_absent
@@ -24,6 +25,13 @@ HOST, PORT = "127.0.0.1", 8642
 PATIENCE = 5.0
 CONCURRENCY = 16
 SELDOM = (20_000, 20, 20)
+BOUNDS = {
+    "connections": "At most so many connections.",
+    "connections_per_address": "At most so many from one address; raise it behind a proxy.",
+    "long_polls": "At most so many requests that wait for work or events; three quarters of the connections.",
+    "long_polls_per_address": "At most so many of them from one address.",
+    "waiting_requests": "At most so many requests that wait for the database.",
+}
 
 host_option = click.option("--host", default=HOST, show_default=True, help="The address to listen on.")
 port_option = click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 is any.")
@@ -40,6 +48,16 @@ class Wanted(msgspec.Struct, frozen=True):
     work: bool | None = None
     """Whether to work too: True also for processors, None only for applications."""
     concurrency: int = CONCURRENCY
+    bounds: Mapping[str, int | None] = {}
+    """What the command's line says of `config.NUMBERS`."""
+
+
+def bound_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The flags of the bounds that can be configured."""
+    for name in reversed(config.NUMBERS):
+        flag = f"--{name.replace('_', '-')}"
+        function = click.option(flag, name, type=click.IntRange(1), help=BOUNDS[name])(function)
+    return function
 
 
 @command("up")
@@ -76,6 +94,7 @@ def up(invocation: Invocation, /, *, host: str, port: int, apps: tuple[str, ...]
     show_default=True,
     help="So many items at once, where it works.",
 )
+@bound_options
 @log_option
 @click.pass_obj
 def serve(invocation: Invocation, /, *, log_format: str, **wanted: Any) -> int:
@@ -86,7 +105,8 @@ def serve(invocation: Invocation, /, *, log_format: str, **wanted: Any) -> int:
     ready, takes no more connections, and answers what it has begun.
     """
     show_logs(invocation, form=log_format, write=lambda line: click.echo(line, err=True))
-    return _run(invocation, Wanted(**wanted))
+    bounds = {name: wanted.pop(name) for name in config.NUMBERS}
+    return _run(invocation, Wanted(**wanted, bounds=bounds))
 
 
 @command("openapi")
@@ -111,12 +131,14 @@ def _require() -> None:
 def _run(invocation: Invocation, wanted: Wanted) -> int:
     _require()
     # Heavy, and only who serves needs them.
-    from rowlock.http.limits import Limits
+    from rowlock.http.limits import configured
     from rowlock.http.logs import AccessLog
     from rowlock.http.server import Server, bind, is_loopback, no_tokens, require_tokens, within_files
     from rowlock.http.service import Service
 
-    limits, host, database = within_files(Limits()), wanted.host, invocation.database_itself().value
+    flags = {name: None if number is None else str(number) for name, number in wanted.bounds.items()}
+    limits = within_files(configured(invocation.values(**flags)))
+    host, database = wanted.host, invocation.database_itself().value
     if not is_loopback(host) and is_absent(parse(database)):
         raise no_tokens(host)  # and no file is made to find that out
     engine = Engine(database, patience=PATIENCE, statement_seconds=limits.request_seconds)

@@ -1,6 +1,7 @@
 """A call: one request as a route's function sees it, and the answer that it gives."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -82,6 +83,16 @@ class Call:
     def address(self) -> str:
         """Where this service is, as the caller wrote it."""
         return f"{self.scope['scheme']}://{self.header(b'host')}"
+
+    @property
+    def client(self) -> str:
+        """The address that it comes from; empty if it has none."""
+        client = self.scope.get("client")
+        return client[0] if client else ""
+
+    def long_poll(self) -> AbstractContextManager[None]:
+        """A block in which the request waits for something to happen; refused if too many do."""
+        return self.service.long_polls.slot(self.client)
 
     def choose_kind(self) -> None:
         """Which kind the answer is in: as Accept says, else as the request is written, else text."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from rowlock.claims import Asking, Taken
 from rowlock.engine.horizon import Horizon
 from rowlock.http.bodies import Gone
 from rowlock.http.bridge import Bridge
-from rowlock.http.waiting import Watch
+from rowlock.http.waiting import Slot, Watch
 from rowlock.leases import KEEP
 
 
@@ -42,11 +43,15 @@ class Claimer:
         self._horizon = Horizon()
         self.watch = Watch(bridge)
 
-    async def claim(self, wish: Wish, *, left: Callable[[], Awaitable[None]]) -> Taken | None:
-        """The next items of the list, or None if there are none in time; `left` returns when the client has gone."""
+    async def claim(self, wish: Wish, *, left: Callable[[], Awaitable[None]], slot: Slot = nullcontext) -> Taken | None:
+        """The next items of the list, or None if there are none in time; `left` returns when the client has gone.
+
+        Whoever has to wait does so in a slot; refused if there is none.
+        """
         taken = await self._take(wish)
         if taken is None and wish.wait > 0 and not self.watch.stopped:
-            return await self._wait(wish, left)
+            with slot():
+                return await self._wait(wish, left)
         return taken
 
     async def _wait(self, wish: Wish, left: Callable[[], Awaitable[None]]) -> Taken | None:

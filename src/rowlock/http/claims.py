@@ -132,7 +132,7 @@ async def claim(call: Call) -> Claimed | Answer:
 
 async def _taken(call: Call, wish: Wish) -> Taken | None:
     try:
-        return await call.service.claimer.claim(wish, left=call.body.left_or_silent)
+        return await call.service.claimer.claim(wish, left=call.body.left_or_silent, slot=call.long_poll)
     except Gone:
         if call.body.silent:
             return None  # nothing came in time: if they are still there, they hear that

@@ -1,7 +1,8 @@
 """The route of events: what happens to lists, told as it is recorded, in the manner of server-sent events."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import msgspec
@@ -60,6 +61,7 @@ async def events(call: Call) -> Answer:
     service = call.service
     if service.watchers >= MOST_WATCHERS:
         raise Overloaded(f"{service.watchers} watch already", "try again later")
+    service.long_polls.check(call.client)
     after = _given(call)
     if after is None:
         after = await service.bridge.read(tallies.last)
@@ -76,10 +78,8 @@ def _given(call: Call) -> int | None:
 
 async def _tell(call: Call, follower: Follower) -> AsyncIterator[bytes]:
     service = call.service
-    left = asyncio.ensure_future(call.body.left_or_silent())
-    service.watchers += 1
     quiet = 0.0
-    try:
+    with call.long_poll(), _watching(call) as left:
         yield b"retry: 2000\n\n"
         while not service.stopping and not left.done():
             await service.recheck(call)
@@ -93,8 +93,17 @@ async def _tell(call: Call, follower: Follower) -> AsyncIterator[bytes]:
                 quiet = 0.0
                 yield b": nothing new\n\n"
             await asyncio.wait([left], timeout=POLL)
+
+
+@contextmanager
+def _watching(call: Call) -> Iterator["asyncio.Future[None]"]:
+    """Count one more who watches; the future is done when the client has gone."""
+    left = asyncio.ensure_future(call.body.left_or_silent())
+    call.service.watchers += 1
+    try:
+        yield left
     finally:
-        service.watchers -= 1
+        call.service.watchers -= 1
         left.cancel()
 
 

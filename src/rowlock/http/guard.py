@@ -23,6 +23,11 @@ HURRY = 3.0
 """Seconds for which answers may lie unread when the server ends."""
 
 
+HEALTH_PATHS = (b"/livez", b"/readyz")
+"""What is answered also to clients for which there is no room."""
+FULL = "error overloaded: too many connections (hint: try again in a moment)"
+
+
 class Phase(Enum):
     """What a connection waits for."""
 
@@ -45,25 +50,37 @@ class Guard:
         self.limits = limits
         self.reading_seconds = limits.reading_seconds
         self._connections: dict[str, set[GuardedConnection]] = defaultdict(set)
+        self._for_health: set[GuardedConnection] = set()
+        """Connections beyond the bounds, which are answered about health alone."""
         self._count = 0
         self._looking: asyncio.TimerHandle | None = None
         self.now = 0.0
         """The loop's time, as of the last look: exact enough for patience, and free."""
 
     def admit(self, connection: "GuardedConnection") -> bool:
-        """Let a connection in, if need be in the place of one that waits for its client; False if there is none."""
-        limits = self.limits
-        neighbours = self._connections[connection.address]
-        if len(neighbours) >= limits.connections_per_address and not self._make_room(neighbours):
+        """Let a connection in, if need be in the place of one that waits for its client; False if there is none.
+
+        One for which there is no room may still ask about health.
+        """
+        if self._has_room(connection.address):
+            self._connections[connection.address].add(connection)
+            self._count += 1
+        elif len(self._for_health) < self.limits.health_connections or self._make_room(self._for_health):
+            self._for_health.add(connection)
+            connection.is_for_health = True
+        else:
             return False
-        if self._count >= limits.connections and not self._make_room(set().union(*self._connections.values())):
-            return False
-        self._connections[connection.address].add(connection)  # who made room may have been the last of them
-        self._count += 1
         if self._looking is None:
             self.now = connection.loop.time()
             self._looking = connection.loop.call_later(LOOK, self._look, connection.loop)
         return True
+
+    def _has_room(self, address: str) -> bool:
+        """Whether there is room for one more of that address, also if it has to be made."""
+        neighbours = self._connections.get(address, set())
+        if len(neighbours) >= self.limits.connections_per_address and not self._make_room(neighbours):
+            return False
+        return self._count < self.limits.connections or self._make_room(set().union(*self._connections.values()))
 
     def _make_room(self, among: "set[GuardedConnection]") -> bool:
         for phase in (Phase.HEAD, Phase.IDLE, Phase.PARTING):
@@ -75,6 +92,7 @@ class Guard:
 
     def dismiss(self, connection: "GuardedConnection") -> None:
         """Forget a connection."""
+        self._for_health.discard(connection)
         neighbours = self._connections.get(connection.address, set())
         if connection in neighbours:
             neighbours.remove(connection)
@@ -88,9 +106,9 @@ class Guard:
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         now = self.now = loop.time()
-        for connection in [each for some in self._connections.values() for each in some]:
+        for connection in [each for some in (*self._connections.values(), self._for_health) for each in some]:
             connection.look(now)
-        self._looking = loop.call_later(LOOK, self._look, loop) if self._count else None
+        self._looking = loop.call_later(LOOK, self._look, loop) if self._count or self._for_health else None
 
 
 class GuardedConnection(Connection):
@@ -103,6 +121,8 @@ class GuardedConnection(Connection):
         self.phase = Phase.HEAD
         self.since = 0.0
         self.address = ""
+        self.is_for_health = False
+        """Whether it came when there was no room: it is answered once, and about health alone."""
         self._head = 0
         self._piece = 0
         self._got = 0
@@ -119,7 +139,7 @@ class GuardedConnection(Connection):
         super().connection_made(transport)
         self.address = self.client
         if not self.guard.admit(self):
-            self.refuse(503, "error overloaded: too many connections (hint: try again in a moment)")
+            self.refuse(503, FULL)
             self.close()  # nor is there room to wait until it has gone
         self.since = self.guard.now
 
@@ -202,8 +222,15 @@ class GuardedConnection(Connection):
             self.refuse(400, "error invalid-head: a body comes plain or in chunks (hint: leave out other codings)")
         elif much and self._head_read() > most:
             self.refuse(431, "error too-large: the headers are too large (hint: send fewer)")
+        elif self.is_for_health and not self._asks_about_health():
+            self.refuse(503, FULL)
         else:
             super().on_headers_complete()
+            if self.exchange is not None and self.is_for_health:
+                self.exchange.is_last = True
+
+    def _asks_about_health(self) -> bool:
+        return self.parser.get_method() in (b"GET", b"HEAD") and self.url.partition(b"?")[0] in HEALTH_PATHS
 
     def _is_chunked(self) -> bool:
         codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]

@@ -1,11 +1,17 @@
 """What the service takes and how long it waits: every bound in one place; `GET /v1/limits` tells them."""
 
+from collections.abc import Mapping
+
 import msgspec
 
-from rowlock import claims, names, ranges
+from rowlock import claims, config, names, ranges
+from rowlock.config import Value
+from rowlock.errors import Invalid
 from rowlock.model import DATA_BYTES
 
 KB, MB = 1024, 1024 * 1024
+MAX_NUMBER = 1_000_000
+"""The highest number of connections or requests that can be configured."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -45,5 +51,44 @@ class Limits(msgspec.Struct, frozen=True):
     """How long the database may take over one request."""
     connections: int = 4_000
     connections_per_address: int = 256
+    health_connections: int = 16
+    """Connections beyond these, for `/livez` and `/readyz` alone."""
+    long_polls: int = 0
+    """How many requests may wait for work or events at once; three quarters of `connections` if left out, at most."""
+    long_polls_per_address: int = 0
+    """The same for one address, of `connections_per_address`."""
     waiting_requests: int = 2_000
     """How many requests may wait for the database at once."""
+
+    def __post_init__(self) -> None:
+        for polls, connections in LONG_POLLS.items():
+            most = most_long_polls(getattr(self, connections))
+            msgspec.structs.force_setattr(self, polls, min(getattr(self, polls) or most, most))
+
+
+LONG_POLLS = {"long_polls": "connections", "long_polls_per_address": "connections_per_address"}
+"""Each bound on requests that wait, with the bound on connections that it stays below."""
+
+
+def most_long_polls(connections: int) -> int:
+    """How many of so many connections may wait: the rest is for short requests."""
+    return max(1, connections * 3 // 4)
+
+
+def configured(values: Mapping[str, Value]) -> Limits:
+    """The bounds of a service that is configured so; what is left out is as by default."""
+    given = {name: _number(values[name]) for name in config.NUMBERS if name in values}
+    found = Limits(**given)
+    for polls, connections in LONG_POLLS.items():
+        most = most_long_polls(getattr(found, connections))
+        if given.get(polls, 0) > most:
+            what = f"{polls} must be 1 to {most}, three quarters of {connections}, got {given[polls]}"
+            raise Invalid(what, f"raise {connections}, or leave {polls} out")
+    return found
+
+
+def _number(value: Value) -> int:
+    if not (value.value.isascii() and value.value.isdigit()) or not 1 <= int(value.value) <= MAX_NUMBER:
+        what = f"{value.name} must be a whole number from 1 to {MAX_NUMBER}, got {value.value!r}"
+        raise Invalid(what, f"it was set by {value.origin}")
+    return int(value.value)

@@ -10,7 +10,7 @@ import msgspec
 from rowlock import claims, lists, sessions
 from rowlock.http.bodies import Gone
 from rowlock.http.bridge import Bridge
-from rowlock.http.waiting import Watch
+from rowlock.http.waiting import Slot, Watch
 from rowlock.lists import Sight
 from rowlock.names import fits
 from rowlock.roles import covers
@@ -76,14 +76,15 @@ class Seats:
         self._seats: OrderedDict[tuple[str, tuple[str, ...]], Seat] = OrderedDict()
 
     async def look(
-        self, session: str, prefixes: tuple[str, ...], *, wait: float, left: Callable[[], Awaitable[None]]
+        self, session: str, prefixes: tuple[str, ...], *, wait: float, left: Callable[[], Awaitable[None]], slot: Slot
     ) -> Sight:
-        """Lists that may have work for a session's worker, at once or as soon as there are some in time."""
+        """Lists that may have work for a session's worker, at once or, in a slot, as soon as there are some in time."""
         seat = await self._seat(session, prefixes)
         seen = await seat.look()
         if seen.names or seen.held or wait <= 0:
             return seen
-        return await self._wait(seat, time.monotonic() + wait, left)
+        with slot():
+            return await self._wait(seat, time.monotonic() + wait, left)
 
     async def _wait(self, seat: Seat, until: float, left: Callable[[], Awaitable[None]]) -> Sight:
         gone = asyncio.ensure_future(left())

@@ -37,11 +37,12 @@ def is_loopback(host: str) -> bool:
 def within_files(limits: Limits) -> Limits:
     """The bounds that this process can keep: as many open files as it may have, and connections no more than those."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = limits.connections + FILES_OF_OUR_OWN
+    ours = FILES_OF_OUR_OWN + limits.health_connections
+    wanted = limits.connections + ours
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        connections = max(1, min(limits.connections, soft - FILES_OF_OUR_OWN))
+        connections = max(1, min(limits.connections, soft - ours))
         return msgspec.structs.replace(limits, connections=connections)
     return limits
 

@@ -31,6 +31,7 @@ from rowlock.http.router import Router
 from rowlock.http.routes import ROUTES
 from rowlock.http.seats import Seats
 from rowlock.http.upkeep import Upkeep
+from rowlock.http.waiting import LongPolls
 from rowlock.http.who import Who
 from rowlock.worker import Worker
 
@@ -67,6 +68,7 @@ class Service:
         self.bridge = Bridge(engine, waiting=self.limits.waiting_requests)
         self.looks = Looks(self.bridge, waiting=self.limits.waiting_requests)
         self.claimer = Claimer(self.bridge)
+        self.long_polls = LongPolls(self.limits)
         self.seats = Seats(self.bridge, self.claimer.watch)
         self.stopping = False
         """Whether it is about to go: not ready any more, nobody waits for long."""

@@ -168,7 +168,7 @@ async def look(call: Call) -> Seen:
     session = call.path["session"]
     await check_session(call, session)
     wait = read_wait(call, asked.wait)
-    seen = await call.service.seats.look(session, call.who.lists, wait=wait, left=call.body.left)
+    seen = await call.service.seats.look(session, call.who.lists, wait=wait, left=call.body.left, slot=call.long_poll)
     await call.service.recheck(call)
     return Seen(dict(seen.settings), list(seen.held), seen.more, seen.next)
 

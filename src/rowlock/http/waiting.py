@@ -6,25 +6,62 @@ next. Whether a list may have work is asked once for all lines, when the databas
 
 import asyncio
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
 
 import msgspec
 
 from rowlock import leases, lists
 from rowlock.db import Transaction
-from rowlock.errors import RowlockError, Unavailable
+from rowlock.errors import Overloaded, RowlockError, Unavailable
 from rowlock.http.bridge import Bridge
+from rowlock.http.limits import Limits
 
 LOOK_ANYWAY = 1.0
 SHORTEST = 0.01
 """Seconds between two looks, however many hints there are."""
 AFTER_LOSS = 0.5
+RETRY_AFTER_SECONDS = 5
+"""When to ask again, for those who may not wait."""
 MANY = 1_000
 
 Fits = Callable[[str], bool]
+Slot = Callable[[], AbstractContextManager[None]]
+
+
+class LongPolls:
+    """Requests that wait for work or events: how many there are, of each address and in all, and may be."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._by_address: Counter[str] = Counter()
+        self.count = 0
+
+    def check(self, address: str) -> None:
+        """Refuse one more wait, for the moment, if as many wait as may."""
+        limits, waiting = self._limits, self._by_address[address]
+        if waiting < limits.long_polls_per_address and self.count < limits.long_polls:
+            return
+        here = waiting >= limits.long_polls_per_address
+        what = f"{waiting} requests from this address wait already" if here else f"{self.count} requests wait already"
+        hint = f"ask again after {RETRY_AFTER_SECONDS} seconds, or without waiting"
+        raise Overloaded(what, hint, retry_after=RETRY_AFTER_SECONDS)
+
+    @contextmanager
+    def slot(self, address: str) -> Iterator[None]:
+        """Wait for the length of the block; refused as by `check`."""
+        self.check(address)
+        self.count += 1
+        self._by_address[address] += 1
+        try:
+            yield
+        finally:
+            self.count -= 1
+            self._by_address[address] -= 1
+            if not self._by_address[address]:
+                del self._by_address[address]
 
 
 class Seen(msgspec.Struct, frozen=True):
