@@ -16,7 +16,7 @@ endif
 # Tests start hundreds of programs: where no compiled files are kept, each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup up test lint bench torture docs clean
+.PHONY: setup up test lint bench torture torture-long docs clean
 
 setup: $(VENV)/.setup
 
@@ -51,7 +51,11 @@ bench: $(VENV)/.test $(VENV)/.bench
 	$(BIN)/python -m bench
 
 torture: $(VENV)/.test
-	$(BIN)/python -m pytest -m torture --timeout 3600
+	$(BIN)/python -m pytest -m torture -n auto --dist worksteal --timeout 3600 --durations 20
+
+# The same with ten times as many examples, kills and items: for a night.
+torture-long: $(VENV)/.test
+	TORTURE_SCALE=10 $(BIN)/python -m pytest -m torture -n auto --dist worksteal --timeout 0 --durations 20
 
 docs: $(VENV)/.docs
 	$(BIN)/zensical build

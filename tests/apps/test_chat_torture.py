@@ -21,12 +21,13 @@ import pytest
 from tests.apps.chatting import BASE
 from tests.redis_servers import RedisServer, free_port
 from tests.servers import Server, quick_place
+from tests.torture import scaled
 from tests.waiting import WAIT_SECONDS, until
 
 from rowlock import Engine
 from rowlock.apps.chat.tables import Tables
 
-WRITERS, CHATS, KILLS = 16, 3, 12
+WRITERS, CHATS, KILLS = 16, 3, scaled(12)
 
 
 class Process:
@@ -146,7 +147,6 @@ def by_redis(wanted: bool) -> Iterator[tuple[list[str], list[Callable[[], None]]
 
 
 @pytest.mark.torture
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("behind", ["off", "on"])
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 @pytest.mark.parametrize("redis", [False, True], ids=["counters", "redis"])

@@ -12,6 +12,7 @@ import pytest
 from tests.http.serving import Client, serving, until
 from tests.http.victim import victim
 from tests.http.working import Remote
+from tests.torture import scaled
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine
@@ -68,7 +69,7 @@ def test_what_was_answered_is_there_and_nothing_is_half_there(url: str) -> None:
 
 @pytest.mark.torture
 def test_what_was_answered_is_there_however_often_servers_are_killed(url: str) -> None:
-    for number in range(20):
+    for number in range(scaled(20)):
         kill_under_load(url, f"{number}-")
 
 

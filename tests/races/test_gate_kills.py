@@ -2,6 +2,7 @@
 
 import pytest
 from tests.races.killing import Gang, at_work, until
+from tests.torture import scaled
 
 from rowlock import Counts, Engine
 from rowlock.check import check
@@ -62,6 +63,5 @@ def test_workers_are_killed_at_random_and_each_gate_opens_once_when_all_have_pas
 
 
 @pytest.mark.torture
-@pytest.mark.timeout(0)
 def test_workers_are_killed_a_hundred_times_and_each_gate_opens_once(url: str) -> None:
-    survive(url, 6_000, 100)
+    survive(url, scaled(6_000), scaled(100))

@@ -5,6 +5,7 @@ import signal
 
 import pytest
 from tests.races.killing import BATCH, Gang, account, at_work, prepare, ranks, settled, until
+from tests.torture import scaled
 
 from rowlock import Counts, Engine, StaleClaim
 
@@ -54,9 +55,8 @@ def test_workers_are_killed_at_random_and_each_item_is_done_once(url: str) -> No
 
 
 @pytest.mark.torture
-@pytest.mark.timeout(0)
 def test_workers_are_killed_a_hundred_times_and_each_item_is_done_once(url: str) -> None:
-    survive(url, 20_000, 100)
+    survive(url, scaled(20_000), scaled(100))
 
 
 def test_a_worker_that_was_stopped_past_its_expiry_settles_nothing_when_it_goes_on(url: str) -> None:
