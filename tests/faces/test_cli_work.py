@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -72,6 +73,19 @@ def test_the_number_of_the_try_is_told(shell: Shell, names: Shell) -> None:
 def test_a_shell_reads_a_line_only_if_asked(shell: Shell, names: Shell) -> None:
     ran = shell("work", "names", "--shell", "--", "echo {stem} | tr a A; echo '{list}'")
     assert ran.out == "A b\nnames\n"
+
+
+def test_a_line_that_would_run_keys_is_refused_before_anything_is_claimed(names: Shell, tmp_path: Path) -> None:
+    names("add", "names", f"$(touch {tmp_path}/canary)")
+    ran = names("work", "names", "--shell", "--", "bash -c 'echo {}'")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.error.splitlines() == [
+        "rowlock: a placeholder stands in what bash may read as code: a key could run as a command",
+        "  read it from the environment there, as in: bash -c 'echo \"$ROWLOCK_KEY\"'; "
+        "or give it as an argument of its own after the code: bash -c 'echo \"$1\"' _ {}",
+    ]
+    assert not (tmp_path / "canary").exists()
+    assert names("status", "names", "--json").document["counts"]["claimed"] == 0
 
 
 def failed(quick: Shell, ran: Ran) -> tuple[int, str, str]:

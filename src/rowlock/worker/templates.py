@@ -9,8 +9,10 @@ import msgspec
 from rowlock.errors import Invalid
 from rowlock.model import Item
 from rowlock.names import closest
+from rowlock.worker.interpreters import refuse_code
 
-_FIELD = re.compile(r"\{(name|stem|attempt|list|)\}")
+_FIELD = re.compile(r"\{((?<!\$\{)(?:name|stem|attempt|list)|)\}")
+"""A placeholder; `${name}` is a variable of a shell."""
 _LIKE_A_FIELD = re.compile(r"(?<!\$)\{([a-z]+)\}")
 _OF_A_KEY = ("", "name", "stem")
 _OF_ONE_ITEM = ("attempt",)
@@ -50,6 +52,8 @@ class Template(msgspec.Struct, frozen=True):
         if wrong:
             what = f"{{{min(wrong)}}} cannot be filled in for a batch{' in a shell' if self.shell else ''}"
             raise Invalid(what, "a batch knows {} and {list}; or leave --batch out")
+        if self.shell:
+            refuse_code(" ".join(self.words))
 
     @property
     def _fields(self) -> set[str]:
@@ -72,7 +76,7 @@ class Template(msgspec.Struct, frozen=True):
         return [filled for word in self.words for filled in _filled(word, items)]
 
     def _in_shell(self, items: Sequence[Item]) -> list[str]:
-        # Values travel as parameters, never as text of the line: no key can be read as a command.
+        # Values travel as parameters, never as text of the line: the shell reads no key as a command.
         fields = ("",) if self.batch else tuple(_FIELDS)
         places = {"": "$@"} if self.batch else {field: f"${number}" for number, field in enumerate(fields, 1)}
         line = _quoted(" ".join(self.words), {**places, "list": "$ROWLOCK_LIST"})
