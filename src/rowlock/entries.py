@@ -11,6 +11,7 @@ from rowlock.durations import Moment, delay_or_moment
 from rowlock.errors import Invalid, InvalidData, InvalidKey
 from rowlock.model import DATA_BYTES, DEFAULT_PRIORITY, GATES, PRIORITIES, NewItem, finite
 from rowlock.names import check_key, plainly_good
+from rowlock.nesting import check_levels, endless, is_too_deep
 
 Entry = str | NewItem | Mapping[str, Any]
 Entries = Entry | Iterable[Entry] | IO[str] | IO[bytes]
@@ -255,11 +256,15 @@ def _encoded(data: Any, whose: str, line: int | None) -> str | None:
     where = f" (line {line})" if line is not None else ""
     try:
         text = encoded(data)
+        if is_too_deep(text):
+            check_levels(text, f"{whose}{where}", line=line)
         if "null" in text and not finite(msgspec.to_builtins(data, enc_hook=_plain)):
             raise ValueError("JSON has no such number")
         if msgspec.json.decode(text) != data and _is_unordered(data):
             raise ValueError("JSON has no sets")
-    except (TypeError, ValueError, RecursionError, OverflowError, UnicodeEncodeError):
+    except RecursionError:
+        raise endless(f"{whose}{where}", line=line) from None
+    except (TypeError, ValueError, OverflowError, UnicodeEncodeError):
         hint = "give text, numbers, lists and mappings"
         raise InvalidData(f"{whose} cannot be written as JSON{where}", hint, line=line) from None
     if len(text.encode()) > DATA_BYTES:

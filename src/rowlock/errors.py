@@ -109,7 +109,7 @@ class InvalidBody(Invalid):
 
 
 class InvalidData(Invalid):
-    """An item's data is not JSON, or is too large."""
+    """An item's data is not JSON, is too large, or is nested too deeply."""
 
     code = "invalid-data"
 

@@ -1,5 +1,6 @@
 """The values that verbs take and give: items, counts, settings. Plain, frozen, no behaviour but reading."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from math import isfinite
@@ -7,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import wording
+from rowlock import nesting, wording
 from rowlock.bounds import ConcurrencyBy, Limits, check_concurrency, read_rate
 from rowlock.durations import Duration, Moment, milliseconds, span
 from rowlock.errors import Invalid, InvalidSetting
@@ -91,8 +92,8 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def data(self) -> Any:
-        """The item's data, decoded when asked for."""
-        return None if self.raw_data is None else msgspec.json.decode(self.raw_data)
+        """The item's data, decoded when asked for; InvalidData if it was stored with more levels than are allowed."""
+        return None if self.raw_data is None else nesting.decoded(self.raw_data, f"the data of {self.key!r}")
 
     @property
     def due(self) -> datetime | None:
@@ -168,6 +169,8 @@ class Then(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
             raise InvalidSetting(
                 "what follows a list has no such gate or priority", "gates count from 0, priorities are 0 to 9"
             )
+        with suppress(TypeError, ValueError):  # what cannot be written at all is refused where it is
+            nesting.written(self.data, "data of then", error=InvalidSetting)
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import lists
+from rowlock import lists, nesting
 from rowlock.db import Transaction
 from rowlock.model import moment
 
@@ -29,5 +29,5 @@ def of_item(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Re
 
 
 def _result(key: str, data: str | None, attempts: int, settled_at: int) -> Result:
-    decoded = None if data is None else msgspec.json.decode(data)
+    decoded = None if data is None else nesting.decoded(data, f"the result of {key!r}")
     return Result(key, decoded, attempts, moment(settled_at))

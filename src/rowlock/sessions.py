@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import claims, leases, settlements
+from rowlock import claims, leases, nesting, settlements
 from rowlock.attempts import DEFAULT_ATTEMPTS, policy, resolve
 from rowlock.db import Transaction
 from rowlock.errors import StaleClaim
@@ -66,7 +66,7 @@ def open_session(
 
     Those who seek lists by the same patterns share the exclusive ones among these evenly.
     """
-    text = None if details is None else msgspec.json.encode(details).decode()
+    text = None if details is None else nesting.written(details, "details")
     sought = msgspec.json.encode(sorted(seeks)).decode() if seeks else None
     tx.run("sessions/open", session=session, holder=holder, expiry=expiry, details=text, seeks=sought)
 

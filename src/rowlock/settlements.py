@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import failures, gates, limits, lists, tallies, waiters
+from rowlock import failures, gates, limits, lists, nesting, tallies, waiters
 from rowlock.db import Transaction
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, StaleClaim
@@ -262,8 +262,8 @@ def _data(value: Any, whose: str) -> str | None:
     if value is None:
         return None
     try:
-        text = _json(value)
-    except (TypeError, ValueError, RecursionError):
+        text = nesting.written(value, f"the data for {whose!r}")
+    except (TypeError, ValueError):
         raise InvalidData(f"the data for {whose!r} cannot be written as JSON", "give plain values") from None
     if len(text.encode()) > DATA_BYTES:
         raise InvalidData(f"the data for {whose!r} is larger than {DATA_BYTES} bytes", "keep it elsewhere")
@@ -340,7 +340,7 @@ def _receipt_of(settling: Settling) -> str:
         # Said with what JSON cannot say; it is refused where it would have to be kept.
         return _receipt(repr(settling))
     except RecursionError:
-        raise InvalidData("the data of an outcome is nested too deeply", "give plain values") from None
+        raise nesting.endless("the data of an outcome") from None
 
 
 def _receipt(text: str) -> str:

@@ -211,3 +211,13 @@ def test_quiet_says_nothing(quick: Shell) -> None:
 
 def test_formats_exclude_each_other(quick: Shell) -> None:
     assert quick("add", "fruit", "--ndjson", "-0").status == 2
+
+
+@pytest.mark.parametrize("levels", [129, 5_000])
+def test_data_nested_too_deeply_are_refused(quick: Shell, levels: int) -> None:
+    deep = "[" * levels + "]" * levels
+    for ran in (
+        quick("add", "fruit", "pear", "--data", deep),
+        quick("add", "fruit", "--ndjson", given=f'"apple"\n{{"key": "pear", "data": {deep}}}\n'),
+    ):
+        assert (ran.status, "at most 128" in ran.error) == (2, True)

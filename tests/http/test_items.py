@@ -205,3 +205,23 @@ def test_a_page_is_no_larger_than_the_limits_say(ask: Client) -> None:
     most = ask.json("GET", "/v1/limits")["page_items"]
     assert ask("GET", f"/v1/lists/work/items?count={most}").status == 200
     assert ask("GET", f"/v1/lists/work/items?count={most + 1}").status == 400
+
+
+@pytest.mark.parametrize(("levels", "code"), [(129, "invalid-data"), (5_000, "invalid-body")])
+@pytest.mark.parametrize(
+    ("method", "path", "body", "kind"),
+    [
+        ("POST", ITEMS, '{{"items": [{{"key": "b", "data": {}}}]}}', "application/json"),
+        ("POST", ITEMS, '{{"key": "b", "data": {}}}', NDJSON),
+        ("PUT", f"{ITEMS}/b", '{{"data": {}}}', "application/json"),
+        ("PATCH", f"{ITEMS}/a", '{{"data": {}}}', "application/json"),
+    ],
+)
+def test_data_nested_too_deeply_are_refused(
+    quick: Client, levels: int, code: str, method: str, path: str, body: str, kind: str
+) -> None:
+    quick("POST", ITEMS, b"a\n")
+    deep = body.format("[" * levels + "]" * levels)
+    reply = quick(method, path, deep, content_type=kind, accept="application/json")
+    assert (reply.status, reply.json["code"], "at most 128" in reply.json["detail"]) == (400, code, True)
+    assert [(item["key"], item["data"]) for item in quick.json("GET", ITEMS)["items"]] == [("a", None)]

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from rowlock import Engine
-from rowlock.errors import Invalid, InvalidData
+from rowlock import Engine, Then
+from rowlock.errors import Invalid, InvalidData, InvalidRecord
 
 KEPT = [
     0,
@@ -38,7 +38,10 @@ LOST: list[Any] = [
 
 
 def nested(depth: int) -> Any:
-    return [nested(depth - 1)] if depth else []
+    found: Any = "]"
+    for _ in range(depth):
+        found = [found]
+    return found
 
 
 @pytest.mark.parametrize("data", KEPT, ids=range(len(KEPT)))
@@ -53,8 +56,59 @@ def test_data_of_many_items_come_out_as_they_went_in(engine: Engine) -> None:
 
 
 def test_data_nested_deeply_come_out_as_they_went_in(engine: Engine) -> None:
-    engine["work"].add("a", data=nested(200))
-    assert engine["work"].show("a").data == nested(200)
+    engine["work"].add("a", data=nested(128))
+    assert engine["work"].show("a").data == nested(128)
+
+
+DEEP = "is nested 129 levels deep; at most 128 are allowed"
+
+
+def test_data_nested_more_deeply_are_refused_by_an_add(engine: Engine) -> None:
+    with pytest.raises(InvalidData, match=f"the data of 'a' {DEEP}"):
+        engine["work"].add("a", data=nested(129))
+    with pytest.raises(InvalidData, match="given as data of all is nested 500 levels deep; at most 128"):
+        engine["work"].add(["a", "b"], data=nested(500))
+    with pytest.raises(InvalidData, match=r"the data of 'b' \(line 2\) is nested 129 levels"):
+        engine["work"].add(["a", {"key": "b", "data": nested(129)}])
+    assert engine.lists() == []
+
+
+def test_data_nested_too_deeply_are_refused_by_a_save(engine: Engine) -> None:
+    engine["work"].add("a", data=1)
+    with pytest.raises(InvalidData, match=f"the data of 'a' {DEEP}"):
+        engine["work"].save("a", data=nested(129))
+    assert engine["work"].show("a").data == 1
+
+
+def test_data_nested_too_deeply_are_refused_by_a_settlement(engine: Engine) -> None:
+    engine["work"].add(["a", "b"])
+    engine["work"].settings(keep_results=True)
+    with engine.session() as session:
+        claim = session.take("work", limit=2)
+        assert claim is not None
+        claim.done(claim.items[0], nested(129))
+        with pytest.raises(InvalidData, match=f"the data for 'a' {DEEP}"):
+            claim.settle()
+    assert engine["work"].counts().ready == 2
+    with engine.session() as session:
+        claim = session.take("work", limit=2)
+        assert claim is not None
+        claim.move(claim.items[0], data=nested(129))
+        with pytest.raises(InvalidData, match=DEEP):
+            claim.settle()
+    assert engine["work"].counts().ready == 2
+
+
+def test_data_nested_too_deeply_are_refused_wherever_they_are_kept(engine: Engine) -> None:
+    with pytest.raises(Invalid, match=DEEP):
+        engine.schedule("daily").set("work", every="1h", data=nested(129))
+    with pytest.raises(Invalid, match=f"data of then {DEEP}"):
+        Then("next", data=nested(129))
+    with pytest.raises(Invalid, match=f"details {DEEP}"), engine.session(details=nested(129)):
+        pass
+    engine.topic("comics").define(series="text")
+    with pytest.raises(InvalidRecord, match="the record is nested 130 levels deep; at most 128"):
+        engine.topic("comics").publish({"series": "Saga", "more": nested(129)})
 
 
 def test_data_of_the_largest_size_are_kept(engine: Engine) -> None:

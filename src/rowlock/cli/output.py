@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -39,7 +40,10 @@ def _field(value: Any) -> str:
 def document(value: Any) -> None:
     """One JSON document: indented for a person, a line for a program."""
     text = msgspec.json.encode(value)
-    write((msgspec.json.format(text, indent=2) if sys.stdout.isatty() else text).decode() + "\n")
+    if sys.stdout.isatty():
+        with suppress(RecursionError):  # stored data may be nested too deeply to be laid out
+            text = msgspec.json.format(text, indent=2)
+    write(text.decode() + "\n")
 
 
 def json_line(value: Any) -> None:

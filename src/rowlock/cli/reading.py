@@ -10,6 +10,7 @@ from typing import IO, Any, cast
 
 import msgspec
 
+from rowlock import nesting
 from rowlock.entries import Entries, lines
 from rowlock.errors import Invalid, InvalidData, InvalidDuration, InvalidKey
 from rowlock.model import Moment
@@ -177,6 +178,8 @@ def _json_entries(pieces: Iterable[bytes]) -> Numbered:
             continue
         try:
             entry = msgspec.json.decode(piece)
+        except RecursionError:
+            raise nesting.endless(f"line {line}", line=line) from None
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise InvalidData(f"line {line} is not JSON", "write one key or object to a line", line=line) from None
         if isinstance(entry, dict) and isinstance(entry.get("due"), str):
@@ -195,6 +198,8 @@ def json_value(text: str | None) -> Any:
         return None
     try:
         return msgspec.json.decode(text)
+    except RecursionError:
+        raise nesting.endless("--data") from None
     except (msgspec.DecodeError, UnicodeEncodeError):
         raise InvalidData("--data is not JSON", """quote it for the shell: --data '{"size": 3}'""") from None
 

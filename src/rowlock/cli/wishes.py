@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from rowlock import nesting
 from rowlock.errors import Invalid, InvalidData, InvalidPredicate, InvalidRecord
 from rowlock.names import closest
 
@@ -93,5 +94,7 @@ def line(text: str | bytes, what: str) -> Any:
     """One JSON document, or what is wrong with the line."""
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except RecursionError:
+        raise nesting.endless(what) from None
+    except (msgspec.DecodeError, UnicodeError):
         raise InvalidData(f"{what} is not JSON", "check its quotes and commas") from None

@@ -9,9 +9,11 @@ import msgspec
 from rowlock import items
 from rowlock.client.link import Link
 from rowlock.entries import Changes
+from rowlock.errors import InvalidData
 from rowlock.failures import Change, Group, bounded, counted
 from rowlock.model import Failure, Item, State, moment
 from rowlock.names import check_key, check_keys, check_limit, check_start
+from rowlock.nesting import MAX_LEVELS, is_too_deep
 from rowlock.results import Result
 
 
@@ -31,7 +33,7 @@ class ItemShown(msgspec.Struct, frozen=True):
     trace: str | None = None
 
     def of(self, name: str, token: str | None = None) -> Item:
-        """The same as the engine has it."""
+        """The same as the engine has it; its data may have been cut if it is nested too deeply to be decoded."""
         return Item(
             name,
             self.key,
@@ -47,6 +49,14 @@ class ItemShown(msgspec.Struct, frozen=True):
             token,
             self.trace,
         )
+
+    def whole(self, name: str) -> Item:
+        """The same as the engine has it; InvalidData if its data is nested deeper than is allowed."""
+        item = self.of(name)
+        if item.raw_data is not None and is_too_deep(item.raw_data):
+            what = f"the data of {self.key!r} of the list {name!r} is nested deeper than {MAX_LEVELS} levels"
+            raise InvalidData(what, "it was stored when that was allowed: save other data, or abandon the item")
+        return item
 
 
 class ItemPage(msgspec.Struct, frozen=True):
@@ -99,8 +109,8 @@ def page(link: Link, name: str, *, after: str = "", limit: int = 1000, state: st
     following: str | None = after
     while following is not None:
         query = {"count": limit - len(found), "after": following or None, "state": state}
-        part = link.ask("GET", "lists", name, "items", gives=ItemPage, query=query)
-        found += [item.of(name) for item in part.items]
+        part = link.ask("GET", "lists", name, "items", gives=ItemPage, query=query, cut=True)
+        found += [item.whole(name) for item in part.items]
         following = part.next if len(found) < limit else None
     return found
 
@@ -108,7 +118,7 @@ def page(link: Link, name: str, *, after: str = "", limit: int = 1000, state: st
 def show(link: Link, name: str, key: str) -> Item:
     """One item as it stands."""
     check_key(key)
-    return link.ask("GET", "lists", name, "items", key, gives=ItemShown).of(name)
+    return link.ask("GET", "lists", name, "items", key, gives=ItemShown, cut=True).whole(name)
 
 
 def save(link: Link, name: str, key: str, *, changes: Changes, version: int | None = None) -> Item:
@@ -120,7 +130,9 @@ def save(link: Link, name: str, key: str, *, changes: Changes, version: int | No
         given["due"] = None if changes.due is None else when(*changes.due)
     if changes.priority is not msgspec.UNSET:
         given["priority"] = changes.priority
-    return link.ask("PATCH", "lists", name, "items", key, gives=ItemShown, body=given, version=version).of(name)
+    return link.ask("PATCH", "lists", name, "items", key, gives=ItemShown, body=given, version=version, cut=True).of(
+        name
+    )
 
 
 def when(delay: int, at: int | None) -> str | None:

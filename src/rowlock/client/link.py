@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from rowlock import nesting
 from rowlock.client.problems import error_of, stranger
 from rowlock.entries import encoded
 from rowlock.errors import ExtraMissing, InvalidData, InvalidUrl, OutcomeUnknown, RowlockError, Unavailable
@@ -106,11 +107,12 @@ class Link:
         again: bool = True,
         keyed: bool = False,
         wait: float = 0.0,
+        cut: bool = False,
     ) -> T:
         """Ask for something at a path below `/v1`, given by its parts; what it gives, or the error that it tells.
 
         `version` is what must still be so; `again` says that asking twice does no harm, if need be because it is
-        `keyed`: then the server knows it again.
+        `keyed`: then the server knows it again. With `cut`, what is nested too deeply to be decoded is left out.
         """
         known = {"accept": JSON, "user-agent": "rowlock", **(headers or {})}
         if body is not None or lines is not None:
@@ -121,11 +123,15 @@ class Link:
             known["idempotency-key"] = self._terms.world.token()
         content = lines if body is None else _written(body)
         request = Request(method, _path(path, query), known, content, again, wait + self._terms.timeout)
-        return self._read(self._heard(request), gives)
+        return self._read(self._heard(request), gives, cut=cut)
 
-    def _read(self, body: bytes, gives: type[T]) -> T:
+    def _read(self, body: bytes, gives: type[T], *, cut: bool) -> T:
         try:
             return msgspec.json.decode(body, type=gives)
+        except RecursionError:
+            if cut:
+                return self._read(nesting.cut(body), gives, cut=False)
+            raise nesting.endless(f"what {self.server} answered") from None
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise stranger(self.server, "an answer that cannot be read") from None
 

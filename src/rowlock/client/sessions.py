@@ -121,7 +121,7 @@ def note_handed(link: Link, session: str, taken: Taken) -> None:
 
 def held(link: Link, session: str, token: str) -> Taken:
     """A claim with what is left of the items that were handed out under it."""
-    taken = link.ask("GET", "claims", token, gives=Claimed, query={"session": session}).taken
+    taken = link.ask("GET", "claims", token, gives=Claimed, query={"session": session}, cut=True).taken
     assert taken is not None, "a claim that is no more is told as an error"  # noqa: S101
     return taken
 
@@ -166,7 +166,7 @@ def _landed(link: Link, session: str, landing: dict[str, Any]) -> list[Verdict]:
 
 def travel(link: Link, trip: dict[str, Any]) -> Home:
     """Settle and claim in one go; what is wrong with a settlement is told beside it, with the claim raised."""
-    home = link.ask("POST", "claims", gives=Home, body=trip)
+    home = link.ask("POST", "claims", gives=Home, body=trip, cut=True)
     if home.problem is not None:
         raise told(home.problem, server=link.server)
     return home

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import msgspec
 
-from rowlock import wording
+from rowlock import nesting, wording
 from rowlock.errors import InvalidBody, InvalidShape, Overloaded, TooLarge
 from rowlock.http.exchanges import Exchange
 from rowlock.http.limits import KB, Limits
@@ -212,4 +212,4 @@ def decoded(text: bytes | str, form: Any, *, line: int | None = None) -> Any:
         what = f"{place} is not JSON: {wording.not_json(error)}"
         raise InvalidBody(what, "check its quotes and commas", **fields) from None
     except RecursionError:
-        raise InvalidBody(f"{place} is nested too deeply", "keep it flat", **fields) from None
+        raise nesting.endless(place, error=InvalidBody, **fields) from None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from rowlock import claims, config, names, ranges
+from rowlock import claims, config, names, nesting, ranges
 from rowlock.config import Value
 from rowlock.errors import Invalid
 from rowlock.model import DATA_BYTES
@@ -20,6 +20,8 @@ class Limits(msgspec.Struct, frozen=True):
     key_bytes: int = names.KEY_BYTES
     name_bytes: int = names.NAME_BYTES
     data_bytes: int = DATA_BYTES
+    data_levels: int = nesting.MAX_LEVELS
+    """How many lists and objects may lie in each other."""
     document_bytes: int = 16 * MB
     """The largest JSON document that is read."""
     body_bytes: int = 64 * MB

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import items, lists
+from rowlock import items, lists, nesting
 from rowlock.db import Database, Transaction
 from rowlock.durations import spoken
 from rowlock.errors import ExtraMissing, Invalid, NoSuchSchedule, Refused, RowlockError, StaleVersion
@@ -63,7 +63,7 @@ class ScheduleInfo(msgspec.Struct, frozen=True):
     @property
     def data(self) -> Any:
         """The data that its items carry."""
-        return None if self.raw_data is None else msgspec.json.decode(self.raw_data)
+        return None if self.raw_data is None else nesting.decoded(self.raw_data, f"the data of {self.name!r}")
 
     @property
     def paused(self) -> bool:

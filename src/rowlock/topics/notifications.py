@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import topics
+from rowlock import nesting, topics
 from rowlock.db import Transaction
 from rowlock.entries import encoded
 from rowlock.model import Notification, moment
@@ -67,7 +67,7 @@ def _notification(topic: str, columns: tuple[Any, ...]) -> Notification:
     return Notification(
         topic=topic,
         subscriber=subscriber,
-        record=msgspec.json.decode(data),
+        record=nesting.decoded(data, f"the record {record}"),
         record_id=record,
         predicates=msgspec.json.decode(asked),
         key=key_of(topic, record, published_at=moment(published_at), subscriber=subscriber),

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from rowlock import nesting
 from rowlock.errors import InvalidField, InvalidPredicate, InvalidRecord
 from rowlock.model import DATA_BYTES, finite
 from rowlock.names import closest, shown
@@ -193,12 +194,12 @@ def checked(fields: Fields, record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_size(record: Mapping[str, Any]) -> None:
     try:
-        written = msgspec.json.encode(record)
-        if b"null" in written and not finite(msgspec.to_builtins(record)):
+        text = nesting.written(record, "the record", error=InvalidRecord)
+        if "null" in text and not finite(msgspec.to_builtins(record)):
             raise ValueError("JSON has no such number")
-    except (TypeError, ValueError, RecursionError, OverflowError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidRecord("the record cannot be written as JSON", "give text, numbers, lists and mappings") from None
-    if len(written) > DATA_BYTES:
+    if len(text.encode()) > DATA_BYTES:
         raise InvalidRecord(f"the record is larger than {DATA_BYTES} bytes", "keep it elsewhere and publish where")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import entries, gates, items, topics
+from rowlock import entries, gates, items, nesting, topics
 from rowlock.db import Transaction
 from rowlock.entries import Shared
 from rowlock.errors import Invalid, InvalidRecord
@@ -144,7 +144,7 @@ def _next(tx: Transaction, held: Held, limit: int, found: Sequence[int] | None) 
     if found is not None and held.cursor is None and len(found) <= limit:
         return found, None
     row = topics.find(tx, held.topic_name)
-    value = msgspec.json.decode(held.data)
+    value = nesting.decoded(held.data, f"a record of {held.topic_name!r}")
     before = None if held.cursor is None else msgspec.json.decode(held.cursor, type=Cursor)
     return matching.page(tx, row, value, at=held.seq, cursor=before, limit=limit)
 
@@ -200,7 +200,7 @@ def _info(columns: tuple[Any, ...]) -> RecordInfo:
         number,
         key,
         subject,
-        msgspec.json.decode(data),
+        nesting.decoded(data, f"the record {number}"),
         moment(published_at),
         matched,
         None if matched_at is None else moment(matched_at),

@@ -13,8 +13,10 @@ from rowlock import claims, gates
 from rowlock.attempts import Policy
 from rowlock.claims import Taken
 from rowlock.engine import Session
+from rowlock.errors import InvalidData
 from rowlock.model import Item, Settings
-from rowlock.outcomes import Outcome
+from rowlock.nesting import MAX_LEVELS, is_too_deep
+from rowlock.outcomes import Fail, Outcome
 from rowlock.worker.batches import run_batch
 from rowlock.worker.crew import Crew, Finish
 from rowlock.worker.handlers import Handler, Kind
@@ -233,6 +235,9 @@ class Shift:
             self._clearing = True
             return False
         self._session.remember(taken)
+        taken = self._decodable(taken, order)
+        if not taken.items:
+            return True
         if taken.exclusive:
             self._supply.leasing.note(taken.list)
         in_order = order.handler.kind is not Kind.BATCH and taken.list in self._supply.leasing.held
@@ -244,6 +249,20 @@ class Shift:
         else:
             self._crew.take_on(hand)
         return True
+
+    def _decodable(self, taken: Taken, order: Order) -> Taken:
+        """What is taken without the items whose data nobody can decode: these have failed, and say why."""
+        deep = [item for item in taken.items if item.raw_data is not None and is_too_deep(item.raw_data)]
+        if not deep:
+            return taken
+        hand = Hand(msgspec.structs.replace(taken, items=deep), order.handler, order.rules, plain=False)
+        for item in deep:
+            what = f"the data of {item.key!r} is nested deeper than {MAX_LEVELS} levels"
+            hand.finish(item, Fail(what, kind=InvalidData.code))
+        self._settling.write(hand, close=len(deep) == len(taken.items))
+        failed = {item.position for item in deep}
+        kept = [] if hand.over else [item for item in taken.items if item.position not in failed]
+        return msgspec.structs.replace(taken, items=kept)
 
     def _awaited(self, order: Order) -> int:
         # Only what is in our own hands can end without anybody else looking after it: all of it for a gate, any for a

@@ -90,7 +90,7 @@ def read(body: bytes) -> Given:
     """A request's body, which is a JSON object."""
     try:
         return _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InvalidBody("the request is no JSON object", 'send one, such as {"body": "hello"}') from None
 
 
