@@ -139,6 +139,8 @@ def test_adding_again_is_refused_in_strict_mode(ask: Client, strict: str) -> Non
     assert ask("POST", f"{ONE}?strict={strict}").status == 409
     assert ask("POST", f"{BATCH}?strict={strict}", b"z.txt\na.txt\n").status == 409
     assert said(ask("GET", f"{LIST}/z.txt")) == (404, "Not found.\n")
+    assert ask("POST", f"{BATCH}?strict={strict}", b"y.txt\nz.txt\ny.txt\n").status == 409
+    assert ask("POST", f"{BATCH}?strict={strict}", {"items": ["y.txt", "y.txt"]}).status == 409
     assert said(ask("POST", f"{BATCH}?strict={strict}", b"y.txt\nz.txt\n")) == (201, "ADDED 2\n")
 
 
@@ -250,11 +252,25 @@ def test_other_questions_are_not_looked_at(ask: Client) -> None:
     assert said(ask("GET", f"{BATCH}?count=1&count=9&pretty=1")) == (200, "a.txt 0\n")
 
 
-@pytest.mark.parametrize(("headers", "most"), [({}, 64), (JSON, 16)], ids=["lines", "json"])
-def test_a_batch_is_bounded_as_other_bodies_are(tmp_path: Path, headers: dict[str, str], most: int) -> None:
+@pytest.mark.parametrize(
+    ("method", "headers", "most"),
+    [("POST", {}, 64), ("POST", JSON, 16), ("DELETE", {}, 16)],
+    ids=["lines added", "json", "lines deleted"],
+)
+def test_a_batch_is_bounded_as_other_bodies_are(
+    tmp_path: Path, method: str, headers: dict[str, str], most: int
+) -> None:
     with (
         Engine(str(tmp_path / "work.db")) as engine,
         serving(engine, Limits(body_bytes=64, document_bytes=16)) as narrow,
     ):
-        assert said(narrow.client("POST", BATCH, b" " * most, **headers))[0] == 201
-        assert said(narrow.client("POST", BATCH, b" " * (most + 1), **headers))[0] == 413
+        assert narrow.client(method, BATCH, b" " * most, **headers).status < 300
+        assert narrow.client(method, BATCH, b" " * (most + 1), **headers).status == 413
+
+
+def test_many_names_are_added_as_one(ask: Client) -> None:
+    many = b"\n".join(b"%06d" % number for number in range(25_000))
+    assert said(ask("POST", BATCH, b" \n  " + many + b"\r\n000001 \n")) == (201, "ADDED 25000\n")
+    assert said(ask("GET", f"{BATCH}?count=1")) == (200, "000000 0\n")
+    assert said(ask("POST", BATCH, b"new\n" + many + b"\n\xff"))[0] == 400
+    assert said(ask("GET", f"{LIST}/new")) == (404, "Not found.\n")

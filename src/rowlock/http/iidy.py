@@ -3,13 +3,14 @@
 The answer follows the Content-Type of the request, also of a GET; Accept is not looked at.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
+from typing import IO, Any
 
 import msgspec
 
 from rowlock import entries, items
-from rowlock.entries import Batch, Shared
+from rowlock.entries import Batch, Shared, read_through
 from rowlock.errors import Invalid, InvalidBody, NoSuchPath, NotFound, RowlockError, WrongMethod
 from rowlock.http.bodies import decoded
 from rowlock.http.call import Answer, Call
@@ -104,14 +105,20 @@ async def post_many(call: Call) -> Answer | Incremented:
     """Add names, or with `action=increment` count one more attempt of each."""
     if _action(call) == "increment":
         return await increment_many(call)
-    names = await _names(call)
-    if not names:
-        return Answer(Added(0), 201)
-    batches = list(entries.batches(names, Shared(trace=call.trace)))
-    return Answer(Added(await _add(call, batches)), 201)
+    batches = await _batches(call, Shared(trace=call.trace))
+    return Answer(Added(await _add(call, batches) if batches else 0), 201)
 
 
-async def _add(call: Call, batches: list[Batch]) -> int:
+async def _batches(call: Call, shared: Shared) -> Iterable[Batch]:
+    """The names in the body, to be added as one; none if there are none. Many lines lie on disk meanwhile."""
+    if call.kind is Kind.JSON:
+        return list(entries.batches(await _parsed(call), shared))
+    with await call.body.file() as file:
+        named = entries.batches(_trimmed(file), shared)
+        return list(named) if call.body.small else await call.service.bridge.thread(lambda: read_through(named))
+
+
+async def _add(call: Call, batches: Iterable[Batch]) -> int:
     landed = await call.service.bridge.write(items.add, call.path["list"], batches, strict=_strict(call))
     return landed.added
 
@@ -176,13 +183,22 @@ def _unsafe(key: str) -> bool:
 
 
 async def _names(call: Call) -> list[str]:
-    bounds = call.service.limits
-    body = await call.body.whole(bounds.document_bytes if call.kind is Kind.JSON else bounds.body_bytes)
+    """The names in the body, each once."""
+    return list(dict.fromkeys(await _parsed(call)))
+
+
+async def _parsed(call: Call) -> Sequence[str]:
+    body = await call.body.whole(call.service.limits.document_bytes)
+    if call.kind is not Kind.JSON:
+        return list(_trimmed(BytesIO(body)))
     try:
-        names = _json(body) if call.kind is Kind.JSON else _lines(body)
+        return _json(body)
     except RowlockError as error:
-        raise InvalidBody(f"Error trying to parse list of items from request body: {error.what}") from None
-    return list(dict.fromkeys(names))
+        raise _unparsable(error.what) from None
+
+
+def _unparsable(what: str) -> InvalidBody:
+    return InvalidBody(f"Error trying to parse list of items from request body: {what}")
 
 
 def _json(body: bytes) -> Sequence[str]:
@@ -192,12 +208,21 @@ def _json(body: bytes) -> Sequence[str]:
     return found.items or ()
 
 
-def _lines(body: bytes) -> Sequence[str]:
-    try:
-        text = body.decode()
-    except UnicodeDecodeError:
-        raise InvalidBody("it is not UTF-8 text") from None
-    return [line.removesuffix("\r") for line in text.strip().split("\n") if line.strip()]
+def _trimmed(file: IO[bytes]) -> Iterator[str]:
+    """Lines that are not blank; the whole is trimmed at both ends."""
+    last = None
+    for line in file:
+        try:
+            text = line.decode().removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError:
+            raise _unparsable("it is not UTF-8 text") from None
+        if not text.strip():
+            continue
+        if last is not None:
+            yield last
+        last = text.lstrip() if last is None else text
+    if last is not None:
+        yield last.rstrip()
 
 
 def message(error: RowlockError) -> str:
