@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.poolers import NoPooler, PgBouncer
 from tests.servers import NoServer, Server, quick_place
 from tests.shelf import TEMPLATES, Shelf
 
@@ -100,17 +101,37 @@ def cockroach_url(shelf: Shelf) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def pgbouncer(postgres: Server) -> Iterator[PgBouncer]:
+    """A pooler in transaction mode before that server, with two connections to each database."""
+    try:
+        pooler = PgBouncer(postgres).start()
+    except NoPooler as why:
+        pytest.skip(str(why))
+    yield pooler
+    pooler.remove()
+
+
+@pytest.fixture
+def pooled_url(pgbouncer: PgBouncer, postgres_url: str) -> str:
+    """The address of a fresh, migrated PostgreSQL database by way of the pooler."""
+    return pgbouncer.before(postgres_url)
+
+
 @pytest.fixture
 def unmigrated_url(postgres: Server) -> Iterator[str]:
     """The address of an empty PostgreSQL database without our tables."""
     yield from fresh(postgres, "postgresql", "template0")
 
 
-@pytest.fixture(params=["sqlite", "postgres", pytest.param("cockroach", marks=pytest.mark.torture)])
+@pytest.fixture(
+    params=["sqlite", "postgres", *(pytest.param(each, marks=pytest.mark.torture) for each in ("cockroach", "pooled"))]
+)
 def dialect(request: pytest.FixtureRequest) -> str:
     """The kind of database that a test runs on: each of them in turn.
 
-    What CockroachDB is asked differs from PostgreSQL in a few statements: tests of these ask for all `DATABASES`.
+    What CockroachDB is asked differs from PostgreSQL in a few statements: tests of these ask for all `DATABASES`. By a
+    pooler PostgreSQL is asked the same, in other messages.
     """
     return str(request.param)
 

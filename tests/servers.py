@@ -53,7 +53,7 @@ class Server:
 
     def __init__(self, **settings: str) -> None:
         self._settings = QUICK | settings
-        self._user = _unprivileged()
+        self._user = unprivileged()
         self._process: subprocess.Popen[bytes] | None = None
         self._stop = threading.Event()
         self._folders: list[Path] = []
@@ -176,7 +176,7 @@ class Server:
         return copy / package.name / binaries.parent.name / binaries.name
 
 
-def _unprivileged() -> tuple[int, int]:
+def unprivileged() -> tuple[int, int]:
     """Who runs the server: PostgreSQL refuses root; (0, 0) is whoever we are."""
     if os.geteuid() != 0:
         return 0, 0

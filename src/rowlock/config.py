@@ -14,6 +14,7 @@ from rowlock.names import closest
 DEFAULTS = {"database": "rowlock.db", "audit_keep": "90d"}
 ENVIRONMENT = {
     "database": "ROWLOCK_DATABASE_URL",
+    "listen_url": "ROWLOCK_LISTEN_URL",
     "server": "ROWLOCK_SERVER",
     "token": "ROWLOCK_TOKEN",
     "audit_keep": "ROWLOCK_AUDIT_KEEP",
@@ -71,6 +72,12 @@ def place(values: Mapping[str, Value]) -> Value:
     if server.nearness == database.nearness == ON_THE_LINE:
         raise Invalid("both --database and --server were given", "give one of them")
     return server
+
+
+def listen_url(values: Mapping[str, Value]) -> str | None:
+    """Where to listen for notifications; None if the database comes from a nearer place, and so is another one."""
+    value = values.get("listen_url")
+    return value.value if value is not None and value.nearness >= values["database"].nearness else None
 
 
 def _given(flags: Mapping[str, str | None]) -> Iterator[Value]:

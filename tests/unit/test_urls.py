@@ -96,6 +96,43 @@ def test_repeatable_read_is_refused() -> None:
         parse("postgresql://host/db?isolation=repeatable-read")
 
 
+@pytest.mark.parametrize("mode", ["auto", "session", "transaction", "Transaction"])
+def test_the_mode_of_a_pooler_is_read_from_the_address(mode: str) -> None:
+    address = parse(f"postgresql://host/db?pooler={mode}&sslmode=disable")
+    assert (address.pooler, address.target) == (mode.lower(), "postgresql://host/db?sslmode=disable")
+
+
+def test_a_pooler_of_another_mode_is_refused() -> None:
+    with pytest.raises(InvalidUrl, match="pooler must be auto, session or transaction, got 'statement'"):
+        parse("postgresql://host/db?pooler=statement")
+
+
+@pytest.mark.parametrize(
+    ("url", "listen_url"),
+    [
+        ("work.db", "postgresql://host/db"),
+        ("postgresql://host/db", "work.db"),
+        ("cockroachdb://host/db", "cockroachdb://host/db"),
+    ],
+)
+def test_an_address_to_listen_at_is_one_of_postgresql(url: str, listen_url: str) -> None:
+    with pytest.raises(InvalidUrl, match="listen_url is for a PostgreSQL server"):
+        Engine(url, listen_url=listen_url)
+
+
+def test_an_address_to_listen_at_is_shown_without_its_secrets() -> None:
+    with pytest.raises(InvalidUrl) as refusal:
+        Engine("work.db", listen_url="postgresql://ann:s3cr3t@host/db")
+    assert SECRET not in str(refusal.value)
+
+
+def test_the_environments_address_to_listen_at_belongs_to_its_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROWLOCK_DATABASE_URL", "postgresql://pooler/db")
+    monkeypatch.setenv("ROWLOCK_LISTEN_URL", "postgresql://server/db")
+    listens = [Engine().database.address.listen, Engine("postgresql://other/db").database.address.listen]
+    assert [each and each.target for each in listens] == ["postgresql://server/db", None]
+
+
 def test_options_reach_the_server_as_they_were_written(postgres: Server) -> None:
     url = f"{postgres.url()}&options=-c%20application_name%3Da%2Bb%20-c%20search_path%3Dmine"
     with Engine(url) as engine, engine.database.transaction() as tx:

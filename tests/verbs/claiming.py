@@ -11,11 +11,11 @@ from rowlock.check import check
 from rowlock.claims import Asking, Taken
 from rowlock.outcomes import Outcome
 
-ALL = ("sqlite", "postgres", "serializable", "cockroach")
-"""The databases, and PostgreSQL at its strictest isolation too."""
+ALL = ("sqlite", "postgres", "serializable", "pooled", "cockroach")
+"""The databases, and PostgreSQL at its strictest isolation and by a pooler too."""
 EVERY = ("sqlite", "postgres", *(pytest.param(each, marks=pytest.mark.torture) for each in ALL[2:]))
 """The same for what stands on claims and settlements: at the strictest isolation in the long run only."""
-STRICT = ("sqlite", "postgres", "serializable", pytest.param("cockroach", marks=pytest.mark.torture))
+STRICT = (*ALL[:3], *(pytest.param(each, marks=pytest.mark.torture) for each in ALL[3:]))
 """The same for claims and settlements themselves, as far as CockroachDB is asked no differently."""
 
 EXPIRY = 15_000

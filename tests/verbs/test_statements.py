@@ -49,4 +49,4 @@ class Undo(Exception):
     """Roll back, all is well."""
 
 
-PROBES = {"sqlite": on_sqlite, "postgres": on_postgres, "cockroach": on_postgres}
+PROBES = {"sqlite": on_sqlite, "postgres": on_postgres, "cockroach": on_postgres, "pooled": on_postgres}

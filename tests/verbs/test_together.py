@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import partial
 
 import pytest
+from tests.conftest import DATABASES
 from tests.races.faults import Faulty
 from tests.verbs.grouping import Commits, held
 
@@ -110,6 +111,7 @@ def test_what_was_rolled_back_is_not_remembered(engine: Engine) -> None:
         assert tx.once("key", "a", do=tx.counter("done").next) == (1, False)
 
 
+@pytest.mark.parametrize("dialect", DATABASES)
 def test_an_engine_tells_which_sql_its_database_speaks(engine: Engine, dialect: str) -> None:
     assert engine.dialect == dialect
 

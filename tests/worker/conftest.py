@@ -3,7 +3,7 @@
 import pytest
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", pytest.param("pooled", marks=pytest.mark.torture)])
 def dialect(request: pytest.FixtureRequest) -> str:
     """The kind of database that a test runs on."""
     return str(request.param)

@@ -160,6 +160,7 @@ class AsyncEngine:
         self,
         url: str | Path | None = None,
         *,
+        listen_url: str | None = None,
         patience: float = PATIENCE,
         history: str | Path | Sink | None = None,
         world: World = REAL,

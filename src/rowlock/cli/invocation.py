@@ -77,7 +77,11 @@ class Invocation:
             self.say(f"database {address.shown} ({value.origin})")
         if not make and is_absent(address):
             raise NotFound(f"there is nothing yet: {address.shown} does not exist", "begin with: rowlock add LIST KEY")
-        return Engine(value.value)
+        return Engine(value.value, listen_url=self.listen_url())
+
+    def listen_url(self) -> str | None:
+        """The address to listen at for notifications, if one is configured for this database."""
+        return config.listen_url(self.values())
 
     def acting(self, verb: str | None = None, *, wanted: bool = True) -> AbstractContextManager[None]:
         """A block whose writes are recorded as this user's; `verb` says what they are parts of."""

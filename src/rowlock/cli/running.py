@@ -37,6 +37,7 @@ def run(invocation: Invocation, /, *, place: str, reloads: bool, log_format: str
     for each in ("database", "server", "token"):
         if each in values:
             os.environ[ENVIRONMENT[each]] = values[each].value
+    os.environ["ROWLOCK_LISTEN_URL"] = invocation.listen_url() or ""
     os.environ["ROWLOCK_ALLOW_HOSTS"] = " ".join(invocation.allowed_hosts())
     screen = Screen(quiet=invocation.quiet)
     if reloads:

@@ -141,7 +141,8 @@ def _run(invocation: Invocation, wanted: Wanted) -> int:
     host, database = wanted.host, invocation.database_itself().value
     if not is_loopback(host) and is_absent(parse(database)):
         raise no_tokens(host)  # and no file is made to find that out
-    engine = Engine(database, patience=PATIENCE, statement_seconds=limits.request_seconds)
+    listen_url = invocation.listen_url()
+    engine = Engine(database, listen_url=listen_url, patience=PATIENCE, statement_seconds=limits.request_seconds)
     with engine, built(engine, wanted.apps, settings=wanted.app_options) as applications:
         engine.make_ready()
         require_tokens(engine, host)

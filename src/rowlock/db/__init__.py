@@ -5,6 +5,6 @@
 
 from rowlock.db.database import Database, connect, is_flushed, unflushed
 from rowlock.db.transaction import Transaction
-from rowlock.db.urls import Address, parse
+from rowlock.db.urls import Address, listening_at, parse
 
-__all__ = ["Address", "Database", "Transaction", "connect", "is_flushed", "parse", "unflushed"]
+__all__ = ["Address", "Database", "Transaction", "connect", "is_flushed", "listening_at", "parse", "unflushed"]

@@ -53,6 +53,7 @@ class Database:
         patience: float = PATIENCE,
         keep_out_of_forks: Callable[[Pool], None] = lambda _: None,
         check_turn: Callable[[], None] = lambda: None,
+        pooled: Callable[[], bool] = lambda: False,
     ) -> None:
         self.address = address
         self.dialect = dialect
@@ -62,6 +63,8 @@ class Database:
         self._borrow = borrow
         self._keep_out_of_forks = keep_out_of_forks
         self.check_turn = check_turn
+        self.pooled = pooled
+        """Whether the connections so far go through a pooler in transaction mode."""
         self._clock = clock
         self._statements = Statements(dialect, movable_clock=clock is not None)
         self._pool = Pool(partial(open_connection, address), connections)
@@ -118,13 +121,17 @@ class Database:
     def _speaking(self, connection: Speech) -> Transaction:
         return Transaction(connection, self._statements, self._clock)
 
-    def twin(self, *, connections: int, lock_seconds: float = 0, patience: float | None = None) -> "Database":
+    def twin(
+        self, *, connections: int, lock_seconds: float = 0, patience: float | None = None, listening: bool = False
+    ) -> "Database":
         """The same database by connections of its own; with `patience`, nothing is tried again for longer than that.
 
         With `lock_seconds` they wait no longer for what somebody has locked: then `Held` is raised, and nothing landed.
+        With `listening` they are for `hint`, and use the listen address if there is one.
         """
+        address = (self.address.listen if listening else None) or self.address
         made = Database(
-            msgspec.structs.replace(self.address, lock_milliseconds=round(1000 * lock_seconds)),
+            msgspec.structs.replace(address, lock_milliseconds=round(1000 * lock_seconds)),
             self.dialect,
             self._open,
             self._borrow,
@@ -134,6 +141,7 @@ class Database:
             patience=self.patience if patience is None else patience,
             keep_out_of_forks=self._keep_out_of_forks,
             check_turn=self.check_turn,
+            pooled=self.pooled,
         )
         made._reached = self._reached
         return made

@@ -6,6 +6,7 @@ The driver does the same for two to three times the processor time, most of it f
 import re
 import select
 from collections import deque
+from hashlib import blake2b
 from typing import Any, cast
 
 import psycopg
@@ -36,7 +37,7 @@ Prepared = dict[Kinds, bytes]
 class Libpq:
     """What is said on a connection of our own, and heard; after an error in a trip it is good for nothing any more.
 
-    Each statement is prepared when it is first said, and its parameters are sent as text.
+    A statement is prepared when it is first said, if `prepares`; parameters are sent as text.
     """
 
     def __init__(self, driver: "psycopg.Connection[Any]") -> None:
@@ -45,8 +46,9 @@ class Libpq:
         self._reader = Transformer(driver)
         self._socket = select.poll()
         self._known: dict[str, tuple[bytes, tuple[str, ...], Prepared]] = {}
-        self._count = 0
         self._awaited: deque[Answer] = deque()
+        self.prepares = False
+        """Whether the server keeps statements under a name; otherwise it parses and plans them every time."""
         self.travelling = False
         self.unsent = False
         """Whether the socket had no room for all of it when we last looked."""
@@ -59,6 +61,12 @@ class Libpq:
     def count(self, sql: str, parameters: Parameters) -> int:
         """Say a statement and wait; how many rows it touched."""
         return self._answered(sql, parameters).command_tuples or 0
+
+    def script(self, sql: str) -> None:
+        """Send several statements without parameters in one message, and wait."""
+        self._pgconn.send_query(sql.encode(self._encoding))
+        for result in [*iter(self._next, None)]:
+            self._checked(result)
 
     def begin(self) -> None:
         """From here on statements are only sent."""
@@ -121,19 +129,22 @@ class Libpq:
         values = [given[name] for name in names_of]
         kinds = tuple([_KINDS.get(type(value), 0) for value in values])
         said = [self._said(value) for value in values]
-        if kinds not in prepared:
-            self._prepare(text, kinds, prepared)
-        self._pgconn.send_query_prepared(prepared[kinds], said)
+        if not self.prepares:
+            self._pgconn.send_query_params(text, said, kinds)
+            return
+        name = prepared.get(kinds)
+        if name is None:
+            name = _name(sql, kinds)
+            self._prepare(name, text, kinds=kinds)
+            prepared[kinds] = name
+        self._pgconn.send_query_prepared(name, said)
 
-    def _prepare(self, text: bytes, kinds: Kinds, prepared: Prepared) -> None:
-        self._count += 1
-        name = f"rowlock_{self._count}".encode()
+    def _prepare(self, name: bytes, text: bytes, *, kinds: Kinds) -> None:
         self._pgconn.send_prepare(name, text, kinds)
         if self.travelling:
             self._awaited += [], _END
         else:
             self._alone()
-        prepared[kinds] = name
 
     def _said(self, value: Any) -> bytes | None:
         if value is None:
@@ -165,3 +176,8 @@ class Libpq:
         self._socket.register(self._pgconn.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
         self._socket.poll()
         self._pgconn.consume_input()
+
+
+def _name(sql: str, kinds: Kinds) -> bytes:
+    """A name made from the statement: behind an undetected pooler it must not stand for another client's one."""
+    return f"rowlock_{blake2b(f'{sql}{kinds}'.encode(), digest_size=16).hexdigest()}".encode()

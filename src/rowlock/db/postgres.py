@@ -4,12 +4,13 @@ import select
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from rowlock.db.connections import TROUBLES, Cursor, Held, Later, Lost, Parameters, Row, RunAgain
 from rowlock.db.database import Database
+from rowlock.db.poolers import Pooler
 from rowlock.db.statements import Dialect
 from rowlock.db.urls import Address
 from rowlock.errors import (
@@ -57,6 +58,8 @@ _LOCK_TIMEOUT = "55P03"
 _AGAIN = ("40001", "40P01", _LOCK_TIMEOUT, "CR000")
 # Of our own statements: two of one new row, or its owner just deleted. Who looks again sees what the other did.
 _RACES = ("23503", "23505")
+# A prepared statement is missing or exists already: a pooler has switched to another server connection.
+_MISPREPARED = ("26000", "42P05")
 
 
 def open_database(address: Address, *, dialect: Dialect = DIALECT, **options: Any) -> Database:
@@ -64,9 +67,13 @@ def open_database(address: Address, *, dialect: Dialect = DIALECT, **options: An
     wrap: Callable[[PostgresConnection], Any] = options.pop("wrap", lambda connection: connection)
     longest = round(1000 * options.pop("statement_seconds", 0))
     address = msgspec.structs.replace(address, statement_milliseconds=longest)
-    return Database(
-        address, dialect, lambda place: wrap(PostgresConnection(place)), partial(borrow, address=address), **options
-    )
+    pooler = Pooler(address.pooler)
+
+    def opened(place: Address) -> Any:
+        # The listen address has another pooler, or none.
+        return wrap(PostgresConnection(place, pooler if place.target == address.target else Pooler(place.pooler)))
+
+    return Database(address, dialect, opened, partial(borrow, address=address), pooled=lambda: pooler.shares, **options)
 
 
 class PostgresSpeech:
@@ -129,7 +136,8 @@ class PostgresSpeech:
         if error.sqlstate in _AGAIN:
             return RunAgain(known)
         if self._driver.closed or isinstance(known, DatabaseUnreachable):
-            return Lost(DatabaseUnreachable(*words("08", self._shown)))
+            is_known = isinstance(known, DatabaseUnreachable)
+            return Lost(known if is_known else DatabaseUnreachable(*words("08", self._shown)))
         return None
 
     def _of_theirs(self, error: psycopg.Error) -> Exception:
@@ -145,33 +153,38 @@ class PostgresSpeech:
 class PostgresConnection(PostgresSpeech):
     """A connection of our own, in autocommit outside of our transactions."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, pooler: Pooler) -> None:
+        super().__init__(_connected(address), address.shown)
+        self._libpq = Libpq(self._driver)
+        self._pooler = pooler
+        self._hurried = address.lock_milliseconds > 0
         self._listening = False
+        timeouts = {"statement_timeout": address.statement_milliseconds, "lock_timeout": address.lock_milliseconds}
+        wanted = {name: str(milliseconds) for name, milliseconds in timeouts.items() if milliseconds}
+        # A trip's transactions have no begin that could say their level.
+        settings = {"default_transaction_isolation": address.isolation, **wanted}
         self._begin = f"begin isolation level {address.isolation}"
+        self._shared = pooler.shares or not self._is_ours(settings)
+        self._libpq.prepares = not self._shared
+        # Where the session is shared, settings are made at the beginning of each transaction.
+        local = [f"set local {name} = {value}" for name, value in wanted.items()]
+        self._opening = [self._begin, *local] if self._shared else ["begin"]
+        self._reads_in_transactions = self._shared and (address.isolation != "read committed" or bool(local))
+
+    def _is_ours(self, settings: dict[str, str]) -> bool:
+        """Make the settings for the whole session if it is ours alone; return whether it is."""
         try:
-            driver = psycopg.connect(
-                address.target,
-                autocommit=True,
-                connect_timeout=CONNECT_SECONDS,
-                application_name="rowlock",
-                # It would forget everything that is prepared, ours too, after a rollback of what it has prepared.
-                prepare_threshold=None,
-            )
+            rows = self._libpq.rows(self._pooler.set_up(settings, greeted_by=self._driver.info.backend_pid), ())
         except psycopg.Error as error:
-            raise unreachable(error, address.shown) from None
-        except UnicodeError:
-            raise InvalidUrl(
-                f"the host in {address.shown} cannot be a host's name", "check it for dots too many"
-            ) from None
-        super().__init__(driver, address.shown)
-        self._libpq = Libpq(driver)
-        # A trip's transactions have no begin that could say so.
-        self.script(f"set session characteristics as transaction isolation level {address.isolation}")
-        if address.statement_milliseconds:
-            self.script(f"set statement_timeout = {address.statement_milliseconds}")
-        if address.lock_milliseconds:
-            self.script(f"set lock_timeout = {address.lock_milliseconds}")
-            self._hurried = True
+            failed = self._failed(error)
+            self._driver.close()
+            raise failed from None
+        except BaseException:
+            self._driver.close()
+            raise
+        if not rows[0][0]:
+            self._pooler.found()
+        return bool(rows[0][0])
 
     @property
     def usable(self) -> bool:
@@ -180,7 +193,14 @@ class PostgresConnection(PostgresSpeech):
 
     def begin(self, *, write: bool, flushed: bool = True) -> None:  # noqa: ARG002
         """Start a transaction. What need not be flushed says so by a statement of its own."""
-        self.change(self._begin if write else f"{self._begin} read only")
+        begin = self._begin if write else f"{self._begin} read only"
+        if not self._shared:
+            self.change(begin)
+            return
+        try:
+            self._libpq.script("; ".join([begin, *self._opening[1:]]))
+        except psycopg.Error as error:
+            raise self._failed(error) from None
 
     def commit(self) -> None:
         """Commit; a serialisation failure is a plain no, anything else that breaks here is unknown."""
@@ -193,6 +213,8 @@ class PostgresConnection(PostgresSpeech):
             self.rollback()
             if error.sqlstate in _AGAIN:
                 raise RunAgain(told(error, self._shown)) from None
+            if error.sqlstate in _MISPREPARED:
+                raise self._failed(error) from None
             what = f"the connection to {self._shown} broke at commit"
             raise OutcomeUnknown(what, "look before you ask again") from None
 
@@ -206,6 +228,9 @@ class PostgresConnection(PostgresSpeech):
 
     def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Run one of our statements; all rows that it gives."""
+        if self._reads_in_transactions and self.usable:
+            [later] = cast("list[Later]", self.trip([partial(self.ask, sql, parameters)]))
+            return later()
         try:
             return self._libpq.rows(sql, parameters)
         except psycopg.Error as error:
@@ -260,13 +285,16 @@ class PostgresConnection(PostgresSpeech):
 
     def _sent(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
         self._libpq.begin()
-        answers = [*map(self._sent_apart, works[:-1]), *(work() for work in works[-1:])]
+        # The last piece needs no begin and commit: the sync ends it. In a shared session it must begin with settings.
+        apart = len(works) if self._shared else len(works) - 1
+        answers = [*map(self._sent_apart, works[:apart]), *(work() for work in works[apart:])]
         self._libpq.sync()
         return answers
 
     def _sent_apart(self, work: Callable[[], Any]) -> Any:
         # Said in words: with a sync after each, both sides would be woken once more.
-        self._libpq.ask("begin", ())
+        for statement in self._opening:
+            self._libpq.ask(statement, ())
         answer = work()
         self._libpq.ask("commit", ())
         return answer
@@ -284,7 +312,10 @@ class PostgresConnection(PostgresSpeech):
             raise
 
     def hint(self, seconds: float) -> bool:
-        """Listen for the notification that wakes a sleeping list."""
+        """Listen for the notification that wakes a sleeping list; through a pooler none arrives, so only wait."""
+        if self._shared:
+            select.select([], [], [], seconds)
+            return False
         try:
             if not self._listening:
                 self._driver.execute("listen rowlock")
@@ -298,6 +329,29 @@ class PostgresConnection(PostgresSpeech):
     def close(self) -> None:
         """Hang up."""
         self._driver.close()
+
+    def _failed(self, error: psycopg.Error) -> Exception:
+        if error.sqlstate not in _MISPREPARED:
+            return super()._failed(error)
+        self._pooler.found()
+        self._driver.close()  # the next connection uses no names
+        return Lost(told(error, self._shown))
+
+
+def _connected(address: Address) -> "psycopg.Connection[Any]":
+    try:
+        return psycopg.connect(
+            address.target,
+            autocommit=True,
+            connect_timeout=CONNECT_SECONDS,
+            application_name="rowlock",
+            # It would forget everything that is prepared, ours too, after a rollback of what it has prepared.
+            prepare_threshold=None,
+        )
+    except psycopg.Error as error:
+        raise unreachable(error, address.shown) from None
+    except UnicodeError:
+        raise InvalidUrl(f"the host in {address.shown} cannot be a host's name", "check it for dots too many") from None
 
 
 class BorrowedPostgres(PostgresSpeech):

@@ -17,9 +17,20 @@ from rowlock.errors import (
     Unavailable,
 )
 
+_POOL_IS_FULL = "query_wait_timeout"
+_POOLER_HINT = (
+    "try again; if a connection pooler runs in transaction mode, add pooler=transaction to the address, "
+    "and open psycopg connections of your own with prepare_threshold=None"
+)
+
 # SQLSTATE, or its class, to the error it is in our words.
 _STATES: dict[str, tuple[type[RowlockError], str, str]] = {
     "08": (DatabaseUnreachable, "the connection to {} was lost", "check that the server runs"),
+    _POOL_IS_FULL: (
+        DatabaseUnreachable,
+        "the pooler of {} had no free connection in time",
+        "raise its default_pool_size or query_wait_timeout, or run fewer workers",
+    ),
     "28": (
         DatabaseDenied,
         "{} does not accept this user or password",
@@ -31,6 +42,8 @@ _STATES: dict[str, tuple[type[RowlockError], str, str]] = {
     "23505": (DatabaseBusy, "{} had two writers of one new row", "try again"),
     "22": (InvalidData, "{} cannot store one of the values", "nothing of this was written"),
     "25P02": (InvalidTransaction, "an earlier statement of this transaction on {} has failed", "begin anew"),
+    "26000": (DatabaseBusy, "{} has lost a prepared statement", _POOLER_HINT),
+    "42P05": (DatabaseBusy, "{} has prepared a statement for another client", _POOLER_HINT),
     "25006": (DatabaseReadOnly, "{} is read-only", "name the primary server"),
     "40": (DatabaseBusy, "{} had too many conflicting writers", "try again"),
     "42501": (DatabaseDenied, "{} does not let this user do that", "grant it the rights that doctor names"),
@@ -39,7 +52,7 @@ _STATES: dict[str, tuple[type[RowlockError], str, str]] = {
     "53": (
         Unavailable,
         "{} has no resources for another connection",
-        "raise max_connections, or stop something",
+        "raise max_connections (max_client_conn of a pooler), or stop something",
     ),
     "55P03": (DatabaseBusy, "{} held a lock for too long", "try again"),
     "57014": (DatabaseBusy, "{} took too long", "raise its statement_timeout, or try again"),
@@ -62,7 +75,7 @@ _UNREACHED = {
 def unreachable(error: psycopg.Error, shown: str) -> Exception:
     """Why a connection could not be opened."""
     known = told(error, shown)
-    if _mentions(error, "too many clients", "too many connections", "slots are reserved"):
+    if _mentions(error, "too many clients", "too many connections", "slots are reserved", "no more connections"):
         return Lost(Unavailable(*words("53", shown)))
     if isinstance(known, DatabaseDenied) or _mentions(error, "password", 'role "', "authentication", "pg_hba.conf"):
         return DatabaseDenied(*words("28", shown))
@@ -72,6 +85,11 @@ def unreachable(error: psycopg.Error, shown: str) -> Exception:
         return InvalidUrl(
             f"the address {shown} has a part that PostgreSQL does not know",
             "see docs/reference/configuration.md",
+        )
+    if _mentions(error, "unsupported startup parameter"):
+        return InvalidUrl(
+            f"the pooler at {shown} takes no options for a session: {str(error).rpartition(': ')[2]}",
+            "leave it out, and set it for the role: alter role NAME set search_path = …",
         )
     why, hint = next(
         (meant for said, meant in _UNREACHED.items() if said in str(error)),
@@ -94,6 +112,9 @@ def told(error: psycopg.Error, shown: str) -> RowlockError:
     """A driver's error in our words."""
     # Without a state it was the driver that refused a value, as the server would have: a NUL in a text.
     state = error.sqlstate or ("22" if isinstance(error, psycopg.DataError) else "")
+    # PgBouncer has one state for all of its own errors, and libpq often loses it when the connection is closed.
+    if state in ("", "08P01") and _mentions(error, _POOL_IS_FULL):
+        state = _POOL_IS_FULL
     for known in (state, state[:3], state[:2]):
         if known in _STATES:
             kind, what, hint = _STATES[known]

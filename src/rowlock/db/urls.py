@@ -6,6 +6,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 import msgspec
 
+from rowlock.db.poolers import MODES
 from rowlock.errors import InvalidUrl
 
 DIALECTS = {
@@ -16,7 +17,9 @@ DIALECTS = {
     "cockroach": "cockroach",
 }
 ISOLATIONS = ("read committed", "serializable")
+_OURS = ("isolation=", "pooler=")
 _HINT = "give a file's path, sqlite:///path, or postgresql://user@host/name"
+_POOLER_HINT = "give the pool mode of the connection pooler, or leave it out to detect one"
 # Taken for a path, these would make a file whose name is a password.
 _SCHEME_ONLY = re.compile(r"(sqlite|postgres(ql)?|cockroach(db)?)(\+\w+)?:", re.IGNORECASE)
 _CONNECTION_STRING = re.compile(r"(^|\s)(host|hostaddr|dbname|user|password|service)\s*=")
@@ -34,6 +37,10 @@ class Address(msgspec.Struct, frozen=True):
     """How long to wait for a row that somebody has locked, where there is such a thing; 0: as long as it takes."""
     statement_milliseconds: int = 0
     """How long one statement may take, where the server sees to that; 0: as long as it takes."""
+    pooler: str = "auto"
+    """The mode of the connection pooler before the server, if there is one: auto, session or transaction."""
+    listen: "Address | None" = None
+    """Where to listen for notifications, if not here: the direct address of a server behind a pooler."""
 
 
 def parse(url: str) -> Address:
@@ -68,17 +75,31 @@ def _file(path: str) -> Address:
     return Address("sqlite", str(Path(path).expanduser()), path)
 
 
+def listening_at(address: Address, listen_url: str) -> Address:
+    """The same database with another address to listen at: the direct one of the server."""
+    listen = parse(listen_url)
+    if (address.dialect, listen.dialect) != ("postgres", "postgres"):
+        what = f"listen_url is for a PostgreSQL server: it is {listen.shown}, and the database is {address.shown}"
+        raise InvalidUrl(what, "leave it out, or give the direct address of the PostgreSQL server")
+    # This may be a pooler in session mode, which passes notifications on: do not detect it.
+    pooler = "session" if listen.pooler == "auto" else listen.pooler
+    return msgspec.structs.replace(address, listen=msgspec.structs.replace(listen, pooler=pooler))
+
+
 def _server(url: str, dialect: str) -> Address:
     parts = _split(url)
     options = [option for option in parts.query.split("&") if option]
-    isolation = (
-        dict(parse_qsl(parts.query)).get("isolation", "read committed").replace("-", " ").replace("_", " ").lower()
-    )
+    given = dict(parse_qsl(parts.query))
+    isolation = given.get("isolation", "read committed").replace("-", " ").replace("_", " ").lower()
     if isolation not in ISOLATIONS:
         raise InvalidUrl(f"isolation={isolation!r} is none that we work at", f"use one of {', '.join(ISOLATIONS)}")
+    pooler = given.get("pooler", "auto").lower()
+    if pooler not in MODES:
+        raise InvalidUrl(f"pooler must be {', '.join(MODES[:-1])} or {MODES[-1]}, got {pooler!r}", _POOLER_HINT)
     # The others go on letter by letter: what a plus sign means is the server's affair.
-    others = "&".join(option for option in options if not option.startswith("isolation="))
-    return Address(dialect, _joined("postgresql", parts.netloc, parts.path, others), masked(url), isolation)
+    others = "&".join(option for option in options if not option.startswith(_OURS))
+    target = _joined("postgresql", parts.netloc, parts.path, others)
+    return Address(dialect, target, masked(url), isolation, pooler=pooler)
 
 
 def _split(url: str) -> SplitResult:

@@ -39,6 +39,7 @@ class Engine(Handles):
         self,
         url: str | Path | None = None,
         *,
+        listen_url: str | None = None,
         patience: float = PATIENCE,
         history: str | Path | Sink | None = None,
         world: World = REAL,
@@ -46,7 +47,11 @@ class Engine(Handles):
         **options: Any,
     ) -> None:
         url = str(url) if isinstance(url, Path) else url
-        address = db.parse(url or os.environ.get("ROWLOCK_DATABASE_URL") or DEFAULT_URL)
+        if not url and (url := os.environ.get("ROWLOCK_DATABASE_URL")):
+            listen_url = listen_url or os.environ.get("ROWLOCK_LISTEN_URL")  # what it says belongs to that database
+        address = db.parse(url or DEFAULT_URL)
+        if listen_url:
+            address = db.listening_at(address, listen_url)
         self.database = db.connect(address, patience=patience, world=world, clock=clock, **options)
         self.world = world
         sink = history or os.environ.get("ROWLOCK_HISTORY") or None

@@ -192,7 +192,7 @@ class Watch:
         listen.start()
 
     def _listen(self, loop: asyncio.AbstractEventLoop, wanted: threading.Event) -> None:
-        database = self._bridge.engine.database.twin(connections=1)
+        database = self._bridge.engine.database.twin(connections=1, listening=True)
         try:
             while wanted.is_set():
                 try:

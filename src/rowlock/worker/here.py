@@ -57,7 +57,7 @@ class Here:
         return chores
 
     def _pass_on_hints(self, session: Session, wake: Callable[[], None]) -> None:
-        database = self.source.database.twin(connections=1)
+        database = self.source.database.twin(connections=1, listening=True)
         try:
             while not session.closing.is_set():
                 try:
