@@ -13,6 +13,8 @@ from rowlock.errors import RowlockError
 FINE, INFORMATION, RISK, UNREACHABLE = "fine", "information", "risk", "unreachable"
 ROOM = 256 * 1024 * 1024
 FAR = 1_000
+HEARD_SECONDS = 2.0
+"""How long to wait for a notification that was just sent."""
 NETWORK_FILE_SYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
 
 
@@ -72,6 +74,11 @@ def settings(tx: Transaction) -> dict[str, str]:
     return dict(tx.rows("insight/settings"))
 
 
+def notify(tx: Transaction) -> None:
+    """Send the notification that work was added; a worker that hears it looks, and finds what is there."""
+    tx.rows("insight/notify")
+
+
 def closed_tables(tx: Transaction) -> list[str]:
     """Our tables that this user may not read and write."""
     return [row[0] for row in tx.rows("insight/closed_tables")]
@@ -92,6 +99,8 @@ def examine(database: Database, clock: Callable[[], float]) -> Iterator[Finding]
     yield _schema(database)
     yield from map(_durable, (rule for rule in RULES if rule.setting in known), _values(known))
     yield from _standbys(known)
+    yield from _pooler(database)
+    yield from _listening(database)
     yield _permissions(database)
     yield from _file(database)
     yield _clock(database, clock)
@@ -128,6 +137,46 @@ def _standbys(known: dict[str, str]) -> Iterator[Finding]:
         yield Finding("standbys", RISK, danger, "alter database NAME set synchronous_commit = on")
     else:
         yield Finding("standbys", FINE, names)
+
+
+def _pooler(database: Database) -> Iterator[Finding]:
+    if not database.pooled():
+        return
+    if database.address.pooler == "auto":
+        what = "a connection pooler was detected; it is treated as one in transaction mode"
+        fix = "add pooler=transaction to the address, or pooler=session if the pooler runs in session mode"
+        yield Finding("pooler", INFORMATION, what, fix)
+    else:
+        yield Finding("pooler", FINE, "a connection pooler in transaction mode, as the address says")
+
+
+def _listening(database: Database) -> Iterator[Finding]:
+    listen = database.address.listen
+    if listen is None:
+        if database.pooled():
+            what = "no notification arrives through the pooler: workers poll once a second"
+            yield Finding("listening", INFORMATION, what, "set listen_url to the direct address of the server")
+        return
+    fix = "set listen_url to the direct address of the same server and database, or leave it out"
+    try:
+        heard = _hears(database)
+    except RowlockError as error:
+        yield Finding("listening", RISK, f"{error.what}; workers poll once a second", error.hint or fix)
+        return
+    if heard:
+        yield Finding("listening", FINE, f"notifications arrive by {listen.shown}")
+    else:
+        yield Finding("listening", RISK, f"no notification arrives by {listen.shown}", fix)
+
+
+def _hears(database: Database) -> bool:
+    listener = database.twin(connections=1, patience=0, listening=True)
+    try:
+        listener.hint(0)
+        database.read(notify)
+        return listener.hint(HEARD_SECONDS)
+    finally:
+        listener.close()
 
 
 def _permissions(database: Database) -> Finding:

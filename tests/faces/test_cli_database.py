@@ -88,6 +88,44 @@ def test_the_doctor_says_when_nobody_answers(quick: Shell) -> None:
     )
 
 
+def found(shell: Shell, url: str, **environment: str) -> dict[str, tuple[str, str]]:
+    findings = shell("doctor", "--json", "-d", url, **environment).document["findings"]
+    return {each["name"]: (each["state"], each["fix"]) for each in findings}
+
+
+def test_the_doctor_recommends_what_a_pooler_needs(quick: Shell, pooled_url: str) -> None:
+    findings = found(quick, pooled_url)
+    assert findings["pooler"][0] == "information"
+    assert "add pooler=transaction to the address" in findings["pooler"][1]
+    assert findings["listening"] == ("information", "set listen_url to the direct address of the server")
+
+
+def test_the_doctor_is_content_with_a_pooler_that_the_address_names(quick: Shell, pooled_url: str) -> None:
+    assert found(quick, f"{pooled_url}&pooler=transaction")["pooler"] == ("fine", "")
+
+
+def test_the_doctor_says_nothing_of_a_pooler_where_there_is_none(quick: Shell, postgres_url: str) -> None:
+    assert not {"pooler", "listening"} & found(quick, postgres_url).keys()
+
+
+def test_the_doctor_tries_whether_notifications_arrive(
+    quick: Shell, pooled_url: str, postgres_url: str, unmigrated_url: str
+) -> None:
+    configured = {"ROWLOCK_DATABASE_URL": pooled_url}
+    states = []
+    for listen_url in (postgres_url, unmigrated_url, "postgresql://127.0.0.1:1/x"):
+        ran = quick("doctor", "--json", ROWLOCK_LISTEN_URL=listen_url, **configured)
+        states += [each["state"] for each in ran.document["findings"] if each["name"] == "listening"]
+    assert states == ["fine", "risk", "risk"]
+
+
+def test_an_address_to_listen_at_is_not_that_of_a_database_named_nearer(quick: Shell) -> None:
+    quick.write("rowlock.toml", 'database = "postgresql://pooler/x"\nlisten_url = "postgresql://ann:hush@server/x"')
+    assert "listen_url\tpostgresql://ann:***@server/x\tfile rowlock.toml" in quick("config", "show").lines
+    assert quick("-d", "mine.db", "add", "fruit", "apple").status == 0
+    assert quick("add", "fruit", "apple", ROWLOCK_DATABASE_URL="mine.db").status == 0
+
+
 def test_without_configuration_the_default_counts(quick: Shell) -> None:
     assert quick("config", "show").lines == ["database\trowlock.db\tdefault", "audit_keep\t90d\tdefault"]
 

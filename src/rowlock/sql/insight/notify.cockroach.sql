@@ -1,0 +1,2 @@
+-- There are no notifications here: whoever waits looks again now and then.
+select null

@@ -1,0 +1,2 @@
+-- There are no notifications here: whoever waits watches the file.
+select null
