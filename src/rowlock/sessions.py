@@ -10,6 +10,7 @@ from rowlock import claims, leases, nesting, settlements
 from rowlock.attempts import DEFAULT_ATTEMPTS, policy, resolve
 from rowlock.db import Transaction
 from rowlock.errors import StaleClaim
+from rowlock.heartbeats import Silent
 from rowlock.model import moment
 from rowlock.names import PAGE_LIMIT
 from rowlock.outcomes import Retry
@@ -61,14 +62,18 @@ def open_session(
     expiry: int = EXPIRY,
     details: Any = None,
     seeks: Sequence[str] = (),
+    beats: bool = True,
 ) -> None:
     """Enter a worker, alive for `expiry` milliseconds from the database's now.
 
-    Those who seek lists by the same patterns share the exclusive ones among these evenly.
+    Those who seek lists by the same patterns share the exclusive ones among these evenly. With `beats` the worker
+    promises a heartbeat in each half of the expiry; without, it ends at its deadline by the database's clock.
     """
     text = None if details is None else nesting.written(details, "details")
     sought = msgspec.json.encode(sorted(seeks)).decode() if seeks else None
-    tx.run("sessions/open", session=session, holder=holder, expiry=expiry, details=text, seeks=sought)
+    length = expiry if beats else None
+    who = {"session": session, "holder": holder, "details": text, "seeks": sought}
+    tx.run("sessions/open", expiry=expiry, length=length, **who)
 
 
 def beat(tx: Transaction, session: str, *, expiry: int = EXPIRY) -> bool:
@@ -157,21 +162,33 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
     return SessionInfo(session, holder, moment(opened), moment(expires), decoded, claims, items)
 
 
-def expire(tx: Transaction, *, limit: int = 10) -> int:
-    """Bury sessions past their deadline; how many. Their items are free; who died of one is looked into."""
-    dead = tx.rows("sessions/expired", limit=limit)
-    for session, holder in dead:
-        in_hand = [Grasp(*row) for row in tx.rows("claims/of_session", session=session)]
-        unsettled = [grasp for grasp in in_hand if grasp.remaining > 0]
-        if len(unsettled) == 1 and unsettled[0].taken == 1:
-            _charge(tx, session, holder, unsettled[0])
-        else:
-            # Any of them may have done it: none is charged. They are handed out one to a claim, so that a second death
-            # leaves few to choose from, and those run alone.
-            for grasp in unsettled:
-                tx.run("claims/add_suspect", holder=holder, **grasp.interval)
-        close(tx, session)
-    return len(dead)
+def silent(tx: Transaction, *, limit: int = 1000) -> list[Silent]:
+    """Sessions that may be dead, those whose deadline is the oldest first: a `HeartbeatMonitor` says which are."""
+    return [Silent(*row) for row in tx.rows("sessions/silent", limit=limit)]
+
+
+def expire(tx: Transaction, dead: Sequence[Silent]) -> int:
+    """End sessions that are dead, unless one has beaten since it was seen; how many.
+
+    Their items are free, and marked as suspects: one of them may have killed the worker.
+    """
+    return sum(_expire_one(tx, each) for each in dead)
+
+
+def _expire_one(tx: Transaction, dead: Silent) -> bool:
+    if tx.row("sessions/hold_silent", session=dead.id, expires_at=dead.expires_at) is None:
+        return False
+    in_hand = [Grasp(*row) for row in tx.rows("claims/of_session", session=dead.id)]
+    unsettled = [grasp for grasp in in_hand if grasp.remaining > 0]
+    if len(unsettled) == 1 and unsettled[0].taken == 1:
+        _charge(tx, dead.id, dead.holder, unsettled[0])
+    else:
+        # Any of them may have done it: none is charged. They are handed out one to a claim, so that a second death
+        # leaves few to choose from, and those run alone.
+        for grasp in unsettled:
+            tx.run("claims/add_suspect", holder=dead.holder, **grasp.interval)
+    close(tx, dead.id)
+    return True
 
 
 def _charge(tx: Transaction, session: str, holder: str, grasp: Grasp) -> None:

@@ -19,6 +19,7 @@ from rowlock import (
     topics,
 )
 from rowlock.db import Database, Transaction
+from rowlock.heartbeats import HeartbeatMonitor
 from rowlock.topics import refiling, tidying
 
 FOLDS = 4
@@ -39,11 +40,45 @@ class Report(msgspec.Struct, frozen=True):
     """Schedules whose time this machine cannot tell: a package or a time zone is missing."""
 
 
-def once(database: Database) -> Report:
+SESSIONS_LOOK_SECONDS = 1.0
+"""How often who stays looks at sessions: so soon after its time is the death of one seen."""
+MAX_SESSIONS_PER_PASS = 10
+"""Sessions that are expired in one transaction."""
+
+
+def monitor(database: Database) -> HeartbeatMonitor:
+    """A monitor of the database's sessions for one process or thread, which has seen nothing yet."""
+    return HeartbeatMonitor(database.world.monotonic, trusts_clock=database.clock_is_given)
+
+
+def expire(database: Database, watched: HeartbeatMonitor) -> int:
+    """End the sessions that this process has seen dead; how many. One read where all live."""
+    dead = watched.dead(database.read(sessions.silent))
+    return database.run(sessions.expire, dead[:MAX_SESSIONS_PER_PASS]) if dead else 0
+
+
+def watch(database: Database, watched: HeartbeatMonitor, *, seconds: float) -> int:
+    """Watch sessions that are overdue until it is certain which are dead, and end those; how many.
+
+    For processes that do not stay: one that has just begun has seen no session long enough. It gives up on what would
+    take longer than so many seconds.
+    """
+    world = database.world
+    until, expired = world.monotonic() + seconds, 0
+    while True:
+        while some := expire(database, watched):
+            expired += some
+        left = watched.seconds_to_watch(database.read(sessions.silent))
+        if left is None or world.monotonic() + left > until:
+            return expired
+        world.sleep(left)
+
+
+def once(database: Database, watched: HeartbeatMonitor) -> Report:
     """Tick, bury the dead, put due items in line, open gates, add up tallies, forget old history; a little of each."""
     schedules.set_right(database)
     ticks = schedules.tick_due(database)
-    expired = database.run(sessions.expire)
+    expired = expire(database, watched)
     database.run(leases.end_idle)
     promoted = database.run(promote_due)
     opened = database.run(gates.go_on_where_nobody_looks, chance=Random())
@@ -52,6 +87,33 @@ def once(database: Database) -> Report:
     database.run(marks.note)
     stuck = sum(tick.stuck is not None for tick in ticks)
     return Report(expired, promoted, opened, folded, pruned, sum(tick.added for tick in ticks), stuck)
+
+
+class Housekeeping:
+    """Upkeep that goes on beside other work: a look at sessions every second, a whole pass every so many seconds."""
+
+    def __init__(self, database: Database, *, seconds: float) -> None:
+        self._database = database
+        self._world = database.world
+        self._seconds = seconds
+        self._watched = monitor(database)
+        self._pass_at = self._next_pass()
+
+    @property
+    def pause(self) -> float:
+        """Seconds until it shall go on."""
+        return self._world.jittered(min(self._seconds, SESSIONS_LOOK_SECONDS))
+
+    def go_on(self) -> None:
+        """End sessions that are dead, and do a whole pass if it is time for one."""
+        if self._world.monotonic() < self._pass_at:
+            expire(self._database, self._watched)
+            return
+        self._pass_at = self._next_pass()
+        once(self._database, self._watched)
+
+    def _next_pass(self) -> float:
+        return self._world.monotonic() + self._world.jittered(self._seconds)
 
 
 def _keep_topics(database: Database) -> int:

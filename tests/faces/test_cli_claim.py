@@ -3,6 +3,9 @@
 import pytest
 from tests.faces.shell import QuickShell, Ran
 
+from rowlock import Engine, claims, sessions
+from rowlock.claims import Asking
+
 
 @pytest.fixture
 def names(any_quick: QuickShell) -> QuickShell:
@@ -95,6 +98,13 @@ def test_a_session_that_has_ended_is_stale(names: QuickShell) -> None:
 
 def test_an_expired_claim_goes_to_the_next_who_asks(names: QuickShell) -> None:
     claimed(names, "-n", "4", "--expiry", "1ms")
+    assert claimed(names, "-n", "4")[2]
+
+
+def test_what_a_dead_worker_had_goes_to_the_next_who_asks(names: QuickShell, url: str) -> None:
+    with Engine(url) as engine:
+        engine.run(sessions.open_session, "0" * 32, holder="ann", expiry=1)
+        engine.run(claims.take_thoroughly, Asking("0" * 32, "names", 4, "1" * 32))
     assert claimed(names, "-n", "4")[2]
 
 

@@ -2,12 +2,15 @@
 
 import os
 import signal
+import threading
+import time
 
 import pytest
 from tests.races.killing import BATCH, Gang, account, at_work, prepare, ranks, settled, until
 from tests.torture import scaled
+from tests.worker.running import running
 
-from rowlock import Counts, Engine, StaleClaim
+from rowlock import Counts, Engine, StaleClaim, Worker
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
 
@@ -25,6 +28,12 @@ with engine.session(expiry="300ms") as session:
         print("settled", flush=True)
     except Exception as error:
         print(error.code, flush=True)
+"""
+HOLDING = """
+with engine.session() as session:
+    claim = session.take("work")
+    print("claimed", flush=True)
+    sys.stdin.readline()
 """
 POISON = """
 worker = Worker(engine, concurrency=4, expiry="300ms")
@@ -57,6 +66,28 @@ def test_workers_are_killed_at_random_and_each_item_is_done_once(url: str) -> No
 @pytest.mark.torture
 def test_workers_are_killed_a_hundred_times_and_each_item_is_done_once(url: str) -> None:
     survive(url, scaled(20_000), scaled(100))
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("after", [0, 3, 7, 12])
+def test_what_a_killed_worker_had_is_worked_within_17_seconds(url: str, after: int) -> None:
+    with Engine(url) as engine:
+        engine["work"].add("a")
+        gang = Gang(url, HOLDING, 1)
+        process = gang.processes[0]
+        assert process.stdout is not None
+        assert process.stdout.readline() == "claimed\n"
+        worked = threading.Event()
+        worker = Worker(engine)
+        worker.on("work", lambda _: worked.set())
+        with running(worker):
+            assert not worked.wait(after)
+            killed_at = time.monotonic()
+            process.kill()
+            assert worked.wait(60)
+            took = time.monotonic() - killed_at
+        gang.end()
+        assert took <= 17
 
 
 def test_a_worker_that_was_stopped_past_its_expiry_settles_nothing_when_it_goes_on(url: str) -> None:

@@ -128,7 +128,7 @@ def test_the_dead_are_buried_a_few_at_a_time(timed: Engine, clock: Clock) -> Non
     for _ in range(12):
         Desk(timed)
     clock.advance(16)
-    assert [timed.run(sessions.expire, limit=10) for _ in range(3)] == [10, 2, 0]
+    assert [timed.upkeep().expired for _ in range(3)] == [10, 2, 0]
 
 
 def test_an_unknown_session_is_neither_beaten_nor_closed(timed: Engine) -> None:

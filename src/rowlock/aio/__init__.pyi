@@ -196,8 +196,12 @@ class AsyncEngine:
     ) -> AbstractContextManager[None]:
         """A block in which every verb that writes is recorded as done by somebody, in the write's own transaction."""
 
-    async def upkeep(self) -> upkeep.Report:
-        """One bounded pass of housekeeping: bury dead sessions, promote what is due, fold, prune."""
+    async def upkeep(self, *, wait: Duration = 0) -> upkeep.Report:
+        """One bounded pass of housekeeping: end dead sessions, promote what is due, fold, prune.
+
+        A session whose deadline has passed ends when this engine has seen no heartbeat of it for half of its expiry:
+        by a later call, or by this one if it may `wait` so long.
+        """
 
     @property
     def grouped(self) -> AsyncGrouped:

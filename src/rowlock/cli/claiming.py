@@ -11,9 +11,13 @@ from rowlock.cli.invocation import Invocation, command, list_argument, on_termin
 from rowlock.cli.look import item_document
 from rowlock.cli.reading import STDIN, keys_from
 from rowlock.engine import Claim, Engine, Session
+from rowlock.engine.handles import Handles
 from rowlock.errors import Invalid
 from rowlock.model import Item, ListInfo
 from rowlock.outcomes import Verdict
+
+WATCH_SECONDS = 10
+"""How long a command may watch sessions that look dead: enough for those of workers with the default expiry."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 
@@ -39,7 +43,7 @@ def claim(invocation: Invocation, /, *, name: str, limit: int, known: str | None
         session = _session(
             engine.rejoin(known, expiry=expiry) if known else engine.session(expiry=expiry, beats=False), known
         )
-        taken = session.take(name, limit=limit)
+        taken = session.take(name, limit=limit) or _take_of_the_dead(engine, session, name, limit=limit)
         if taken is None:
             info = engine[name].info()  # nothing ready is one thing, no list another
             if known is None:
@@ -48,6 +52,13 @@ def claim(invocation: Invocation, /, *, name: str, limit: int, known: str | None
             return NOTHING_TO_DO
     _write(session, taken, as_json=as_json)
     return 0
+
+
+def _take_of_the_dead(engine: Handles, session: Session, name: str, *, limit: int) -> Claim | None:
+    # A worker's session whose deadline has passed may live: it must be watched until it would have beaten.
+    if isinstance(engine, Engine) and engine.upkeep(wait=WATCH_SECONDS).expired:
+        return session.take(name, limit=limit)
+    return None
 
 
 def held_by_another(info: ListInfo) -> str:

@@ -15,6 +15,8 @@ from rowlock.model import ListInfo
 from rowlock.sessions import SessionInfo
 
 SHOWN = 5
+WATCH_SECONDS = 60
+"""How long sessions whose deadline has passed may be watched until it is certain that they are dead."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 
@@ -105,11 +107,11 @@ def _tell(invocation: Invocation, infos: list[ListInfo], groups: list[tuple[str,
 def upkeep(invocation: Invocation, *, as_json: bool) -> None:
     """Do one bounded pass of housekeeping, as every worker does now and then.
 
-    Ends expired sessions, puts due items in line, opens gates where no worker looks, adds up old tallies, forgets old
-    errors and results.
+    Ends dead sessions, puts due items in line, opens gates where no worker looks, adds up old tallies, forgets old
+    errors and results. Sessions whose deadline has passed are watched for half of their expiry first, up to a minute.
     """
     with invocation.open_database(why="it keeps house by itself") as engine:
-        report = engine.upkeep()
+        report = engine.upkeep(wait=WATCH_SECONDS)
     counted: dict[str, int] = msgspec.structs.asdict(report)
     sentence = ", ".join(f"{word} {count:,}" for word, count in counted.items())
     output.numbers(invocation, counted, sentence=sentence, as_json=as_json)

@@ -78,8 +78,9 @@ def open_session(
     expiry: int = EXPIRY,
     details: Any = None,
     seeks: Sequence[str] = (),
+    beats: bool = True,  # noqa: ARG001
 ) -> None:
-    """Enter a worker under an id of its own: asked again, it is the same one."""
+    """Enter a worker under an id of its own: asked again, it is the same one. The server watches all of them alike."""
     known = {"session": session, "holder": holder, "expiry": f"{expiry}ms", "seeks": seeks}
     link.ask("POST", "sessions", gives=Nothing, body={**known, "details": {} if details is None else details})
 

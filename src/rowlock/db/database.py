@@ -71,6 +71,11 @@ class Database:
         keep_out_of_forks(self._pool)
         self._reached = False
 
+    @property
+    def clock_is_given(self) -> bool:
+        """Whether a clock was given in place of the database's own, as tests do."""
+        return self._clock is not None
+
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in one transaction; again after a conflict or a lost connection.
 

@@ -7,11 +7,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+import msgspec
+
 from rowlock import audit, db, schedules, schema, upkeep
 from rowlock.audit import KEEP
 from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
-from rowlock.durations import Duration
+from rowlock.durations import Duration, milliseconds
 from rowlock.engine.counter import Counter
 from rowlock.engine.grouped import Grouped
 from rowlock.engine.handles import Handles
@@ -56,6 +58,7 @@ class Engine(Handles):
         self.world = world
         sink = history or os.environ.get("ROWLOCK_HISTORY") or None
         self._history = History(to_file(sink) if isinstance(sink, str | Path) else sink, world.monotonic)
+        self._sessions = upkeep.monitor(self.database)
         self._schema_known = False
         self._schema_lock = threading.Lock()
         self._grouped: Grouped | None = None
@@ -95,10 +98,18 @@ class Engine(Handles):
         """A block in which every verb that writes is recorded as done by somebody, in the write's own transaction."""
         return audit.acting(who, token=token, request=request, keep=keep)
 
-    def upkeep(self) -> upkeep.Report:
-        """One bounded pass of housekeeping: bury dead sessions, promote what is due, fold, prune."""
+    def upkeep(self, *, wait: Duration = 0) -> upkeep.Report:
+        """One bounded pass of housekeeping: end dead sessions, promote what is due, fold, prune.
+
+        A session whose deadline has passed ends when this engine has seen no heartbeat of it for half of its expiry:
+        by a later call, or by this one if it may `wait` so long.
+        """
         self.make_ready()
-        return upkeep.once(self.database)
+        report = upkeep.once(self.database, self._sessions)
+        if not wait:
+            return report
+        expired = upkeep.watch(self.database, self._sessions, seconds=milliseconds(wait) / 1_000)
+        return msgspec.structs.replace(report, expired=report.expired + expired)
 
     @property
     def grouped(self) -> Grouped:

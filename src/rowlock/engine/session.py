@@ -51,7 +51,7 @@ class Session:
 
     def open(self, *, seeks: Sequence[str] = ()) -> "Session":
         """Enter the session and start its heart, if it has one; `seeks` are the patterns of the lists it works."""
-        terms: dict[str, Any] = {"expiry": self._expiry, "details": self._details, "seeks": seeks}
+        terms: dict[str, Any] = {"expiry": self._expiry, "details": self._details, "seeks": seeks, "beats": self._beats}
         self._engine.run(sessions.open_session, self.id, holder=self.holder, **terms)
         if self._beats:
             self._heart = threading.Thread(target=self._keep_alive, name=f"rowlock heart {self.id[:8]}", daemon=True)

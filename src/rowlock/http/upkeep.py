@@ -32,10 +32,11 @@ class Upkeep:
 
     def _work(self) -> None:
         database = self._engine.database.twin(connections=1)
+        housekeeping = upkeep.Housekeeping(database, seconds=self._seconds)
         try:
-            while not self._stopping.wait(self._engine.world.jittered(self._seconds)):
+            while not self._stopping.wait(housekeeping.pause):
                 try:
-                    upkeep.once(database)
+                    housekeeping.go_on()
                 except RowlockError as error:
                     log.info("upkeep put off", extra={"code": error.code})
         finally:

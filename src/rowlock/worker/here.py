@@ -70,9 +70,10 @@ class Here:
             database.close()
 
     def _keep_up(self, session: Session) -> None:
-        while not session.closing.wait(self.source.world.jittered(self._pause)):
+        housekeeping = upkeep.Housekeeping(self.source.database, seconds=self._pause)
+        while not session.closing.wait(housekeeping.pause):
             try:
-                upkeep.once(self.source.database)
+                housekeeping.go_on()
             except Unavailable as error:
                 log.info("upkeep put off", extra={"code": error.code})
 

@@ -1,0 +1,69 @@
+"""Heartbeats: which silent sessions are dead, by the clock of who watches them.
+
+The database's clock may jump. A session that lives changes its row with each heartbeat, three times in its expiry. So a
+session is dead when somebody has watched its row long enough by a monotonic clock and has seen no change.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+
+class Silent(msgspec.Struct, frozen=True):
+    """A session whose last heartbeat is long ago, or in the future, by the database's clock."""
+
+    id: str
+    holder: str
+    expires_at: int
+    """Changes with each heartbeat."""
+    expiry: int | None
+    """Milliseconds; None if it has no heartbeat."""
+    overdue: bool
+    """Whether its deadline has passed by the database's clock."""
+
+
+class Sighting(msgspec.Struct, frozen=True):
+    """A row as it was first seen, and when."""
+
+    expires_at: int
+    since: float
+
+
+class HeartbeatMonitor:
+    """What one process has seen of silent sessions. Give it every look, a second apart or so."""
+
+    def __init__(self, monotonic: Callable[[], float], *, trusts_clock: bool = False) -> None:
+        self._monotonic = monotonic
+        self._trusts_clock = trusts_clock
+        """Whether the database's clock is one of a test, which jumps only when it is told to."""
+        self._seen: dict[str, Sighting] = {}
+
+    def dead(self, silent: Sequence[Silent]) -> list[Silent]:
+        """Those of the silent sessions that are dead, now that they were seen once more."""
+        now = self._monotonic()
+        self._seen = {each.id: self._sighted(each, now) for each in silent}
+        return [each for each in silent if self._is_dead(each, now)]
+
+    def seconds_to_watch(self, silent: Sequence[Silent]) -> float | None:
+        """How long one of them that is overdue must still be watched, at the least; None if none is."""
+        now = self._monotonic()
+        overdue = [each for each in silent if each.overdue and each.id in self._seen and not self._is_dead(each, now)]
+        return min((self._needed(each) - self._watched(each, now) for each in overdue), default=None)
+
+    def _sighted(self, each: Silent, now: float) -> Sighting:
+        seen = self._seen.get(each.id)
+        return seen if seen is not None and seen.expires_at == each.expires_at else Sighting(each.expires_at, now)
+
+    def _is_dead(self, each: Silent, now: float) -> bool:
+        if each.expiry is None or self._trusts_clock:
+            return each.overdue
+        watched = self._watched(each, now)
+        # Also one whose deadline lies far ahead, because the clock was set back.
+        return watched > each.expiry / 1_000 or (each.overdue and watched >= self._needed(each))
+
+    def _watched(self, each: Silent, now: float) -> float:
+        return now - self._seen[each.id].since
+
+    def _needed(self, each: Silent) -> float:
+        # Half of its expiry: one that lives beats every third of it.
+        return (each.expiry or 0) / 2_000
