@@ -11,7 +11,8 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import psycopg
-from tests.servers import LAUNCHER, START_SECONDS, Server, quick_place, unprivileged
+from tests.servers import LAUNCHER, Server, quick_place, unprivileged
+from tests.waiting import WAIT_SECONDS
 
 SHARED = {
     "pool_mode": "transaction",
@@ -60,7 +61,7 @@ class PgBouncer:
         command = [sys.executable, "-I", "-S", "-c", LAUNCHER, *identity, self._program, str(self.folder / "ini")]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(command, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + WAIT_SECONDS
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise NoPooler(f"pgbouncer did not start: {(self.folder / 'log').read_text()[-2000:]}")
