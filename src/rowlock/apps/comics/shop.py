@@ -1,11 +1,11 @@
 """The shop: comics arrive, are wished for, sold and refunded. Each is one transaction, whoever else is at it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby, islice
 from typing import Any
 
-from rowlock import Engine, Item, NotFound, Subscription, Transaction
+from rowlock import Engine, Item, NotFound, RecordInfo, Subscription, Transaction
 from rowlock.apps.comics import model
 
 TOPIC = "comics"
@@ -23,7 +23,10 @@ Verb = Callable[[Transaction], Any]
 
 
 def _each(tx: Transaction, asked: list[Verb]) -> list[Any]:
-    return [do(tx) for do in asked]
+    # Who subscribes in a transaction is told of what arrives in it: so its wishes come first.
+    order = sorted(range(len(asked)), key=lambda number: getattr(asked[number], "func", None) is not _subscribe)
+    answers = {number: asked[number](tx) for number in order}
+    return [answers[number] for number in range(len(asked))]
 
 
 class Shop:
@@ -87,14 +90,11 @@ class Shop:
 
     def pending(self) -> dict[str, Any]:
         """What is still to be done: comics that are not looked for yet, and people who are not told yet."""
-        patterns = sorted(item.key.removeprefix(EVERYTHING) for item in self._engine[PATTERNS].items())
-        waiting = [each.record for each in self.topic.records(limit=NEWEST) if each.matched_at is None]
+        patterns = sorted((item.key.removeprefix(EVERYTHING), _after(item)) for item in self._engine[PATTERNS].items())
+        waiting = [each for each in self.topic.records(limit=NEWEST) if each.matched_at is None]
         untold = self.topic.notifications(delivered=False, limit=NEWEST)
         return {
-            "comics": [
-                {"comic": _ordered(comic), "queries": [model.query(comic, names) for names in patterns]}
-                for comic in waiting
-            ],
+            "comics": [{"comic": _ordered(each.record), "queries": _queries(each, patterns)} for each in waiting],
             "notifications": [{"comic": _ordered(each.record), "email": each.subscriber} for each in untold],
             "failed": self.topic.failed(),
         }
@@ -102,6 +102,20 @@ class Shop:
 
 def _ordered(comic: Mapping[str, Any]) -> dict[str, Any]:
     return {name: comic[name] for name in model.FIELDS if name in comic}
+
+
+def _after(pattern: Item) -> int:
+    """The last record that was published before the pattern was known; those of an earlier version do not say."""
+    return int(pattern.data["after"]) if pattern.data else 0
+
+
+def _queries(record: RecordInfo, patterns: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
+    known = [names for names, after in patterns if after < record.id]
+    return [
+        model.query(record.record, names)
+        for names in known
+        if set(filter(None, names.split(","))) <= record.record.keys()
+    ]
 
 
 def _padded(number: str) -> str:
@@ -113,14 +127,24 @@ def _entry(item: Item) -> dict[str, Any]:
 
 
 def _arrive(tx: Transaction, *, comic: Mapping[str, Any]) -> None:
-    known = model.digest(comic)
+    # The number first: who has it is alone until the commit, so records and new patterns are numbered in that order.
+    known, number = model.digest(comic), tx.counter(STOCK).next()
     tx.topic(TOPIC).publish(comic, key=known)
-    tx[STOCK].add(f"{known}-{tx.counter(STOCK).next():012}", data=comic)
+    tx[STOCK].add(f"{known}-{number:012}", data=comic)
 
 
 def _subscribe(tx: Transaction, *, email: str, wish: Mapping[str, Any]) -> int:
-    tx[PATTERNS].add(model.pattern(wish) or EVERYTHING)
+    pattern = model.pattern(wish) or EVERYTHING
+    if pattern not in tx[PATTERNS]:
+        _note_pattern(tx, pattern)
     return tx.topic(TOPIC).subscribe(email, wish)
+
+
+def _note_pattern(tx: Transaction, pattern: str) -> None:
+    # While this number is held no comic arrives: all later records have higher ids than the newest one has now.
+    tx.counter(STOCK).next()
+    newest = tx.topic(TOPIC).records(limit=1)
+    tx[PATTERNS].add(pattern, data={"after": newest[0].id if newest else 0})
 
 
 def _once(tx: Transaction, *, key: str, asked: Any, do: Verb) -> tuple[Any, bool]:
