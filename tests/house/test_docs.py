@@ -3,11 +3,12 @@
 import importlib
 import inspect
 import re
+import tomllib
 from collections.abc import Iterator
 
 import msgspec
 import pytest
-from tests.house.places import DOCS, MODULES, PAGES, ROOT, documented, functions, shown, strings
+from tests.house.places import DOCS, MODULES, PAGES, ROOT, SQL, documented, functions, shown, strings
 
 import rowlock
 from rowlock import errors
@@ -122,3 +123,19 @@ def test_a_missing_paragraph_is_seen() -> None:
 def test_records_of_decisions_are_numbered_without_a_gap() -> None:
     numbers = [int(path.name[:4]) for path in sorted((DOCS / "design" / "decisions").glob("[0-9]*.md"))]
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_the_walk_shows_the_statement_as_it_is() -> None:
+    walk = (DOCS / "design" / "walkthrough.md").read_text()
+    statement = (SQL / "items" / "delete.sql").read_text().partition("\n")[2]
+    assert f"```sql\n{statement}```\n" in walk
+
+
+def test_the_walk_shows_the_floors_in_their_order() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        layers = tomllib.load(file)["tool"]["importlinter"]["contracts"][0]["layers"]
+    floors = [re.findall(r"\w+", layer) for layer in layers]
+    walk = (DOCS / "design" / "walkthrough.md").read_text().partition("```text\napps")[2].partition("```")[0]
+    drawn = [line.split()[0] for line in f"apps{walk}".splitlines()]
+    assert len(drawn) == len(floors)
+    assert [name for name, floor in zip(drawn, floors, strict=True) if name not in floor] == []

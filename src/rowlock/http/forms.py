@@ -29,12 +29,6 @@ class NewItems(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     items: list[str | NewItem]
 
 
-class Keys(msgspec.Struct, frozen=True):
-    """Keys of items."""
-
-    keys: list[str]
-
-
 class ItemShown(msgspec.Struct, frozen=True):
     """An item as it stands."""
 
