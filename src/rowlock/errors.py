@@ -379,7 +379,7 @@ class NotAllowed(Refused):
 
 
 class SchemaBroken(Refused):
-    """An applied migration is not the one this program carries."""
+    """An applied migration is not the one this program carries, or something else made tables with our names."""
 
     code = "schema-broken"
 

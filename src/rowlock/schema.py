@@ -68,13 +68,24 @@ def require(database: Database) -> None:
 def _take_next(tx: Transaction, database: Database) -> Migration | None:
     tx.rows("migrations/lock")
     tx.run("migrations/create")
-    missing = _missing(database, _applied(tx))
+    applied = _applied(tx)
+    missing = _missing(database, applied)
     if not missing:
         return None
+    if not applied:
+        _refuse_others(tx, database)
     step = missing[0]
     tx.script(step.sql)
     tx.run("migrations/record", number=step.number, name=step.name, checksum=step.checksum)
     return step
+
+
+def _refuse_others(tx: Transaction, database: Database) -> None:
+    """Refuse a database in which something else has made tables with our names."""
+    if others := [name for (name,) in tx.rows("migrations/others")]:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        what = f"{database.address.shown} has a table {others[0]}{more} that no migration has made"
+        raise SchemaBroken(what, "use another database or schema, or move that table away")
 
 
 def _applied(tx: Transaction) -> dict[int, str]:

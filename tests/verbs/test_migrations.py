@@ -115,6 +115,22 @@ def test_a_migration_that_is_not_ours_is_refused(engine: Engine) -> None:
             other.migrate()
 
 
+def test_tables_of_others_with_our_names_are_named(empty: str) -> None:
+    with Engine(empty) as engine:
+        with engine.database.transaction() as tx:
+            tx.execute("create table rowlock_items (x integer)")
+            tx.execute("create table rowlock_lists (x integer)")
+        with pytest.raises(
+            SchemaBroken, match="has a table rowlock_items and 1 more that no migration has made"
+        ) as caught:
+            engine.migrate()
+        assert "use another database" in caught.value.hint
+        with engine.database.transaction() as tx:
+            tx.execute("drop table rowlock_items")
+            tx.execute("drop table rowlock_lists")
+        assert len(engine.migrate()) == STEPS
+
+
 def address(engine: Engine) -> str:
     return str(engine.database.address.shown)
 
