@@ -1,6 +1,6 @@
 """Claims: an interval of a lane in the hands of a session; one row, however many items. Verbs of a transaction."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -13,9 +13,6 @@ from rowlock.model import PRIORITIES, Item, Limits, State
 
 LARGEST = 10_000
 PROMOTED_AT_ONCE = 1_000
-
-Floors = Mapping[int, int]
-"""How far a claimer has seen in each lane, by priority: a hint that saves walking, never a promise."""
 
 
 class Lane(msgspec.Struct, frozen=True):
@@ -61,6 +58,7 @@ class Asking(msgspec.Struct, frozen=True):
     attempts: int | None = None
     """How often an item may fail: what to go by if this claimer dies of one."""
     floors: dict[int, int] = {}
+    """How far the claimer has seen in each lane, by priority: a hint that saves walking, never a promise."""
     keep: int = leases.KEEP
     """How long an exclusive list may lie idle in this session's hands, in milliseconds."""
     lane: Lane | None = None

@@ -389,11 +389,6 @@ def retry(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     return len(waiting)
 
 
-def failed_keys(tx: Transaction, name: str, *, after: str = "", limit: int = 1000) -> list[str]:
-    """The keys of failed items, in byte order, strictly after one."""
-    return [item.key for item in page(tx, name, after=after, limit=limit, state=State.FAILED)]
-
-
 def _named(tx: Transaction, name: str, keys: Sequence[str]) -> lists.Row | None:
     check_keys(keys)
     return lists.find(tx, name) if keys else None
