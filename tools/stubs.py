@@ -22,7 +22,7 @@ HEAD = '''"""Types of the async face, written by tools/stubs.py from the plain c
 '''
 # What the plain constructors keep in sight.
 ATTRIBUTES = {
-    "Claim": {"settled": "bool", "taken": "Taken"},
+    "Claim": {"taken": "Taken"},
     "Counter": {"name": "str"},
     "Engine": {"database": "Database", "world": "World"},
     "Grouped": {},

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from rowlock.errors import (
         Invalid,
+        ItemsGone,
         NotFound,
         OutcomeUnknown,
         Refused,
@@ -75,6 +76,7 @@ __all__ = [
     "Grouped",
     "Invalid",
     "Item",
+    "ItemsGone",
     "List",
     "ListInfo",
     "Mail",

@@ -9,13 +9,16 @@ from rowlock.durations import span
 from rowlock.outcomes import Fail, Outcome, Retry
 
 DEFAULT_ATTEMPTS = 5
+UNLIMITED = 0
+"""As a number of attempts: an item may fail any number of times."""
 DEFAULT_BACKOFF = "1s..10m"
 
 
 class Policy(msgspec.Struct, frozen=True):
     """When to give up, and the waiting between: doubled each time, jittered in full, never above the longest."""
 
-    attempts: int | None = DEFAULT_ATTEMPTS
+    attempts: int = DEFAULT_ATTEMPTS
+    """How often an item may fail; UNLIMITED for any number of times."""
     shortest: int = 1_000
     longest: int = 600_000
 
@@ -26,18 +29,22 @@ class Policy(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=1_000)
-def policy(attempts: int | None = DEFAULT_ATTEMPTS, backoff: str | None = None) -> Policy:
-    """A policy from how people write it: `attempts=5, backoff="1s..10m"`; no attempts means for ever."""
+def policy(attempts: int | None = None, backoff: str | None = None) -> Policy:
+    """A policy from how people write it: `attempts=5, backoff="1s..10m"`; what is left out is the default."""
     low, high = span(backoff or DEFAULT_BACKOFF)
-    return Policy(attempts, low, high)
+    return Policy(DEFAULT_ATTEMPTS if attempts is None else attempts, low, high)
 
 
 def resolve(outcome: Outcome, attempts: int, rules: Policy, random: Callable[[], float]) -> Outcome:
-    """The outcome as it will be written: a retry gets its delay, and the last one becomes a failure."""
-    if not isinstance(outcome, Retry):
-        return outcome
-    if outcome.counted and rules.attempts is not None and attempts + 1 >= rules.attempts:
-        return Fail(outcome.error, outcome.kind)
-    if outcome.after is not None:
+    """The outcome with its delay: a retry that names none waits for the policy's."""
+    if not isinstance(outcome, Retry) or outcome.after is not None:
         return outcome
     return msgspec.structs.replace(outcome, after=rules.delay(attempts, random) / 1_000)
+
+
+def limited(outcome: Outcome, attempts: int, *, allowed: int | None) -> Outcome:
+    """The outcome as it is written: a retry that is the last one allowed is a failure; None allows the default."""
+    most = DEFAULT_ATTEMPTS if allowed is None else allowed
+    if isinstance(outcome, Retry) and outcome.counted and most != UNLIMITED and attempts + 1 >= most:
+        return Fail(outcome.error, outcome.kind)
+    return outcome

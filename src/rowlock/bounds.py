@@ -1,10 +1,11 @@
-"""Bounds: what a list may say of how many items are in hand at once, and how many are handed out in a while."""
+"""Bounds: how often an item may fail, how many may be in hand at once, and how many are handed out in a while."""
 
 import msgspec
 
 from rowlock.durations import milliseconds
 from rowlock.errors import InvalidSetting
 
+MOST_ATTEMPTS = 1_000_000_000
 MOST_IN_HAND = 1_000_000
 SHORTEST_PERIOD, LONGEST_PERIOD = 1_000, 366 * 86_400_000
 SEPARATOR_CHARACTERS = 16
@@ -36,6 +37,13 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     def separator(self) -> str | None:
         """What a key's family ends at, where families are limited."""
         return None if self.by is None else self.by.separator
+
+
+def check_attempts(number: int | None) -> None:
+    """Refuse a number of attempts that cannot be; 0 is for no limit, None for the default."""
+    if number is not None and not 0 <= number <= MOST_ATTEMPTS:
+        what = f"attempts must be 0 to {MOST_ATTEMPTS}, got {number}"
+        raise InvalidSetting(what, "give 0 for no limit, or leave it out for the default of 5")
 
 
 def check_concurrency(number: int) -> None:

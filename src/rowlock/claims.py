@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from rowlock import gates, leases, limits, tallies
+from rowlock.bounds import check_attempts
 from rowlock.db import Transaction, unflushed
 from rowlock.errors import Invalid, StaleSession
 from rowlock.grouping import Place, placed
@@ -56,7 +57,7 @@ class Asking(msgspec.Struct, frozen=True):
     limit: int
     token: str
     attempts: int | None = None
-    """How often an item may fail: what to go by if this claimer dies of one."""
+    """How often an item may fail under this claim, 0 for no limit; the default if left out."""
     floors: dict[int, int] = {}
     """How far the claimer has seen in each lane, by priority: a hint that saves walking, never a promise."""
     keep: int = leases.KEEP
@@ -67,6 +68,7 @@ class Asking(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if not 1 <= self.limit <= LARGEST:
             raise Invalid(f"a claim of {self.limit} items cannot be had", f"ask for 1 to {LARGEST}")
+        check_attempts(self.attempts)
 
 
 def place_of(asking: Asking, **_: Any) -> Place:
@@ -271,6 +273,11 @@ def left(tx: Transaction, session: str, token: str) -> Taken | None:
     rows = tx.rows("items/in_interval", list=list_id, gate=gate, priority=priority, low=low, high=high)
     items = _items(name, token, gate, priority, rows)
     return Taken(token, name, gate, priority, low, items)
+
+
+def is_held(tx: Transaction, session: str, token: str) -> bool:
+    """Whether a claim is still there."""
+    return tx.row("claims/find", session=session, token=token) is not None
 
 
 def close(tx: Transaction, session: str, token: str) -> bool:

@@ -16,6 +16,7 @@ from rowlock.entries import encoded
 from rowlock.errors import StaleClaim
 from rowlock.grouping import placed
 from rowlock.outcomes import Outcome, Verdict, read
+from rowlock.receipts import Settling
 from rowlock.roles import covers
 
 LENGTH = "expiry"
@@ -72,8 +73,8 @@ def take(tx: Transaction, asking: Asking, *, thorough: bool) -> Taken | None:
     """
     if asking.attempts is None:
         row = lists.find(tx, asking.list)
-        allowed = row.settings.attempts if row else None
-        asking = msgspec.structs.replace(asking, attempts=allowed or attempts.DEFAULT_ATTEMPTS)
+        rules = attempts.policy(row.settings.attempts if row else None)
+        asking = msgspec.structs.replace(asking, attempts=rules.attempts)
     taken = None if thorough else claims.take(tx, asking)
     if taken is None:
         taken = claims.take_thoroughly(tx, asking)
@@ -179,7 +180,7 @@ def _written(
         if close:
             claims.close(tx, session, token)
         return {}
-    rules = attempts.policy(held.attempts or attempts.DEFAULT_ATTEMPTS, held.settings.backoff)
+    rules = attempts.policy(held.attempts, held.settings.backoff)
     keys = [key for key in settlement.said if key in standing]
     settling = [
         (standing[key][0], attempts.resolve(read(settlement.said[key]), standing[key][1], rules, random))
@@ -190,9 +191,7 @@ def _written(
     return dict(zip(keys, verdicts, strict=True))
 
 
-def settle_at(
-    tx: Transaction, under: Settlement, settling: settlements.Settling, *, plain: bool = False
-) -> list[Verdict]:
+def settle_at(tx: Transaction, under: Settlement, settling: Settling, *, plain: bool = False) -> list[Verdict]:
     """The same by position, as who has the items in hand knows them; the verdict on each, in order.
 
     `plain` says that all that is left of the claim is done, and nothing is kept of it.

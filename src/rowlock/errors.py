@@ -51,6 +51,7 @@ RowlockError
 │   ├── SchemaTooNew
 │   └── TokenRefused
 ├── Stale                   it was right once; somebody was faster
+│   ├── ItemsGone
 │   ├── StaleClaim
 │   ├── StaleSession
 │   └── StaleVersion
@@ -70,7 +71,11 @@ RowlockError
     └── ServerUnreachable
 """
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
+
+NAMED = 5
+"""How many keys an error's text names; its fields name all."""
 
 
 class RowlockError(Exception):
@@ -411,10 +416,31 @@ class Stale(RowlockError):
     http_status = 409
 
 
+class ItemsGone(Stale):
+    """Items were taken off the list or changed while they were claimed; the field `keys` names them."""
+
+    code = "items-gone"
+
+    @classmethod
+    def of(cls, keys: Sequence[str], *, token: str) -> "ItemsGone":
+        """The error for a settlement of a claim in which these have gone."""
+        named = ", ".join(map(repr, keys[:NAMED]))
+        more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
+        what = f"items of the claim {token} were taken off the list or changed meanwhile: {named}{more}"
+        hint = "nothing was settled: roll back, or settle with partial=True and write only for what is done"
+        return cls(what, hint, keys=list(keys), token=token)
+
+
 class StaleClaim(Stale):
     """The claim is no more: settled, closed, or gone with its session."""
 
     code = "stale-claim"
+
+    @classmethod
+    def of(cls, token: str) -> "StaleClaim":
+        """The error for a claim that is no more."""
+        what = f"the claim {token} is no more: it was settled, closed, or its session ended"
+        return cls(what, "nothing was written; its items are free, or done by another", token=token)
 
 
 class StaleSession(Stale):

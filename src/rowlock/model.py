@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from rowlock import nesting, wording
-from rowlock.bounds import ConcurrencyBy, Limits, check_concurrency, read_rate
+from rowlock.bounds import ConcurrencyBy, Limits, check_attempts, check_concurrency, read_rate
 from rowlock.durations import Duration, Moment, milliseconds, span
 from rowlock.errors import Invalid, InvalidSetting
 from rowlock.names import check_key, check_name
@@ -18,7 +18,6 @@ from rowlock.processors import Processor, refuse_secrets
 DEFAULT_PRIORITY = 5
 PRIORITIES = range(10)
 DATA_BYTES = 256 * 1024
-MOST_ATTEMPTS = 1_000_000
 GATES = range(2**31)
 GATE_CHARACTERS = 60
 
@@ -177,7 +176,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """What may be set per list."""
 
     attempts: int | None = None
-    """How often an item may fail before it is given up; a handler's own number goes first."""
+    """How often an item may fail before it is given up, 0 for no limit; a handler's own number goes first."""
     backoff: str | None = None
     """How long to wait after a failure, from first to longest: `1s..10m`."""
     keep_results: bool = False
@@ -202,11 +201,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """How many items of each family may be in hand at once."""
 
     def __post_init__(self) -> None:
-        if self.attempts is not None and not 1 <= self.attempts <= MOST_ATTEMPTS:
-            raise InvalidSetting(
-                f"attempts={self.attempts} is not between 1 and {MOST_ATTEMPTS}",
-                "leave it out for no limit of the list's own",
-            )
+        check_attempts(self.attempts)
         milliseconds(self.keep_for)
         if len(set(self.gates)) < len(self.gates) or not all(_names_a_gate(name) for name in self.gates):
             raise InvalidSetting(

@@ -1,5 +1,6 @@
 """How an item's turn ends: done, retry, move or fail. A handler's answer is read into one of these in one place."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -107,6 +108,24 @@ class Verdict(StrEnum):
     FAILED = "failed"
     GONE = "gone"
     """Somebody abandoned or changed the item meanwhile: nothing was written for it."""
+
+
+def verdict_of(outcome: Outcome) -> Verdict:
+    """The verdict on an item for which this was written."""
+    match outcome:
+        case Done():
+            return Verdict.DONE
+        case Retry():
+            return Verdict.RETRIED
+        case Move():
+            return Verdict.MOVED
+        case Fail():
+            return Verdict.FAILED
+
+
+def plainly_done(outcomes: Iterable[Outcome]) -> bool:
+    """Whether all are done, and nothing was said of how."""
+    return all(type(outcome) is Done and outcome.result is None for outcome in outcomes)
 
 
 def read(answer: Any) -> Outcome:

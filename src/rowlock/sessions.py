@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from rowlock import claims, leases, nesting, settlements
-from rowlock.attempts import DEFAULT_ATTEMPTS, policy, resolve
 from rowlock.db import Transaction
 from rowlock.errors import StaleClaim
 from rowlock.heartbeats import Silent
@@ -18,7 +17,7 @@ from rowlock.roles import covers, within
 
 EXPIRY = 15_000
 HANDED = "handed"
-DIED = Retry(error="the worker died while it had this item alone in hand", kind="worker died")
+DIED = Retry(error="the worker died while it had this item alone in hand", after=0, kind="worker died")
 
 
 class SessionInfo(msgspec.Struct, frozen=True):
@@ -97,12 +96,17 @@ def note_handed(tx: Transaction, session: str, taken: claims.Taken) -> None:
 
 
 def held(tx: Transaction, session: str, token: str) -> claims.Taken:
-    """A claim with what is left of the items that were handed out under it; StaleClaim if it is no more."""
-    handed = _decoded(tx.row("sessions/details", session=session)).get(HANDED, {}).get(token)
-    taken = None if handed is None else claims.left(tx, session, token)
+    """A claim with what is left of the items that were handed out under it; StaleClaim if it is no more.
+
+    Where it was not noted what was handed out, it is all that stands in the claim's interval now.
+    """
+    taken = claims.left(tx, session, token)
     if taken is None:
         what = f"the session {session} holds no claim {token}: it was settled, closed, or has expired"
         raise StaleClaim(what, "nothing was written; its items are free, or done by another", token=token)
+    handed = _decoded(tx.row("sessions/details", session=session)).get(HANDED, {}).get(token)
+    if handed is None:
+        return taken
     among = set(handed)
     return msgspec.structs.replace(taken, items=[item for item in taken.items if item.position in among])
 
@@ -193,7 +197,6 @@ def _expire_one(tx: Transaction, dead: Silent) -> bool:
 
 def _charge(tx: Transaction, session: str, holder: str, grasp: Grasp) -> None:
     where = {name: grasp.interval[name] for name in ("list", "gate", "priority", "high")}
-    for position, key, failed in tx.rows("claims/alone", **where):
-        outcome = resolve(DIED, failed, policy(grasp.attempts or DEFAULT_ATTEMPTS), lambda: 0.0)
-        settlements.settle(tx, session, grasp.token, [(position, outcome)], holder=holder, close=False)
+    for position, key in tx.rows("claims/alone", **where):
+        settlements.settle(tx, session, grasp.token, [(position, DIED)], holder=holder, close=False)
         tx.run("claims/suspect_item", list=grasp.list, key=key, holder=holder)

@@ -1,21 +1,18 @@
 """Settlements: the end of an item's turn, once, under its claim. Verbs of a transaction."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from rowlock import failures, gates, limits, lists, nesting, tallies, waiters
+from rowlock import attempts, failures, gates, limits, lists, nesting, receipts, tallies, waiters
 from rowlock.db import Transaction
 from rowlock.durations import milliseconds
-from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, StaleClaim
+from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, ItemsGone, StaleClaim
 from rowlock.model import DATA_BYTES, Settings
-from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict
-
-Settling = Sequence[tuple[int, Outcome]]
-"""Positions that were handed out under a claim, each with its outcome."""
+from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, verdict_of
+from rowlock.receipts import Settling
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -56,7 +53,7 @@ def ask_settle_done(
 ) -> Callable[[], list[Verdict] | None]:
     """The same for a trip: the verdicts are read when the transaction has ended; None if nothing was written."""
     text = _json(positions)
-    parameters = {"positions": text, "count": len(positions), "receipt": _receipt(text)}
+    parameters = {"positions": text, "count": len(positions), "receipt": receipts.of_text(text)}
     rows = tx.ask("claims/settle", session=session, token=token, **parameters)
     return lambda: _done_or_gone(rows(), positions)
 
@@ -93,33 +90,86 @@ def settle(
     """Write each outcome where its item still stands as handed out; the verdict on each, in order.
 
     StaleClaim, and nothing written, if the claim is no more. The same settlement asked for again is answered as before.
-    With `close` the claim ends, and what of it was not settled is free.
+    A retry fails the item if it was the last that the claim allows. With `close` the claim ends, and what of it was not
+    settled is free.
     """
+    return _settle(tx, session, token, settling, holder=holder, close=close, again=True)
+
+
+def settle_beside(
+    tx: Transaction,
+    session: str,
+    token: str,
+    settling: Settling,
+    *,
+    keys: Mapping[int, str],
+    holder: str = "",
+    close: bool = True,
+    partial: bool = False,
+) -> list[Verdict]:
+    """Settle in one transaction with rows of the caller's, which must not commit if the settlement is not theirs.
+
+    So what has landed in another transaction is not answered as before: it is refused with StaleClaim, or has gone.
+    What has gone is refused with ItemsGone, which names the keys, unless `partial` asks for verdicts.
+    """
+    verdicts = _settle(tx, session, token, settling, holder=holder, close=close, again=False)
+    if not partial:
+        _refuse_gone([keys[position] for position, _ in settling], verdicts, token)
+    return verdicts
+
+
+def settle_done_beside(tx: Transaction, session: str, token: str, *, keys: Mapping[int, str]) -> list[Verdict]:
+    """All that is left of a claim is done, in one transaction with rows of the caller's: ItemsGone if one has gone."""
+    verdicts = ask_settle_done(tx, session, token, list(keys))()
+    if verdicts is None:
+        return settle_beside(tx, session, token, [(position, Done()) for position in keys], keys=keys)
+    _refuse_gone(list(keys.values()), verdicts, token)
+    return verdicts
+
+
+def _refuse_gone(keys: Sequence[str], verdicts: Sequence[Verdict], token: str) -> None:
+    gone = [key for key, verdict in zip(keys, verdicts, strict=True) if verdict is Verdict.GONE]
+    if gone:
+        raise ItemsGone.of(gone, token=token)
+
+
+def _settle(
+    tx: Transaction, session: str, token: str, settling: Settling, *, holder: str, close: bool, again: bool
+) -> list[Verdict]:
     _refuse_twice(settling)
-    receipt = _receipt_of(settling)
     held = hold(tx, session, token)
     if held is None:
-        return _answered(tx, token, receipt, settling)
-    settling = _placed(tx, held, settling)
-    _refuse_passed_gates(held, settling)
-    landed = _write(tx, held, settling, holder)
-    gone = [position for position, _ in settling if position not in landed]
-    if gone and tx.row("tallies/answered", token=token, receipt=receipt):
+        before = receipts.answer(tx, token, settling) if again else None
+        if before is None:
+            raise StaleClaim.of(token)
+        return before
+    before = receipts.answer(tx, token, settling) if again and _keeps_places(held, settling) else None
+    if before is None:
+        placed = _placed(tx, held, settling)
+        _refuse_passed_gates(held, placed)
+        landed = _write(tx, held, placed, holder)
+        gone = [position for position, _ in settling if position not in landed]
+        before = receipts.answer(tx, token, settling) if gone and again else None
+    if before is not None:
         if close:
             tx.run("claims/close", session=session, token=token)
-        return _answered(tx, token, receipt, settling)
-    _record(tx, held, token, receipt, [each for each in settling if each[0] in landed], gone)
-    if close and held.remaining > len(settling):
+        return before
+    _record(tx, held, landed, token=token, receipt=receipts.digest(settling), answer=receipts.note(settling, landed))
+    _end_or_reduce(tx, held, session, token, settled=len(settling), close=close)
+    if landed and held.awaited:
+        gates.go_on(tx, held.list, held.name)
+    return [verdict_of(landed[position]) if position in landed else Verdict.GONE for position, _ in settling]
+
+
+def _end_or_reduce(tx: Transaction, held: Held, session: str, token: str, *, settled: int, close: bool) -> None:
+    if close and held.remaining > settled:
         tx.run("lists/wake", list=held.list)
     elif held.settings.limits is not None:
         limits.wake(tx, held.name)
     if close:
         tx.run("claims/close", session=session, token=token)
     else:
-        tx.run("claims/reduce", session=session, token=token, settled=len(settling))
-    if landed and held.awaited:
-        gates.go_on(tx, held.list, held.name)
-    return [_verdict(outcome) if position in landed else Verdict.GONE for position, outcome in settling]
+        tx.run("claims/reduce", session=session, token=token, settled=settled)
 
 
 def hold(tx: Transaction, session: str, token: str) -> Held | None:
@@ -131,25 +181,9 @@ def hold(tx: Transaction, session: str, token: str) -> Held | None:
     return Held(*plain, msgspec.json.decode(settings, type=Settings))  # type: ignore[call-arg]
 
 
-def _answered(tx: Transaction, token: str, receipt: str, settling: Settling) -> list[Verdict]:
-    row = tx.row("tallies/answered", token=token, receipt=receipt)
-    if row is None:
-        what = f"the claim {token} is no more: it was settled, closed, or its session ended"
-        raise StaleClaim(what, "nothing was written; its items are free, or done by another", token=token)
-    gone = set(msgspec.json.decode(row[0])) if row[0] else set()
-    return [Verdict.GONE if position in gone else _verdict(outcome) for position, outcome in settling]
-
-
-def _verdict(outcome: Outcome) -> Verdict:
-    match outcome:
-        case Done():
-            return Verdict.DONE
-        case Retry():
-            return Verdict.RETRIED
-        case Move():
-            return Verdict.MOVED
-        case Fail():
-            return Verdict.FAILED
+def _keeps_places(held: Held, settling: Settling) -> bool:
+    """Whether something would stand there as before: then only its receipt tells that it has been settled."""
+    return held.settings.exclusive and any(isinstance(each, Retry) and not _delay(each.after) for _, each in settling)
 
 
 def _refuse_twice(settling: Settling) -> None:
@@ -198,28 +232,33 @@ def _refuse_passed_gates(held: Held, settling: Settling) -> None:
             raise GatePassed(what, "move to this gate or a later one")
 
 
-def _write(tx: Transaction, held: Held, settling: Settling, holder: str) -> set[int]:
+def _write(tx: Transaction, held: Held, settling: Settling, holder: str) -> dict[int, Outcome]:
+    """Write the outcomes of items that stand in the claim; the outcome of each as it was written, by position."""
     ours = [each for each in settling if held.covers(each[0])]
     done = {position: outcome for position, outcome in ours if isinstance(outcome, Done)}
     others = {position: outcome for position, outcome in ours if not isinstance(outcome, Done)}
-    landed: set[int] = set()
+    landed: dict[int, Outcome] = {}
     if done:
         rows = tx.rows("items/settle_done", positions=_json(list(done)), **held.lane)
         _keep_results(tx, held, rows, done)
-        landed.update(row[0] for row in rows)
+        landed.update((row[0], done[row[0]]) for row in rows)
     if others:
         found = tx.rows("items/in_claim", positions=_json(list(others)), **held.lane)
-        _write_others(tx, held, {row[0]: others[row[0]] for row in found})
-        _record_errors(tx, held, found, others, holder)
-        landed.update(row[0] for row in found)
+        # Counted anew under the lock: somebody may have noted a failure by hand since the item was handed out.
+        written = {
+            position: attempts.limited(others[position], failed, allowed=held.attempts) for position, _, failed in found
+        }
+        _write_others(tx, held, written)
+        _record_errors(tx, held, found, written, holder)
+        landed.update(written)
     return landed
 
 
 def _keep_results(tx: Transaction, held: Held, rows: Sequence[Any], done: dict[int, Done]) -> None:
     if held.settings.keep_results and rows:
         kept = [
-            {"key": key, "attempts": attempts, "data": _data(done[position].result, key)}
-            for position, key, attempts in rows
+            {"key": key, "attempts": failed, "data": _data(done[position].result, key)}
+            for position, key, failed in rows
         ]
         tx.run("results/keep_many", list=held.list, keep=held.settings.keep, rows=_json(kept))
 
@@ -277,16 +316,16 @@ def _delay(after: Any) -> int:
 
 
 def _record_errors(
-    tx: Transaction, held: Held, found: Sequence[Any], others: Mapping[int, Outcome], holder: str
+    tx: Transaction, held: Held, found: Sequence[Any], written: Mapping[int, Outcome], holder: str
 ) -> None:
     said = [
         {
             "key": key,
-            "attempt": attempts + 1,
+            "attempt": failed + 1,
             **_said(outcome),
         }
-        for position, key, attempts in found
-        if isinstance(outcome := others[position], Retry | Fail) and (outcome.error or isinstance(outcome, Fail))
+        for position, key, failed in found
+        if isinstance(outcome := written[position], Retry | Fail) and (outcome.error or isinstance(outcome, Fail))
     ]
     if said:
         tx.run("errors/record_many", list=held.list, holder=holder, keep=held.settings.keep, rows=_json(said))
@@ -297,11 +336,13 @@ def _said(outcome: Retry | Fail) -> dict[str, str]:
     return {"kind": failures.bounded(outcome.kind), "message": text, "shape": failures.shape(text)}
 
 
-def _record(tx: Transaction, held: Held, token: str, receipt: str, landed: Settling, gone: list[int]) -> None:
-    verdicts = Counter(_verdict(outcome) for _, outcome in landed)
-    waiting = sum(1 for _, outcome in landed if isinstance(outcome, Retry | Move) and _delay(outcome.after))
+def _record(
+    tx: Transaction, held: Held, landed: Mapping[int, Outcome], *, token: str, receipt: str, answer: str | None
+) -> None:
+    verdicts = Counter(map(verdict_of, landed.values()))
+    waiting = sum(1 for outcome in landed.values() if isinstance(outcome, Retry | Move) and _delay(outcome.after))
     moved_away = [
-        outcome for _, outcome in landed if isinstance(outcome, Move) and outcome.gate not in (None, held.gate)
+        outcome for outcome in landed.values() if isinstance(outcome, Move) and outcome.gate not in (None, held.gate)
     ]
     moved_and_waiting = sum(1 for outcome in moved_away if _delay(outcome.after))
     tx.run(
@@ -310,7 +351,7 @@ def _record(tx: Transaction, held: Held, token: str, receipt: str, landed: Settl
         gate=held.gate,
         token=token,
         receipt=receipt,
-        gone=_json(gone) if gone else None,
+        gone=answer,
         done=verdicts[Verdict.DONE],
         retried=verdicts[Verdict.RETRIED],
         moved=verdicts[Verdict.MOVED],
@@ -323,28 +364,6 @@ def _record(tx: Transaction, held: Held, token: str, receipt: str, landed: Settl
     for gate, count in Counter(outcome.gate for outcome in moved_away).items():
         delayed = sum(1 for outcome in moved_away if outcome.gate == gate and _delay(outcome.after))
         tallies.record(tx, held.list, int(gate or 0), items_change=count, delayed_change=delayed)
-
-
-def plainly_done(outcomes: Iterable[Outcome]) -> bool:
-    """Whether all are done, and nothing was said of how."""
-    return all(type(outcome) is Done and outcome.result is None for outcome in outcomes)
-
-
-def _receipt_of(settling: Settling) -> str:
-    # All plainly done is known by its positions, whichever way it was asked for.
-    if plainly_done(outcome for _, outcome in settling):
-        return _receipt(_json([position for position, _ in settling]))
-    try:
-        return _receipt(_json([(position, outcome) for position, outcome in settling]))
-    except (TypeError, ValueError):
-        # Said with what JSON cannot say; it is refused where it would have to be kept.
-        return _receipt(repr(settling))
-    except RecursionError:
-        raise nesting.endless("the data of an outcome") from None
-
-
-def _receipt(text: str) -> str:
-    return blake2b(text.encode(errors="backslashreplace"), digest_size=12).hexdigest()
 
 
 def _json(value: Any) -> str:

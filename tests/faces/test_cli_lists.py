@@ -66,13 +66,17 @@ def test_a_setting_without_a_value_goes_back_to_its_default(fruit: Shell) -> Non
     assert {"attempts\t", "keep_for\t7d"} <= set(fruit("settings", "fruit", "attempts=", "keep_for=").lines)
 
 
+def test_no_limit_of_attempts_is_told_from_the_default(fruit: Shell) -> None:
+    assert "attempts\t0" in fruit("settings", "fruit", "attempts=0").lines
+
+
 @pytest.mark.parametrize(
     ("change", "wrong"),
     [
         ("atempts=5", "did you mean 'attempts'?"),
         ("attempts", "'attempts' is not NAME=VALUE"),
         ("attempts=many", "it is a whole number"),
-        ("attempts=0", "not between 1 and"),
+        ("attempts=-1", "attempts must be 0 to 1000000000, got -1"),
         ("manual=perhaps", "it is true or false"),
         ("keep_for=long", "'long' is not a duration"),
     ],

@@ -116,6 +116,11 @@ def test_an_item_fails_when_its_attempts_are_used_up(shell: Shell, names: Shell)
     assert states(names) == ["img/a b.jpg\t3\tfailed"]
 
 
+def test_without_a_limit_an_item_is_tried_until_it_is_done(shell: Shell, names: Shell) -> None:
+    ran = shell("work", "names", "--backoff", "0s", "--attempts", "0", "--", "test", "{attempt}", "-gt", "6")
+    assert (ran.status, "done 1 · failed 0 · retried 6 in " in ran.error) == (0, True)
+
+
 def test_status_65_fails_at_once(names: Shell) -> None:
     ran = names("work", "names", *sh("echo broken >&2; exit 65"))
     assert failed(names, ran) == (1, "exit 65", "broken")

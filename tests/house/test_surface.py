@@ -21,6 +21,7 @@ PUBLIC = [
     "Grouped",
     "Invalid",
     "Item",
+    "ItemsGone",
     "List",
     "ListInfo",
     "Mail",

@@ -65,6 +65,19 @@ def test_a_settlement_asked_again_is_answered_as_before(ask: Client) -> None:
     assert ask.json("GET", "/v1/lists/work")["progress"]["done"] == 1
 
 
+@pytest.mark.parametrize(("attempts", "verdict"), [(0, "retried"), (4, "retried"), (3, "failed"), (None, "retried")])
+def test_a_retry_goes_by_the_limit_of_the_list_and_the_count_of_now(
+    ask: Client, attempts: int | None, verdict: str
+) -> None:
+    ask("PUT", "/v1/lists/work", {"attempts": attempts})
+    ask("POST", ITEMS, b"a\n")
+    remote = Remote(ask)
+    claim = remote.claim()["claim"]
+    for _ in range(2):
+        ask("POST", f"{ITEMS}/increment", {"keys": ["a"]})
+    assert remote.settle(claim, retry=["a"]).json == {"verdicts": {"a": verdict}}
+
+
 def test_the_same_words_under_another_claim_are_another_settlement(ask: Client) -> None:
     remote = Remote(ask)
     for _ in range(3):

@@ -19,7 +19,7 @@ def test_patch_changes_what_is_named(ask: Client) -> None:
     assert ask("PATCH", "/v1/lists/none", {"attempts": 7}).status == 404
 
 
-@pytest.mark.parametrize("settings", [{"atempts": 3}, {"attempts": 0}, {"attempts": "x"}, {"backoff": "soon"}])
+@pytest.mark.parametrize("settings", [{"atempts": 3}, {"attempts": -1}, {"attempts": "x"}, {"backoff": "soon"}])
 def test_a_setting_that_cannot_be_is_refused(ask: Client, settings: dict[str, object]) -> None:
     ask("PUT", "/v1/lists/work", {"attempts": 3})
     assert ask("PATCH", "/v1/lists/work", settings).status == 400

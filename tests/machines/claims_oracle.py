@@ -178,6 +178,8 @@ class Oracle:
         item = self.items.get(key)
         if item is None or item.position != position or item.failed or not item.in_line:
             return "gone"
+        if isinstance(outcome, Retry) and outcome.counted and item.attempts + 1 >= LIMIT:
+            outcome = Fail()
         verdict = {Done: "done", Retry: "retried", Move: "moved", Fail: "failed"}[type(outcome)]
         self.events[verdict] += 1
         self._write(key, item, outcome)
@@ -193,7 +195,8 @@ class Oracle:
                 item.attempts += outcome.counted
                 self._requeue(item, outcome.after)
             case Move():
-                item.attempts, item.gate = 0, item.gate if outcome.gate is None else outcome.gate
+                gate = item.gate if outcome.gate is None else outcome.gate
+                item.attempts, item.gate = item.attempts if gate == item.gate else 0, gate
                 self._requeue(item, outcome.after)
 
     def _requeue(self, item: Item, after: int | None) -> None:
@@ -216,10 +219,7 @@ class Oracle:
 
     def _charge(self, claim: Claim) -> None:
         ((key, position),) = claim.handed.items()
-        item = self.items.get(key)
-        last = item is not None and item.attempts + 1 >= LIMIT
-        verdict = self._settle_one(key, position, Fail() if last else Retry())
-        if verdict == "retried":
+        if self._settle_one(key, position, Retry()) == "retried":
             self.condemned.append(key)
 
     def end(self, session: str) -> None:

@@ -242,6 +242,14 @@ class Turns(RuleBasedStateMachine):
         for item in waiting:
             item.failed, item.due, item.attempts, item.in_line, item.position = False, None, 0, True, -1
 
+    @rule(keys=MANY)
+    def increment(self, keys: list[str]) -> None:
+        there = [self.oracle.items[key] for key in keys if key in self.oracle.items]
+        assert self.work.increment(keys) == len(there)
+        self.oracle.events["retried"] += len(there)
+        for item in there:
+            item.attempts += 1
+
     @rule(key=KEYS, changes=CHANGES)
     def save(self, key: str, changes: dict[str, Any]) -> None:
         refused = self.oracle.refusal(key, changes)

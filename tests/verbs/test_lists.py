@@ -100,7 +100,7 @@ def test_a_setting_may_be_taken_back(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("attempts", 0), ("attempts", "3"), ("attempts", True), ("atempts", 3), ("keep_results", 1)]
+    ("name", "value"), [("attempts", -1), ("attempts", "3"), ("attempts", True), ("atempts", 3), ("keep_results", 1)]
 )
 def test_a_wrong_setting_is_refused_and_nothing_is_made(engine: Engine, name: str, value: object) -> None:
     with pytest.raises(InvalidSetting, match=name):

@@ -39,6 +39,17 @@ def test_what_came_between_later_was_not_handed_out(timed: Engine) -> None:
     assert late.key not in [item.key for item in session.held(claim.token)]
 
 
+def test_what_was_committed_after_the_claim_of_a_session_with_a_heart_was_not_handed_out(postgres_url: str) -> None:
+    with Engine(postgres_url) as engine, engine.session() as session:
+        engine["names"].add("a")
+        with engine.transaction() as tx:
+            tx["names"].add("late")
+            engine["names"].add("b")
+            claim = session.take("names")
+        inside = [item.key for item in engine["names"].page(state="claimed")]
+        assert (inside, [item.key for item in session.held(claim.token)]) == (["a", "b", "late"], ["a", "b"])
+
+
 def test_a_session_without_a_heart_lives_for_its_expiry(timed: Engine, clock: Clock) -> None:
     timed["names"].add("a")
     session = timed.session(beats=False, expiry="1m").open()

@@ -49,10 +49,23 @@ def test_a_retried_item_goes_to_the_back_of_its_lane(work: Engine) -> None:
     assert (keys(ann.look()), attempts(work)["a"]) == (["b", "c", "d", "a"], 1)
 
 
-def test_a_retry_that_does_not_count_charges_no_attempt(work: Engine) -> None:
+def test_a_retry_at_its_place_that_is_asked_again_is_charged_once(work: Engine) -> None:
+    work["work"].settings(exclusive=True)
     ann = Desk(work)
-    ann.settle(ann.got(1), Retry("too early", counted=False))
-    assert attempts(work)["a"] == 0
+    taken = ann.got(2)
+    outcomes = (Done(), Retry("no", after=0))
+    first = ann.settle(taken, *outcomes, close=False)
+    assert (first, ann.settle(taken, *outcomes, close=False)) == (["done", "retried"],) * 2
+    assert (attempts(work)["b"], work["work"].progress().retried, broken(work)) == (1, 1, [])
+
+
+def test_a_settlement_is_known_again_as_long_as_its_claim_lives(work: Engine, clock: Clock) -> None:
+    ann = Desk(work, expiry=3_600_000)
+    taken = ann.got()
+    ann.settle(taken, Done(), close=False)
+    clock.advance(1_200)
+    work.upkeep()
+    assert ann.settle(taken, Done()) == ["done"]
 
 
 def test_a_delayed_retry_waits_its_time(work: Engine, clock: Clock) -> None:
@@ -76,13 +89,6 @@ def test_a_move_within_the_gate_stands_in_line_again(work: Engine) -> None:
     ann = Desk(work)
     ann.settle(ann.got(1), Move(data="again"))
     assert keys(ann.look()) == ["b", "c", "d", "a"]
-
-
-def test_a_move_clears_the_attempts_of_the_gate_before(work: Engine) -> None:
-    work["work"].increment("a")
-    ann = Desk(work)
-    ann.settle(ann.got(1), Move(1))
-    assert attempts(work)["a"] == 0
 
 
 def test_a_move_may_wait(work: Engine, clock: Clock) -> None:

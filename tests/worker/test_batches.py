@@ -127,3 +127,22 @@ def test_an_item_abandoned_meanwhile_is_gone_and_the_others_are_done(filled: Eng
     work_off(worker)
     assert heard == {"a": "done", "b": "gone", "c": "done"}
     assert filled["work"].progress() == Progress(added=3, done=2, abandoned=1)
+
+
+@pytest.mark.parametrize("answer", [None, {"c": Fail("bad")}], ids=["all done", "uneven"])
+def test_what_a_handler_writes_does_not_stay_if_one_of_its_items_has_gone(filled: Engine, answer: Any) -> None:
+    worker, seen = Worker(filled, concurrency=1), []
+
+    @worker.on("work", batch=10, attempts=1)
+    def handle(items: list[Item], tx: Transaction) -> Any:
+        seen.append([item.key for item in items])
+        filled["work"].abandon("b")
+        tx["done"].add([f"{item.key}-{len(seen)}" for item in items])
+        return answer
+
+    work_off(worker)
+    assert ([sorted(keys) for keys in seen], [item.key for item in filled["done"]]) == (
+        [["a", "b", "c"], ["a", "c"]],
+        ["a-2", "c-2"],
+    )
+    assert (filled["work"].failures("a"), filled["work"].progress().retried, sound(filled)) == ([], 2, True)

@@ -321,7 +321,14 @@ def test_a_hook_that_raises_stops_nobody(engine: Engine) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"batch": 0}, {"batch": 10_001}, {"attempts": 0}, {"batch": 5, "processes": True}, {"backoff": "9s..1s"}],
+    [
+        {"batch": 0},
+        {"batch": 10_001},
+        {"attempts": -1},
+        {"attempts": True},
+        {"batch": 5, "processes": True},
+        {"backoff": "9s..1s"},
+    ],
     ids=repr,
 )
 def test_a_handler_that_cannot_work_is_refused_at_once(engine: Engine, options: Any) -> None:

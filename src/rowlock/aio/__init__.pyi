@@ -86,13 +86,11 @@ class AsyncClaim:
     """An interval of a list, held by a session: iterate over its items and say how each turn ended.
 
     What was said is written by `settle`, or at the end of a with block, in one transaction; what nothing was said of
-    is handed back.
+    is handed back. What was given to a transaction of yours, by `settle(using=…)`, the end of the block leaves to it.
     """
 
     @property
     def plain(self) -> Claim: ...
-    @property
-    def settled(self) -> bool: ...
     @property
     def taken(self) -> Taken: ...
     @property
@@ -102,6 +100,10 @@ class AsyncClaim:
     @property
     def items(self) -> list[Item]:
         """The items handed out, in line."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has been settled and ended by a transaction of ours; of yours nobody here sees the commit."""
 
     def __iter__(self) -> Iterator[Item]: ...
     def __len__(self) -> int: ...
@@ -124,11 +126,14 @@ class AsyncClaim:
     def say(self, item: Item, outcome: Outcome) -> None:
         """Note an item's outcome; the last word counts. Written by `settle`."""
 
-    async def settle(self, *, using: Any = None, close: bool = True) -> dict[str, Verdict]:
-        """Write what was said, in one transaction or in yours, and end the claim; the verdict by key.
+    async def settle(self, *, using: Any = None, close: bool = True, partial: bool = False) -> dict[str, Verdict]:
+        """Write what was said and is not written yet, and end the claim; the verdict on all that was said, by key.
 
-        StaleClaim if the session was lost meanwhile: then nothing is written, not even in your transaction. Without
-        `close` what nothing was said of stays claimed, and is settled through `Session.held`.
+        It is written in one transaction, or in yours if `using` gives one: then it counts when that commits, and after
+        a rollback the same call settles again. StaleClaim if the claim is no more, and in your transaction also if it
+        was settled by another; ItemsGone if items were taken off the list meanwhile, in yours alone and unless
+        `partial` asks for verdicts. Whatever is raised, nothing was written. Without `close` what nothing was said of
+        stays claimed.
         """
 
 class AsyncCounter:
@@ -536,9 +541,11 @@ class AsyncSession:
         """One claim of up to `limit` items of the list, or None if nothing is ready."""
 
     async def held(self, token: str) -> AsyncClaim:
-        """A claim that another process made under this session without a heart, with what is left of it.
+        """A claim under this session by its token, made here or by another process, with what is left of it.
 
-        StaleClaim if it is no more.
+        That is what it handed out, as far as this process or the session's row knows: of a session without a heart, or
+        of a claim that was made here and is still in use. Else it is all that stands in its interval now, which nobody
+        else is handed while the claim lives. StaleClaim if it is no more.
         """
 
     async def take_items(

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import msgspec
 
+from rowlock.bounds import MOST_ATTEMPTS
 from rowlock.cli import output, wishes
 from rowlock.cli.invocation import Invocation, command, on_terminal
 from rowlock.cli.logs import log_option, show_logs
@@ -121,7 +122,7 @@ def _json(value: Any) -> str:
 @click.option("--sender", metavar="ADDRESS", help="Whom mails come from.")
 @click.option("--secret-env", metavar="VARIABLE", multiple=True, help="The variable that holds the signing secret.")
 @click.option("--allow-host", metavar="HOST", multiple=True, help="A private host that requests may go to.")
-@click.option("--attempts", type=click.IntRange(1), help="How often each is tried.")
+@click.option("--attempts", type=click.IntRange(0, MOST_ATTEMPTS), help="How often each is tried, 0 for no limit.")
 @click.option("--backoff", metavar="FROM..TO", help="How long to wait between attempts: 1s..1h.")
 @click.option("-j", "concurrency", type=click.IntRange(1), default=16, show_default=True, help="So many at once.")
 @click.option("--in-memory", is_flag=True, help="Match in memory: faster with very many subscriptions.")

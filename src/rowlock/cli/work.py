@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rowlock.bounds import MOST_ATTEMPTS
 from rowlock.cli import ways
 from rowlock.cli.claiming import held_by_another
 from rowlock.cli.exits import SOME_FAILED
@@ -41,7 +42,11 @@ GRACE = 10
     type=click.IntRange(1, 10_000),
     help="How many run at once; else one per core, or 16 requests.",
 )
-@click.option("--attempts", type=click.IntRange(min=1), help="How often an item may fail; else the list's setting.")
+@click.option(
+    "--attempts",
+    type=click.IntRange(0, MOST_ATTEMPTS),
+    help="How often an item may fail, 0 for no limit; else the list's setting.",
+)
 @click.option("--backoff", metavar="WHILE", help="How long to wait after a failure, from first to longest: 1s..10m.")
 @click.option("--timeout", metavar="WHILE", help="How long a command may take before it is ended, or a request.")
 @click.option("--later", metavar="WHILE", default="30s", show_default=True, help="When exit 75 is tried again.")

@@ -12,8 +12,8 @@ from rowlock.client.problems import told
 from rowlock.errors import StaleSession
 from rowlock.failures import bounded
 from rowlock.outcomes import Ending, Fail, Outcome, Retry, Verdict
+from rowlock.receipts import Settling
 from rowlock.sessions import EXPIRY, SessionInfo
-from rowlock.settlements import Settling
 
 
 class Nothing(msgspec.Struct, frozen=True):

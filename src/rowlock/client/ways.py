@@ -12,6 +12,7 @@ from rowlock import (
     items,
     lists,
     ranges,
+    receipts,
     results,
     schedules,
     sessions,
@@ -116,7 +117,12 @@ TOPICS: Table = {
     notifications.forget: of_topics.forget,
 }
 
+OF_TRANSACTIONS = "a transaction of yours cannot travel to a server: settle without using="
 NEEDS_DATABASE: Mapping[Callable[..., Any], str] = {
+    claims.is_held: OF_TRANSACTIONS,
+    receipts.answers: OF_TRANSACTIONS,
+    settlements.hold: OF_TRANSACTIONS,
+    settlements.settle_beside: OF_TRANSACTIONS,
     ranges.snapshot: "a snapshot is one read of the whole list: page through its items instead",
 }
 """Verbs of handles that no request says the same as, and why."""

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 import msgspec
 
 from rowlock.db.connections import Connection, Lost, RunAgain, Speech, Voyaging
-from rowlock.db.joining import driver_of
+from rowlock.db.joining import driver_of, in_transaction
 from rowlock.db.pool import Pool
 from rowlock.db.statements import Dialect, Statements
 from rowlock.db.transaction import Clock, Transaction
@@ -117,7 +117,10 @@ class Database:
 
     def join(self, using: Any) -> Transaction:
         """The open transaction of a caller's own connection: never committed, rolled back or run again by us."""
-        return self._speaking(self._borrow(driver_of(using)))
+        driver = driver_of(using)
+        joined = self._speaking(self._borrow(driver))
+        joined.is_open = partial(in_transaction, driver)
+        return joined
 
     def owns(self, tx: Transaction) -> bool:
         """Whether the transaction was begun here."""
@@ -175,13 +178,16 @@ class Database:
     def _begun(self, connection: Connection, *, flushed: bool = True) -> Iterator[Transaction]:
         self._reached = True
         connection.begin(write=True, flushed=flushed)
+        tx = self._speaking(connection)
         try:
-            yield self._speaking(connection)
+            yield tx
             connection.commit()
         except BaseException:
             # Also when somebody interrupts the commit itself: others wait for our turn to end.
             connection.rollback()
             raise
+        finally:
+            tx.ended = True
 
     def _again(self, work: Callable[[], T]) -> T:
         start, pause = self.world.monotonic(), FIRST_PAUSE

@@ -32,3 +32,13 @@ def _of_django(connection: Any) -> Any:
             "the given Django connection is outside of atomic()", "use it inside: with transaction.atomic()"
         )
     return connection.connection
+
+
+def in_transaction(driver: Any) -> bool:
+    """Whether a transaction is open on the driver's connection; one that has begun since looks the same."""
+    if hasattr(driver, "info"):  # psycopg
+        return not driver.closed and driver.info.transaction_status.name != "IDLE"
+    try:
+        return bool(driver.in_transaction)
+    except Exception:  # sqlite3: the connection is closed
+        return False

@@ -25,6 +25,10 @@ class Transaction:
         """Whether it is gone as a whole: nothing more may be said in it."""
         self.notes: dict[str, Any] = {}
         """What verbs remember until it ends."""
+        self.is_open: Callable[[], bool] = lambda: not self.ended
+        """Whether it is neither committed nor rolled back yet, as far as can be seen."""
+        self.ended = False
+        """Whether a transaction of ours has been committed or rolled back."""
 
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
         """All rows that the statement gives."""

@@ -1,23 +1,39 @@
 """A claim in a user's hands: items to be done, each with one outcome, written together."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from rowlock import claims, settlements
+from rowlock import claims, receipts, settlements
 from rowlock.attempts import Policy, resolve
 from rowlock.durations import Duration
 from rowlock.engine.runner import Runner
-from rowlock.errors import Invalid
+from rowlock.errors import Invalid, InvalidTransaction, StaleClaim
 from rowlock.model import Item
-from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, of_exception, read
+from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, of_exception, plainly_done, read
 from rowlock.world import World
+
+if TYPE_CHECKING:
+    from rowlock.engine.transaction import Transaction
+
+Said = dict[int, Outcome]
+"""Outcomes by the positions of their items."""
+Landed = dict[int, tuple[Outcome, Verdict]]
+"""What was written of items, and the verdict, by their positions."""
+
+
+class Given(NamedTuple):
+    """A settlement that was given to a transaction of the caller's."""
+
+    said: Said
+    """What it would write if that commits; nothing if it was refused."""
+    tx: "Transaction"
 
 
 class Claim:
     """An interval of a list, held by a session: iterate over its items and say how each turn ended.
 
     What was said is written by `settle`, or at the end of a with block, in one transaction; what nothing was said of
-    is handed back.
+    is handed back. What was given to a transaction of yours, by `settle(using=…)`, the end of the block leaves to it.
     """
 
     def __init__(
@@ -30,6 +46,7 @@ class Claim:
         plain: bool,
         holder: str,
         world: World,
+        unended: list["Claim"],
     ) -> None:
         self._runner = runner
         self._session = session
@@ -37,10 +54,19 @@ class Claim:
         self._plain = plain
         self._holder = holder
         self._world = world
-        self._said: dict[int, Outcome] = {}
+        self._unended = unended
+        """Claims of the session whose blocks have ended before a transaction of the caller's that settles them."""
+        self._said: Said = {}
         self._handed = {item.position for item in taken.items}
+        self._landed: Landed = {}
+        """What is known to be committed."""
+        self._closed = False
+        """Whether the claim is known to have ended."""
+        self._given: dict[str, Given] = {}
+        """Settlements in transactions of the caller's that have not been seen committed, by their digests."""
+        self._left_to_them: set[int] = set()
+        """Positions whose outcomes were to be written in a transaction of the caller's."""
         self.taken = taken
-        self.settled = False
 
     @property
     def token(self) -> str:
@@ -52,6 +78,11 @@ class Claim:
         """The items handed out, in line."""
         return list(self.taken.items)
 
+    @property
+    def settled(self) -> bool:
+        """Whether it has been settled and ended by a transaction of ours; of yours nobody here sees the commit."""
+        return self._closed
+
     def __iter__(self) -> Iterator[Item]:
         return iter(self.taken.items)
 
@@ -62,7 +93,7 @@ class Claim:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.settle()
+        self._end()
 
     def done(self, item: Item, result: Any = None) -> None:
         """It succeeded."""
@@ -90,33 +121,143 @@ class Claim:
             raise Invalid(f"{item.key!r} was not handed out under this claim", "settle it under its own")
         self._said[item.position] = resolve(read(outcome), item.attempts, self._rules, self._world.random)
 
-    def settle(self, *, using: Any = None, close: bool = True) -> dict[str, Verdict]:
-        """Write what was said, in one transaction or in yours, and end the claim; the verdict by key.
+    def settle(self, *, using: Any = None, close: bool = True, partial: bool = False) -> dict[str, Verdict]:
+        """Write what was said and is not written yet, and end the claim; the verdict on all that was said, by key.
 
-        StaleClaim if the session was lost meanwhile: then nothing is written, not even in your transaction. Without
-        `close` what nothing was said of stays claimed, and is settled through `Session.held`.
+        It is written in one transaction, or in yours if `using` gives one: then it counts when that commits, and after
+        a rollback the same call settles again. StaleClaim if the claim is no more, and in your transaction also if it
+        was settled by another; ItemsGone if items were taken off the list meanwhile, in yours alone and unless
+        `partial` asks for verdicts. Whatever is raised, nothing was written. Without `close` what nothing was said of
+        stays claimed.
         """
-        if self.settled:
-            return {}
-        runner = self._runner if using is None else self._runner.join(using)
-        verdicts = self._settle(runner, close=close or len(self._said) == len(self._handed))
-        self.settled = True
-        keys = {item.position: item.key for item in self.taken.items}
-        return {keys[position]: verdict for position, verdict in zip(self._said, verdicts, strict=True)}
+        close = close or len(self._said) == len(self._handed)
+        if using is not None:
+            self._left_to_them.update(self._unwritten())
+            joined = cast("Transaction", self._runner.join(using))
+            return self._verdicts(self._settle_in(joined, close=close, partial=partial))
+        if self._given:
+            self._look_for_landed()
+        unwritten = self._unwritten()
+        if unwritten:
+            self._write(unwritten, close=close)
+        elif close and not self._closed:
+            self._runner.run(claims.close, self._session, self.token)
+            self._closed = True
+        return self._verdicts(self._landed)
 
-    def _settle(self, runner: Runner, *, close: bool) -> list[Verdict]:
-        if not self._said:
-            if close:
-                runner.run(claims.close, self._session, self.token)
-            return []
-        settling = list(self._said.items())
-        return runner.run(settlements.settle, self._session, self.token, settling, holder=self._holder, close=close)
+    def _write(self, unwritten: Said, *, close: bool) -> None:
+        """Settle in a transaction of ours, whose commit we see."""
+        settling = list(unwritten.items())
+        options: dict[str, Any] = {"holder": self._holder, "close": close}
+        verdicts = self._runner.run(settlements.settle, self._session, self.token, settling, **options)
+        self._note_landed(unwritten, verdicts)
+        self._closed = self._closed or close
+
+    def _settle_in(self, tx: "Transaction", *, close: bool, partial: bool) -> Landed:
+        """Settle in a transaction of the caller's; what has landed then, if it commits."""
+        here = self._look_for_landed(tx) if self._given else {}
+        unwritten = {each: said for each, said in self._unwritten().items() if not _is_said(here.get(each), said)}
+        settling = list(unwritten.items())
+        digest = receipts.digest(settling)
+        before = self._given.get(digest)
+        self._given[digest] = Given(before.said if before else {}, tx)
+        if not unwritten:
+            self._close_in(tx, close=close, written_here=bool(here))
+            return self._landed | here
+        options: dict[str, Any] = {"holder": self._holder, "close": close, "partial": partial, "keys": self._keys()}
+        verdicts = tx.run(settlements.settle_beside, self._session, self.token, settling, **options)
+        self._given[digest] = Given(unwritten, tx)
+        return self._landed | here | _paired(unwritten, verdicts)
+
+    def _close_in(self, tx: "Transaction", *, close: bool, written_here: bool) -> None:
+        # Nothing is left to write. If the claim has ended elsewhere, the caller's rows must not commit.
+        if close:
+            there = tx.run(claims.close, self._session, self.token)
+        else:
+            there = tx.run(settlements.hold, self._session, self.token) is not None
+        if not there and not written_here:
+            raise StaleClaim.of(self.token)
+
+    def _look_for_landed(self, tx: "Transaction | None" = None) -> Landed:
+        """See which settlements in transactions of the caller's have committed; what has landed in this open one."""
+        asked = {digest: given.said for digest, given in self._given.items() if given.said}
+        settlings = [list(said.items()) for said in asked.values()]
+        # First inside, then outside: what commits in between is then seen as committed.
+        inside = tx.read(receipts.answers, self.token, settlings) if tx else [None] * len(settlings)
+        committed = self._runner.read(receipts.answers, self.token, settlings)
+        here: Landed = {}
+        for (digest, said), verdicts, seen in zip(asked.items(), committed, inside, strict=True):
+            if verdicts is not None:
+                self._note_landed(said, verdicts)
+                del self._given[digest]
+            elif seen is not None:
+                here |= _paired(said, seen)
+        return here
+
+    def _note_landed(self, written: Said, verdicts: list[Verdict]) -> None:
+        self._landed.update(_paired(written, verdicts))
+
+    def _unwritten(self) -> Said:
+        """What was said and is not known to be committed."""
+        if not self._landed:
+            return dict(self._said)
+        return {each: said for each, said in self._said.items() if not _is_said(self._landed.get(each), said)}
+
+    def _verdicts(self, landed: Landed) -> dict[str, Verdict]:
+        keys = self._keys()
+        return {keys[position]: landed[position][1] for position in self._said}
+
+    def _keys(self) -> dict[int, str]:
+        return {item.position: item.key for item in self.taken.items}
+
+    def _end(self) -> None:
+        """End with its block, or later if a transaction of the caller's that settles it is still open.
+
+        What was given to such a transaction is left to it: written outside, it would commit without the caller's rows.
+        """
+        if not self._given and not self._left_to_them:
+            self.settle()
+            return
+        rest = {each: said for each, said in self._unwritten().items() if each not in self._left_to_them}
+        if self._given and not rest and not self._runner.read(claims.is_held, self._session, self.token):
+            self._closed = True
+            return
+        if self._given:
+            self._look_for_landed()  # what has committed is over, whatever its connection is used for now
+        if any(given.tx._is_open for given in self._given.values()):
+            if rest:
+                what = f"the block of the claim {self.token} ends while a transaction is open that settles others of it"
+                raise InvalidTransaction(what, "commit it before the block ends, or settle all with using=")
+            self._unended.append(self)
+        elif rest:
+            self._write(rest, close=True)
+        elif not self._closed:
+            self._runner.run(claims.close, self._session, self.token)
+            self._closed = True
 
     def _plainly_done(self) -> bool:
         """Whether all of it was said to be done and nothing is to be kept: then a trip can settle it."""
-        whole = self._plain and not self.settled and len(self._said) == len(self._handed)
-        return whole and settlements.plainly_done(self._said.values())
+        untouched = not (self._closed or self._landed or self._given or self._left_to_them)
+        return self._plain and untouched and len(self._said) == len(self._handed) and plainly_done(self._said.values())
 
     def _all_done(self) -> settlements.AllDone:
         """The settlement as a piece of a trip."""
         return settlements.AllDone(self._session, self.token, list(self._said))
+
+    def _note_all_done(self, verdicts: list[Verdict]) -> None:
+        """A trip has settled it."""
+        self._note_landed(self._said, verdicts)
+        self._closed = True
+
+
+def _paired(said: Said, verdicts: list[Verdict]) -> Landed:
+    return dict(zip(said, zip(said.values(), verdicts, strict=True), strict=True))
+
+
+def _is_said(written: tuple[Outcome, Verdict] | None, said: Outcome) -> bool:
+    """Whether what was written is what was said."""
+    return written is not None and (written[0] is said or _digest(written[0]) == _digest(said))
+
+
+def _digest(outcome: Outcome) -> str:
+    return receipts.digest([(0, outcome)])

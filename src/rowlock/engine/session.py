@@ -5,6 +5,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+import msgspec
 
 from rowlock import attempts, claims, leases, lists, sessions
 from rowlock.claims import Asking, Taken
@@ -42,6 +45,10 @@ class Session:
         self.lost = threading.Event()
         self.doubtful: list[str] = []
         """Tokens of claims that were asked for, until they are answered."""
+        self._claims: WeakValueDictionary[str, Claim] = WeakValueDictionary()
+        """The claims that were made here and are still in somebody's hands, by token."""
+        self._unended: list[Claim] = []
+        """Claims whose blocks have ended before a transaction of the caller's that settles them."""
 
     def __enter__(self) -> "Session":
         return self.open()
@@ -91,7 +98,7 @@ class Session:
             try:
                 yield claim
             except BaseException:
-                claim.settle()
+                claim._end()
                 raise
             claim = self._settle_and_take(claim, limit=limit)
 
@@ -99,7 +106,7 @@ class Session:
         """End a claim and make the next: in one trip, if all of it is plainly done and no hole is to be looked for."""
         name = claim.taken.list
         if not (self._beats and claim._plainly_done() and self._may_be_short(name)):
-            claim.settle()
+            claim._end()
             return self.take(name, limit=limit)
         self.close_doubtful()
         ask = partial(self.ask_anew, name, limit=limit, attempts_allowed=claim._rules.attempts)
@@ -109,14 +116,17 @@ class Session:
             verdicts = taken = None
         else:
             self.answered()
-        claim.settled = verdicts is not None
+        if verdicts is not None:
+            claim._note_all_done(verdicts)
         if taken is None:
-            claim.settle()
+            if verdicts is None:
+                claim.settle()
             return self.take(name, limit=limit)
         self.remember(taken)
         following = self._in_hand(taken, claim._rules, plain=True)
         try:
-            claim.settle()  # a claim that the trip found gone: answered as before, or refused
+            if verdicts is None:
+                claim.settle()  # a claim that the trip found gone: answered as before, or refused
         except RowlockError:
             following.settle()
             raise
@@ -124,6 +134,7 @@ class Session:
 
     def take(self, what: List | str, *, limit: int = 100) -> Claim | None:
         """One claim of up to `limit` items of the list, or None if nothing is ready."""
+        self._end_claims()
         name = what if isinstance(what, str) else what.name
         settings = self._settings(name)
         rules = _rules(settings)
@@ -135,17 +146,32 @@ class Session:
             self._engine.run(sessions.note_handed, self.id, taken)
         return self._in_hand(taken, rules, plain=not settings.keep_results)
 
-    def held(self, token: str) -> Claim:
-        """A claim that another process made under this session without a heart, with what is left of it.
+    def _end_claims(self) -> None:
+        """End the claims whose blocks have ended, as far as the transactions that settle them have."""
+        unended = self._unended.copy()
+        self._unended.clear()
+        for claim in unended:
+            claim._end()
 
-        StaleClaim if it is no more.
+    def held(self, token: str) -> Claim:
+        """A claim under this session by its token, made here or by another process, with what is left of it.
+
+        That is what it handed out, as far as this process or the session's row knows: of a session without a heart, or
+        of a claim that was made here and is still in use. Else it is all that stands in its interval now, which nobody
+        else is handed while the claim lives. StaleClaim if it is no more.
         """
         taken = self._engine.read(sessions.held, self.id, token)
+        known = self._claims.get(token)
+        if known is not None:
+            items = [item for item in taken.items if item.position in known._handed]
+            taken = msgspec.structs.replace(taken, items=items)
         return self._in_hand(taken, _rules(self._settings(taken.list)), plain=False)
 
     def _in_hand(self, taken: Taken, rules: attempts.Policy, *, plain: bool) -> Claim:
-        world = self._engine.world
-        return Claim(self._engine, self.id, taken, rules=rules, plain=plain, holder=self.holder, world=world)
+        terms: dict[str, Any] = {"holder": self.holder, "world": self._engine.world, "unended": self._unended}
+        claim = Claim(self._engine, self.id, taken, rules=rules, plain=plain, **terms)
+        self._claims.setdefault(taken.token, claim)
+        return claim
 
     def _settings(self, name: str) -> Settings:
         row = self._engine.read(lists.find, name)
@@ -216,4 +242,4 @@ class Session:
 
 
 def _rules(settings: Settings) -> attempts.Policy:
-    return attempts.policy(settings.attempts or attempts.DEFAULT_ATTEMPTS, settings.backoff)
+    return attempts.policy(settings.attempts, settings.backoff)

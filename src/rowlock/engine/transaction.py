@@ -30,6 +30,11 @@ class Transaction:
         return self._open is not None
 
     @property
+    def _is_open(self) -> bool:
+        """Whether it is neither committed nor rolled back yet, as far as can be seen."""
+        return self._open is not None and self._open.is_open()
+
+    @property
     def _tx(self) -> db.Transaction:
         if self._open is None:
             self._open = self._begin()

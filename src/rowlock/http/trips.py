@@ -46,7 +46,7 @@ class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the claim shall be called: 32 random hexadecimal digits. Asked again, it is the same claim."""
     limit: int = 1
     attempts: int | None = None
-    """How often an item may fail; the list's own number if left out."""
+    """How often an item may fail, 0 for no limit; the list's own number if left out."""
     noted: bool = False
     """Whether other processes will settle it: they are told by `GET /v1/claims/{claim}` what was handed out."""
 
@@ -174,7 +174,10 @@ async def look(call: Call) -> Seen:
 
 
 async def left(call: Call) -> Claimed:
-    """What is left of a claim that was `noted` when it was taken; 409 `stale-claim` if it is no more."""
+    """What is left of a claim; 409 `stale-claim` if it is no more.
+
+    If it was `noted` when it was taken, that is what was handed out; else all that stands in its interval now.
+    """
     session = call.query.session
     await check_session(call, session)
     taken = await call.service.bridge.read(sessions.held, session, call.path["claim"])

@@ -7,7 +7,7 @@ from typing import Any
 from rowlock import limits, settlements
 from rowlock.attempts import resolve
 from rowlock.engine import Session, Transaction
-from rowlock.errors import DatabaseBusy, InvalidOutcome, Stale, Unavailable
+from rowlock.errors import DatabaseBusy, InvalidOutcome, ItemsGone, Stale, Unavailable
 from rowlock.model import Item
 from rowlock.outcomes import Done, Outcome, Retry, Verdict, of_exception, read
 from rowlock.worker.hands import Hand
@@ -32,6 +32,12 @@ def run_batch(post: Post, session: Session, hand: Hand) -> list[Verdict] | None:
             return _run_once(post, session, hand)
         except DatabaseBusy:
             continue
+        except ItemsGone as error:
+            # What the handler wrote is rolled back. What is left has another turn, and nobody is charged for it.
+            about = {"list": hand.taken.list, "token": hand.taken.token, "keys": error.fields["keys"]}
+            log.warning("items gone", extra=about)
+            _finish_all(hand, Retry(after=0, counted=False, kind=error.code))
+            return None
         except Stale as error:
             log.warning("claim lost", extra={"list": hand.taken.list, "token": hand.taken.token, "code": error.code})
             hand.over = True
@@ -105,16 +111,17 @@ def _outcomes(answer: Any, hand: Hand) -> list[Outcome]:
 
 def _settle(post: Post, tx: Transaction, session: Session, hand: Hand, outcomes: list[Outcome]) -> list[Verdict]:
     items, token = hand.taken.items, hand.taken.token
+    keys = {item.position: item.key for item in items}
     if hand.plain and all(type(outcome) is Done for outcome in outcomes):
         if hand.eager:
             tx.run(limits.wake, hand.taken.list)
-        verdicts: list[Verdict] = tx.run(settlements.settle_done, session.id, token, [item.position for item in items])
+        verdicts: list[Verdict] = tx.run(settlements.settle_done_beside, session.id, token, keys=keys)
         return verdicts
     settling = [
         (item.position, resolve(outcome, item.attempts, hand.rules, post.source.world.random))
         for item, outcome in zip(items, outcomes, strict=True)
     ]
-    return list(tx.run(settlements.settle, session.id, token, settling, holder=session.holder))
+    return list(tx.run(settlements.settle_beside, session.id, token, settling, keys=keys, holder=session.holder))
 
 
 def _finish_all(hand: Hand, outcome: Outcome) -> None:

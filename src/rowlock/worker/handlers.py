@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from rowlock.attempts import DEFAULT_ATTEMPTS, Policy, policy
+from rowlock.attempts import Policy, policy
+from rowlock.bounds import check_attempts
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid
 from rowlock.model import Settings
@@ -66,7 +67,7 @@ class Handler(msgspec.Struct, frozen=True):
 
     def rules(self, settings: Settings) -> Policy:
         """When to give up and how long to wait: the handler's own word first, then the list's."""
-        attempts = self.attempts or settings.attempts or DEFAULT_ATTEMPTS
+        attempts = settings.attempts if self.attempts is None else self.attempts
         return policy(attempts, self.backoff or settings.backoff)
 
 
@@ -88,8 +89,9 @@ def define(
         raise Invalid(f"{function!r} cannot be called", "give a function of an item")
     if batch is not None and not 1 <= batch <= LARGEST_BATCH:
         raise Invalid(f"a batch of {batch} items cannot be had", f"ask for 1 to {LARGEST_BATCH}")
-    if attempts is not None and (isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1):
-        raise Invalid(f"attempts={attempts} would never run it", "give 1 or more")
+    if attempts is not None and (isinstance(attempts, bool) or not isinstance(attempts, int)):
+        raise Invalid(f"attempts={attempts!r} is no whole number", "say how often an item may fail, or 0 for no limit")
+    check_attempts(attempts)
     if within is not None and batch is not None:
         raise Invalid("a batch handler has the settling transaction already", "leave within out")
     policy(attempts, backoff)

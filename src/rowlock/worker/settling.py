@@ -14,6 +14,7 @@ from rowlock.engine import Transaction as OpenTransaction
 from rowlock.errors import Invalid, InvalidOutcome, NotFound, OutcomeUnknown, Refused, RowlockError, Stale
 from rowlock.model import Item
 from rowlock.outcomes import Fail, Outcome, Verdict, of_exception, said
+from rowlock.receipts import Settling as Settled
 from rowlock.worker.hands import Hand
 from rowlock.worker.source import Source
 
@@ -75,7 +76,7 @@ class Settling:
         [verdict] = self._settle(hand, [(item.position, said)], close=False)
         return verdict
 
-    def _settle(self, hand: Hand, settling: settlements.Settling, *, close: bool) -> list[Verdict]:
+    def _settle(self, hand: Hand, settling: Settled, *, close: bool) -> list[Verdict]:
         options: dict[str, Any] = {"holder": self._session.holder, "close": close}
         if hand.handler.within is None:
             verdicts: list[Verdict] = self._run(settlements.settle, hand, settling, **options)
@@ -113,7 +114,7 @@ class Settling:
 
 
 def settle_within(
-    tx: Transaction, session: str, token: str, settling: settlements.Settling, *, of: Hand, **options: Any
+    tx: Transaction, session: str, token: str, settling: Settled, *, of: Hand, **options: Any
 ) -> list[Verdict]:
     """Settle, and have written what goes with items that are done: both commit, or neither."""
     verdicts = settlements.settle(tx, session, token, settling, **options)

@@ -39,6 +39,7 @@ ONLY_WHERE_THE_DATABASE_IS = {
     "test_what_a_handler_writes_before_it_raises_does_not_stay": "has the settling transaction",
     "test_what_a_handler_writes_commits_with_retries_too": "has the settling transaction",
     "test_what_a_handler_writes_commits_with_the_settlement": "has the settling transaction",
+    "test_what_a_handler_writes_does_not_stay_if_one_of_its_items_has_gone": "has the settling transaction",
     "test_what_a_handler_writes_does_not_stay_when_its_answer_cannot_be_written": "has the settling transaction",
     "test_when_the_session_is_lost_nothing_is_settled_and_work_goes_on_under_a_new_one": "a session lives for a second",
     "test_who_changes_a_schedule_is_written_down": "the server records who shows a token",

@@ -13,8 +13,8 @@ from rowlock.apps.chat.tables import Tables
 
 __all__ = ["build"]
 
-ATTEMPTS = 10**9
-"""What was accepted is stored, sooner or later: nothing is ever given up."""
+ATTEMPTS = 0
+"""No limit: what was accepted is stored, sooner or later, and nothing is ever given up."""
 
 
 def build(

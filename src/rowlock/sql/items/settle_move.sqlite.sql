@@ -1,6 +1,7 @@
 -- The same, with new places in line that continue the table's own sequence.
 update rowlock_items
-set gate = line.to_gate, data = case when line.keeps_data then rowlock_items.data else line.data end, attempts = 0,
+set gate = line.to_gate, data = case when line.keeps_data then rowlock_items.data else line.data end,
+    attempts = case when line.to_gate = gate then attempts else 0 end,
     due = {now} + nullif(line.delay, 0), position = line.last + line.place, version = version + 1
 from (
     select json_extract(r.value, '$.position') as was, json_extract(r.value, '$.to_gate') as to_gate, json_extract(r.value, '$.keeps_data') as keeps_data,

@@ -1,0 +1,248 @@
+"""A settlement in a transaction of the caller's counts when that transaction commits, and only then."""
+
+import asyncio
+from functools import partial
+from typing import Any
+
+import pytest
+from tests.races.faults import Faulty, Once, raising
+from tests.verbs.callers import WAYS, Begun, Caller, Thought, another_gets, connected, results, rolled_back, taken
+from tests.verbs.claiming import STRICT, broken, states
+
+from rowlock import AsyncEngine, Counts, Engine, OutcomeUnknown, Session, StaleClaim
+from rowlock.errors import InvalidTransaction
+
+pytestmark = pytest.mark.parametrize("dialect", STRICT)
+
+DONE = {"a": "done", "b": "done"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_settlement_that_was_rolled_back_lands_the_second_time(work: Engine, session: Session, way: str) -> None:
+    begun = WAYS[way]
+    claim = taken(session)
+    with rolled_back(work, begun) as caller:
+        caller.settle(claim)
+    with begun(work) as caller:
+        assert caller.settle(claim) == DONE
+    assert (results(work), another_gets(work), broken(work)) == (["a", "b"], [], [])
+    assert work["work"].progress().done == 2
+
+
+def test_it_lands_the_second_time_without_a_new_word(work: Engine, session: Session, begun: Begun) -> None:
+    claim = taken(session)
+    with rolled_back(work, begun) as caller:
+        caller.settle(claim)
+    with begun(work) as caller:
+        assert claim.settle(using=caller.using) == DONE
+    assert (another_gets(work), broken(work)) == ([], [])
+
+
+def test_it_lands_the_second_time_by_itself(work: Engine, session: Session, begun: Begun) -> None:
+    claim = taken(session)
+    with rolled_back(work, begun) as caller:
+        caller.settle(claim)
+    assert (claim.settle(), another_gets(work), results(work)) == (DONE, [], [])
+
+
+def test_what_has_been_settled_is_refused_in_another_transaction(work: Engine, session: Session, begun: Begun) -> None:
+    claim = taken(session)
+    with begun(work) as caller:
+        caller.settle(claim)
+    with pytest.raises(StaleClaim), begun(work) as caller:
+        caller.settle(claim)
+    assert (results(work), claim.settle(), broken(work)) == (["a", "b"], DONE, [])
+
+
+def test_what_was_settled_by_itself_is_refused_in_a_transaction(work: Engine, session: Session, begun: Begun) -> None:
+    claim = taken(session)
+    for item in claim:
+        claim.done(item)
+    claim.settle()
+    with pytest.raises(StaleClaim), begun(work) as caller:
+        caller.settle(claim)
+    assert results(work) == []
+
+
+def test_the_same_transaction_is_answered_as_before(work: Engine, session: Session, begun: Begun) -> None:
+    claim = taken(session)
+    with begun(work) as caller:
+        assert [caller.settle(claim), claim.settle(using=caller.using)] == [DONE, DONE]
+    assert (work["work"].progress().done, broken(work)) == (2, [])
+
+
+def test_a_claim_that_nothing_is_said_of_is_refused_once_it_has_ended(
+    work: Engine, session: Session, begun: Begun
+) -> None:
+    claim = taken(session)
+    claim.settle()
+    with pytest.raises(StaleClaim), begun(work) as caller:
+        claim.settle(using=caller.using)
+
+
+def test_parts_of_a_claim_are_settled_in_several_transactions(work: Engine, session: Session, begun: Begun) -> None:
+    claim = taken(session)
+    one, two = claim
+    claim.done(one)
+    with rolled_back(work, begun) as caller:
+        claim.settle(using=caller.using, close=False)
+    with begun(work) as caller:
+        claim.settle(using=caller.using, close=False)
+        claim.settle(using=caller.using, close=False)
+    claim.done(two)
+    with begun(work) as caller:
+        assert claim.settle(using=caller.using) == DONE
+    assert (work["work"].progress().done, another_gets(work), broken(work)) == (2, [], [])
+
+
+def test_parts_of_a_claim_are_settled_in_one_transaction(work: Engine, session: Session, begun: Begun) -> None:
+    claim = taken(session)
+    one, two = claim
+    with begun(work) as caller:
+        claim.done(one)
+        claim.settle(using=caller.using, close=False)
+        claim.done(two)
+        assert claim.settle(using=caller.using) == DONE
+    assert (work["work"].progress().done, broken(work)) == (2, [])
+
+
+def test_a_block_that_ends_after_a_commit_writes_nothing_more(work: Engine, session: Session, begun: Begun) -> None:
+    with taken(session) as claim, begun(work) as caller:
+        caller.settle(claim)
+    assert (results(work), work["work"].progress().done, broken(work)) == (["a", "b"], 2, [])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_block_that_ends_after_a_rollback_hands_back(work: Engine, session: Session, way: str) -> None:
+    begun = WAYS[way]
+    with taken(session) as claim, rolled_back(work, begun) as caller:
+        caller.settle(claim)
+    assert (results(work), work["work"].counts(), broken(work)) == ([], Counts(ready=2), [])
+
+
+def test_a_block_does_not_write_what_a_transaction_that_cannot_be_was_to_write(work: Engine, session: Session) -> None:
+    with taken(session) as claim:
+        claim.done(claim.items[0])
+        with pytest.raises(InvalidTransaction):
+            claim.settle(using=object())
+    assert (work["work"].counts(), broken(work)) == (Counts(ready=2), [])
+
+
+def test_a_block_writes_what_was_said_of_other_items(work: Engine, session: Session, begun: Begun) -> None:
+    with taken(session) as claim:
+        one, two = claim
+        claim.done(one)
+        with rolled_back(work, begun) as caller:
+            claim.settle(using=caller.using, close=False)
+        claim.fail(two, "bad")
+    assert (states(work), broken(work)) == ({"a": "ready", "b": "failed"}, [])
+
+
+def test_a_loop_hands_back_what_was_rolled_back_and_goes_on(work: Engine, session: Session, begun: Begun) -> None:
+    seen = []
+    for claim in session.claim("work", limit=1):
+        seen += [item.key for item in claim]
+        if len(seen) == 1:
+            with rolled_back(work, begun) as caller:
+                caller.settle(claim)
+        else:
+            with begun(work) as caller:
+                caller.settle(claim)
+    assert (sorted(seen), results(work), broken(work)) == (["a", "a", "b"], ["a", "b"], [])
+
+
+def test_a_block_leaves_a_transaction_alone_that_is_still_open(work: Engine, session: Session, begun: Begun) -> None:
+    claim = taken(session)
+    with begun(work) as caller, claim:
+        caller.settle(claim)
+    assert (results(work), work["work"].progress().done, broken(work)) == (["a", "b"], 2, [])
+
+
+def test_what_is_rolled_back_after_its_block_is_free_when_the_session_asks_again(
+    work: Engine, session: Session, begun: Begun
+) -> None:
+    claim = taken(session)
+    with rolled_back(work, begun) as caller, claim:
+        caller.settle(claim)
+    assert (work["work"].counts(), [item.key for item in taken(session)]) == (Counts(claimed=2), ["a", "b"])
+
+
+def test_a_block_refuses_to_wait_for_the_transaction_that_it_stands_in(
+    work: Engine, session: Session, begun: Begun
+) -> None:
+    claim = taken(session)
+    one, two = claim
+    claim.done(one)
+    with begun(work) as caller:
+        claim.settle(using=caller.using, close=False)
+        claim.done(two)
+        with pytest.raises(InvalidTransaction):
+            claim.__exit__()
+    assert (claim.settle(), broken(work)) == (DONE, [])
+
+
+def test_the_same_settlement_by_itself_is_answered_as_before(work: Engine, session: Session) -> None:
+    claim = taken(session)
+    for item in claim:
+        claim.done(item)
+    assert [claim.settle(), claim.settle()] == [DONE, DONE]
+    claim.done(claim.items[0])
+    assert claim.settle() == DONE
+    claim.fail(claim.items[0], "bad")
+    with pytest.raises(StaleClaim):
+        claim.settle()
+    assert work["work"].progress().done == 2
+
+
+def test_a_loop_that_settles_by_itself_goes_on(work: Engine, session: Session) -> None:
+    said = []
+    for claim in session.claim("work", limit=1):
+        claim.done(claim.items[0])
+        said.append(claim.settle())
+    assert (said, work["work"].progress().done) == ([{"a": "done"}, {"b": "done"}], 2)
+
+
+def test_a_commit_of_which_nobody_knows_is_not_made_twice(url: str, work: Engine, begun: Begun) -> None:
+    lost = Once(raising(OutcomeUnknown("the connection broke at commit")), at=3)
+    with Engine(url, wrap=partial(Faulty, after_commit=lost)) as engine, engine.session() as session:
+        claim = taken(session)
+        with pytest.raises(OutcomeUnknown), engine.transaction() as tx:
+            Caller(tx, tx.execute).settle(claim)
+        with pytest.raises(StaleClaim), begun(engine) as caller:
+            caller.settle(claim)
+        assert (results(work), claim.settle(), broken(work)) == (["a", "b"], DONE, [])
+
+
+def test_an_async_settlement_that_was_rolled_back_lands_the_second_time(url: str, work: Engine) -> None:
+    async def settle(engine: AsyncEngine, claim: Any, *, well: bool) -> Any:
+        async with engine.transaction() as tx:
+            await tx.execute("insert into results values ('a')")
+            claim.done(claim.items[0])
+            verdicts = await claim.settle(using=tx)
+            if not well:
+                raise Thought
+            return verdicts
+
+    async def both() -> Any:
+        async with AsyncEngine(url) as engine, engine.session() as session:
+            claim = await session.take("work", limit=1)
+            async with claim:
+                with pytest.raises(Thought):
+                    await settle(engine, claim, well=False)
+                return await settle(engine, claim, well=True)
+
+    assert asyncio.run(asyncio.wait_for(both(), 60)) == {"a": "done"}
+    assert (results(work), another_gets(work), broken(work)) == (["a"], ["b"], [])
+
+
+def test_a_connection_that_is_in_its_next_transaction_holds_up_nothing(work: Engine, session: Session) -> None:
+    connection = connected(work)
+    with taken(session) as claim:
+        one, two = claim
+        claim.done(one)
+        claim.settle(using=connection, close=False)
+        connection.commit()
+        connection.execute("begin" if work.dialect == "sqlite" else "select 1")
+        claim.done(two)
+    connection.close()
+    assert (work["work"].progress().done, broken(work)) == (2, [])
