@@ -14,6 +14,7 @@ import msgspec
 
 from rowlock.db import Transaction
 from rowlock.durations import Duration, Moment, delay_or_moment, milliseconds
+from rowlock.entries import Changes
 from rowlock.errors import Invalid
 from rowlock.grouping import placed_as
 from rowlock.model import Added, moment
@@ -99,7 +100,7 @@ def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Transaction, *args: A
 
     result = verb(tx, *args, **kwargs)
     asked = signature(verb).bind(tx, *args, **kwargs).arguments
-    told = {name: asked[name] for name in DETAILS if asked.get(name)}
+    told = {name: _detail(asked[name]) for name in DETAILS if asked.get(name)}
     details = msgspec.json.encode(told).decode() if told else None
     tx.run(
         "audit/record",
@@ -113,6 +114,13 @@ def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Transaction, *args: A
         keep=actor.keep,
     )
     return result
+
+
+def _detail(value: Any) -> Any:
+    """A detail as it is told; of what is changed of an item only the names, for its data is the list's own."""
+    if not isinstance(value, Changes):
+        return value
+    return [name for name, changed in msgspec.structs.asdict(value).items() if changed is not msgspec.UNSET]
 
 
 def _count(result: Any) -> int | None:

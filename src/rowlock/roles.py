@@ -11,11 +11,11 @@ class Role(StrEnum):
     """What a token is for; each role may do all that those before it may."""
 
     VIEWER = "viewer"
-    """Looks at lists, items, sessions, events and metrics."""
+    """Looks at lists, items, sessions, events, metrics, counters, schedules and topics."""
     WORKER = "worker"
-    """Adds items, opens sessions, claims and settles."""
+    """Adds, changes and deletes items, opens sessions, claims and settles, takes numbers, subscribes and publishes."""
     OPERATOR = "operator"
-    """Pauses, resumes, retries, abandons, deletes, moves gates, changes settings."""
+    """Pauses, resumes, renames, seals, retries, abandons, moves gates, changes settings, schedules and topics."""
     ADMIN = "admin"
     """Makes and revokes tokens, drops lists, reads the audit."""
 

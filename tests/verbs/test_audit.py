@@ -55,6 +55,14 @@ def test_short_details_are_told(engine: Engine) -> None:
     assert [record.details for record in engine.audit()] == [{"to": "play"}, {"changes": {"attempts": 5}}]
 
 
+def test_of_a_change_of_an_item_only_the_names_are_told(engine: Engine) -> None:
+    engine["work"].add("a")
+    with engine.acting("ann"):
+        engine["work"].save("a", data={"password": "canary"}, priority=3)
+    [record] = engine.audit()
+    assert (record.verb, record.details) == ("items.save", {"changes": ["data", "priority"]})
+
+
 def test_making_a_token_is_recorded_without_the_token(engine: Engine) -> None:
     with engine.acting("ann"):
         made = engine.tokens.create("worker", lists=["mail/"])

@@ -88,7 +88,7 @@ class Incremented(msgspec.Struct, frozen=True):
 async def delete(call: Call) -> Deleted:
     """Take items off the list that are done; with `state=failed`, give up all failed ones.
 
-    The tally counts the first as done, the others as abandoned.
+    The tally counts the first as done, the others as abandoned. To give up all failed ones needs the role operator.
     """
     verb: Verb = items.done if call.query.state is None else items.abandon
     return Deleted(await _changed(call, verb), call.query.dry_run)
