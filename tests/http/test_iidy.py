@@ -146,7 +146,7 @@ def test_adding_again_is_refused_in_strict_mode(ask: Client, strict: str) -> Non
 
 def test_a_strict_mode_that_does_not_exist_is_refused(ask: Client) -> None:
     refused = (400, "For query arg strict, maybe is not one of 1, true, 0, false\n")
-    assert said(ask("POST", f"{ONE}?strict=maybe")) == refused
+    assert [said(ask("POST", f"{path}?strict=maybe")) for path in (ONE, BATCH)] == [refused, refused]
     assert said(ask("GET", ONE)) == (404, "Not found.\n")
 
 

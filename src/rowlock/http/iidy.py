@@ -81,7 +81,7 @@ async def post_one(call: Call) -> Answer | Incremented:
     if _action(call) == "increment":
         return await increment_one(call)
     batches = list(entries.batches(call.path["key"], Shared(trace=call.trace)))
-    added = await _add(call, batches)
+    added = await _add(call, batches, strict=_strict(call))
     return Answer(Added(added), 201 if added else 200)
 
 
@@ -105,8 +105,9 @@ async def post_many(call: Call) -> Answer | Incremented:
     """Add names, or with `action=increment` count one more attempt of each."""
     if _action(call) == "increment":
         return await increment_many(call)
+    strict = _strict(call)
     batches = await _batches(call, Shared(trace=call.trace))
-    return Answer(Added(await _add(call, batches) if batches else 0), 201)
+    return Answer(Added(await _add(call, batches, strict=strict) if batches else 0), 201)
 
 
 async def _batches(call: Call, shared: Shared) -> Iterable[Batch]:
@@ -118,8 +119,8 @@ async def _batches(call: Call, shared: Shared) -> Iterable[Batch]:
         return list(named) if call.body.small else await call.service.bridge.thread(lambda: read_through(named))
 
 
-async def _add(call: Call, batches: Iterable[Batch]) -> int:
-    landed = await call.service.bridge.write(items.add, call.path["list"], batches, strict=_strict(call))
+async def _add(call: Call, batches: Iterable[Batch], *, strict: bool) -> int:
+    landed = await call.service.bridge.write(items.add, call.path["list"], batches, strict=strict)
     return landed.added
 
 
