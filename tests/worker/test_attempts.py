@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.worker.running import sound, work_off
 
-from rowlock import Counts, Engine, Item, Move, Worker
+from rowlock import Counts, Engine, Item, Move, Retry, Worker
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,34 @@ def test_a_worker_goes_by_the_count_of_now(engine: Engine) -> None:
     worker.on_failed(lambda item, outcome, verdict: heard.append(f"{item.attempts} {verdict}"))
     work_off(worker)
     assert (engine["work"].show("a").attempts, heard) == (4, ["2 failed"])
+
+
+def test_a_failing_item_is_tried_again_until_its_attempts_are_used_up(engine: Engine) -> None:
+    engine["work"].add("a")
+    seen: list[int] = []
+    worker = Worker(engine)
+
+    @worker.on("work", attempts=4, backoff="1ms..2ms")
+    def handle(item: Item) -> None:
+        seen.append(item.attempts)
+        raise OSError("down")
+
+    work_off(worker)
+    assert (seen, engine["work"].counts(), len(engine["work"].failures("a"))) == ([0, 1, 2, 3], Counts(failed=1), 4)
+
+
+def test_the_waiting_between_attempts_is_that_of_the_handler(engine: Engine) -> None:
+    engine["work"].add("a")
+    worker = Worker(engine)
+    worker.on("work", lambda _: Retry("no"), backoff="1h..2h")
+    worker.run(until="idle", signals=False)
+    assert engine["work"].show("a").state == "delayed"
+
+
+def test_the_attempts_of_the_list_count_where_the_handler_has_none(engine: Engine) -> None:
+    engine["work"].add("a")
+    engine["work"].settings(attempts=2, backoff="1ms")
+    worker = Worker(engine)
+    worker.on("work", lambda _: Retry("no"))
+    work_off(worker)
+    assert engine["work"].show("a").attempts == 2

@@ -146,37 +146,6 @@ def test_an_error_whose_text_no_database_can_keep_is_kept_as_far_as_it_can_be(en
     assert said(engine, "a") == ("ValueError", "a\N{REPLACEMENT CHARACTER}?b")
 
 
-def test_a_failing_item_is_tried_again_until_its_attempts_are_used_up(engine: Engine) -> None:
-    engine["work"].add("a")
-    seen: list[int] = []
-    worker = Worker(engine)
-
-    @worker.on("work", attempts=4, backoff="1ms..2ms")
-    def handle(item: Item) -> None:
-        seen.append(item.attempts)
-        raise OSError("down")
-
-    work_off(worker)
-    assert (seen, engine["work"].counts(), len(engine["work"].failures("a"))) == ([0, 1, 2, 3], Counts(failed=1), 4)
-
-
-def test_the_waiting_between_attempts_is_that_of_the_handler(engine: Engine) -> None:
-    engine["work"].add("a")
-    worker = Worker(engine)
-    worker.on("work", lambda _: Retry("no"), backoff="1h..2h")
-    worker.run(until="idle", signals=False)
-    assert engine["work"].show("a").state == "delayed"
-
-
-def test_the_attempts_of_the_list_count_where_the_handler_has_none(engine: Engine) -> None:
-    engine["work"].add("a")
-    engine["work"].settings(attempts=2, backoff="1ms")
-    worker = Worker(engine)
-    worker.on("work", lambda _: Retry("no"))
-    work_off(worker)
-    assert engine["work"].show("a").attempts == 2
-
-
 def test_a_move_to_a_passed_gate_fails_the_item_and_spares_the_others(engine: Engine) -> None:
     engine["work"].add(["a", "b", "c"])
     with engine.transaction() as tx:
