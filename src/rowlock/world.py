@@ -35,5 +35,20 @@ class World(msgspec.Struct, frozen=True):
         """Between half and all of that long, so that those who failed together do not come back together."""
         return seconds * (0.5 + self.random() / 2)
 
+    def deadline(self, seconds: float) -> "Deadline":
+        """The moment that is so many seconds away."""
+        return Deadline(self.monotonic() + seconds, self.monotonic)
+
+
+class Deadline(msgspec.Struct, frozen=True):
+    """When a call must have ended: made once where it begins, and heeded by everything in it that waits."""
+
+    at: float
+    monotonic: Callable[[], float]
+
+    def passed(self) -> bool:
+        """Whether it is time to give up."""
+        return self.monotonic() >= self.at
+
 
 REAL = World()

@@ -9,6 +9,7 @@ from tests.verbs.grouping import together
 from rowlock import Engine, Worker
 from rowlock.db import Transaction, unflushed
 from rowlock.db.connections import Connection
+from rowlock.world import Deadline
 
 FULL, NORMAL = 2, 1
 
@@ -75,13 +76,13 @@ class Noting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
 
-    def begin(self, *, write: bool, flushed: bool = True) -> None:
+    def begin(self, *, deadline: Deadline, flushed: bool = True) -> None:
         self._noted.append(("begin", flushed))
-        self._connection.begin(write=write, flushed=flushed)
+        self._connection.begin(deadline=deadline, flushed=flushed)
 
-    def trip(self, works: Sequence[Callable[[], Any]], *, flushed: bool = True) -> list[Any]:
+    def trip(self, works: Sequence[Callable[[], Any]], *, deadline: Deadline, flushed: bool = True) -> list[Any]:
         self._noted.append((f"{len(works)} pieces", flushed))
-        return self._connection.trip(works, flushed=flushed)
+        return self._connection.trip(works, deadline=deadline, flushed=flushed)
 
 
 def test_a_claim_by_itself_needs_no_flush_and_a_settlement_does(url: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from rowlock.errors import DatabaseCorrupt, DatabaseDenied, DatabaseFull, DatabaseReadOnly, RowlockError
+from rowlock.world import Deadline
 
 TROUBLES = DatabaseCorrupt | DatabaseDenied | DatabaseFull | DatabaseReadOnly
 """What is wrong with the database itself and not with what was said to it: ours to tell, also of a caller's own SQL."""
@@ -59,8 +60,8 @@ class Connection(Speech, Protocol):
     def usable(self) -> bool:
         """Whether another transaction can be begun on it."""
 
-    def begin(self, *, write: bool, flushed: bool = True) -> None:
-        """Start a transaction; with `write`, ready to write before anything is read.
+    def begin(self, *, deadline: Deadline, flushed: bool = True) -> None:
+        """Start a transaction, ready to write before anything is read; `rollback` follows if this raises.
 
         Unless it is `flushed` a power cut may forget it when it has been committed.
         """
@@ -69,9 +70,9 @@ class Connection(Speech, Protocol):
         """Make it last; a failure here leaves the outcome unknown unless `RunAgain` says it did not land."""
 
     def rollback(self) -> None:
-        """Forget the transaction; never fails."""
+        """Forget the transaction, if there is one, and whatever `begin` has taken; never fails."""
 
-    def trip(self, works: Sequence[Callable[[], Any]], *, flushed: bool = True) -> list[Any]:
+    def trip(self, works: Sequence[Callable[[], Any]], *, deadline: Deadline, flushed: bool = True) -> list[Any]:
         """Do several pieces of work, each a whole transaction or all in one, at the price of one round trip.
 
         Each gives a function that reads its answer; a piece must be harmless to do again, for on an error nobody
@@ -82,7 +83,7 @@ class Connection(Speech, Protocol):
         """Wait up to that long for a sign that somebody has added work; whether one came. Only a hint."""
 
     def close(self) -> None:
-        """End the conversation; never fails."""
+        """Forget the transaction and end the conversation; never fails, and may be called again."""
 
 
 class Voyaging(Connection, Protocol):

@@ -15,7 +15,7 @@ from rowlock.db.statements import Dialect, Statements
 from rowlock.db.transaction import Clock, Transaction
 from rowlock.db.urls import Address, parse
 from rowlock.db.voyages import Voyager
-from rowlock.world import REAL, World
+from rowlock.world import REAL, Deadline, World
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Database:
         self,
         address: Address,
         dialect: Dialect,
-        open_connection: Callable[[Address], Connection],
+        open_connection: Callable[[Address, Deadline], Connection],
         borrow: Callable[[Any], Speech],
         *,
         world: World = REAL,
@@ -67,7 +67,7 @@ class Database:
         """Whether the connections so far go through a pooler in transaction mode."""
         self._clock = clock
         self._statements = Statements(dialect, movable_clock=clock is not None)
-        self._pool = Pool(partial(open_connection, address), connections)
+        self._pool = Pool(partial(open_connection, address), connections, shown=address.shown)
         keep_out_of_forks(self._pool)
         self._reached = False
 
@@ -81,37 +81,48 @@ class Database:
 
         OutcomeUnknown means that the connection broke at COMMIT: it may have landed, so it is not run again.
         """
-        return self._again(lambda: self._once(lambda tx: verb(tx, *args, **kwargs), flushed=is_flushed(verb)))
+        flushed = is_flushed(verb)
+        return self._again(partial(self._once, lambda tx: verb(tx, *args, **kwargs), flushed=flushed))
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads; each statement sees what is committed when it starts."""
-        return self._again(lambda: self._look(lambda tx: verb(tx, *args, **kwargs)))
+        return self._again(partial(self._look, lambda tx: verb(tx, *args, **kwargs)))
 
     def trip(self, *works: Callable[[Transaction], Callable[[], Any]]) -> list[Any]:
         """Do several pieces of work for one round trip; each must be harmless to do again. Their answers, in order."""
-        return self._again(lambda: self._travel(works))
+        return self._again(partial(self._travel, works))
 
     def voyager(self) -> Voyager:
         """A connection of its own for an event loop, to a database that is a server; to open it may take a while."""
         try:
-            return Voyager(cast("Voyaging", self._open(self.address)), self._speaking)
+            return Voyager(cast("Voyaging", self._open(self.address, self._deadline())), self._speaking)
         except RunAgain as conflict:
             raise conflict.error from None
 
     def hint(self, seconds: float) -> bool:
         """Wait up to that long for a sign that somebody has added work; whether one came."""
         try:
-            with self._pool.connection() as connection:
-                return connection.hint(seconds)
+            return self._pool.lend(lambda connection: connection.hint(seconds), self._deadline())
         except RunAgain as conflict:
             raise conflict.error from None
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """A transaction in the caller's hands: committed at the end of the block; not run again."""
+        deadline = self._deadline()
         try:
-            with self._pool.connection() as connection, self._begun(connection) as tx:
-                yield tx
+            with self._pool.connection(deadline) as connection:
+                self._reached = True
+                tx = self._speaking(connection)
+                try:
+                    connection.begin(deadline=deadline)
+                    yield tx
+                    connection.commit()
+                except BaseException:
+                    connection.rollback()
+                    raise
+                finally:
+                    tx.ended = True
         except RunAgain as conflict:
             raise conflict.error from None
 
@@ -158,48 +169,51 @@ class Database:
         """Close all connections."""
         self._pool.close()
 
-    def _once(self, work: Callable[[Transaction], T], *, flushed: bool) -> T:
-        with self._pool.connection() as connection, self._begun(connection, flushed=flushed) as tx:
-            return work(tx)
+    def _deadline(self) -> Deadline:
+        return self.world.deadline(self.patience)
 
-    def _travel(self, works: Sequence[Callable[[Transaction], Callable[[], Any]]]) -> list[Any]:
-        with self._pool.connection() as connection:
+    def _once(self, work: Callable[[Transaction], T], deadline: Deadline, *, flushed: bool) -> T:
+        def committed(connection: Connection) -> T:
+            self._reached = True
+            try:
+                connection.begin(deadline=deadline, flushed=flushed)
+                answer = work(self._speaking(connection))
+                connection.commit()
+            except BaseException:
+                # Also when somebody interrupts the beginning or the commit: others wait for our turn to end.
+                connection.rollback()
+                raise
+            return answer
+
+        return self._pool.lend(committed, deadline)
+
+    def _travel(self, works: Sequence[Callable[[Transaction], Callable[[], Any]]], deadline: Deadline) -> list[Any]:
+        def travelled(connection: Connection) -> list[Any]:
             self._reached = True
             tx = self._speaking(connection)
             flushed = any(map(is_flushed, works))
-            return [answer() for answer in connection.trip([partial(work, tx) for work in works], flushed=flushed)]
+            pieces = [partial(work, tx) for work in works]
+            return [answer() for answer in connection.trip(pieces, deadline=deadline, flushed=flushed)]
 
-    def _look(self, work: Callable[[Transaction], T]) -> T:
-        with self._pool.connection() as connection:
+        return self._pool.lend(travelled, deadline)
+
+    def _look(self, work: Callable[[Transaction], T], deadline: Deadline) -> T:
+        def looked(connection: Connection) -> T:
             self._reached = True
             return work(self._speaking(connection))
 
-    @contextmanager
-    def _begun(self, connection: Connection, *, flushed: bool = True) -> Iterator[Transaction]:
-        self._reached = True
-        connection.begin(write=True, flushed=flushed)
-        tx = self._speaking(connection)
-        try:
-            yield tx
-            connection.commit()
-        except BaseException:
-            # Also when somebody interrupts the commit itself: others wait for our turn to end.
-            connection.rollback()
-            raise
-        finally:
-            tx.ended = True
+        return self._pool.lend(looked, deadline)
 
-    def _again(self, work: Callable[[], T]) -> T:
-        start, pause = self.world.monotonic(), FIRST_PAUSE
+    def _again(self, work: Callable[[Deadline], T]) -> T:
+        deadline, pause = self._deadline(), FIRST_PAUSE
         while True:
             try:
-                return work()
+                return work(deadline)
             except RunAgain as conflict:
                 if isinstance(conflict, Lost):
                     self._pool.forget_idle()
                 # A database that was never there is a wrong address; one that was there is coming back.
-                waited = self.world.monotonic() - start
-                if waited > self.patience or (isinstance(conflict, Lost) and not self._reached):
+                if deadline.passed() or (isinstance(conflict, Lost) and not self._reached):
                     raise conflict.error from None
             self.world.sleep(self.world.jittered(pause))
             pause = min(pause * 2, LONGEST_PAUSE)

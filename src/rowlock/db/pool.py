@@ -1,63 +1,104 @@
 """Connections kept for the next transaction: bounded, made when needed, never shared across a fork."""
 
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from rowlock.db.connections import Connection
+from rowlock.db.turns import Ticket, Turns
+from rowlock.errors import DatabaseBusy
+from rowlock.world import Deadline
+
+T = TypeVar("T")
+
+
+class Lease(Ticket):
+    """A connection in use; it is noted here first, so that no exception can lose it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.connection: Connection | None = None
 
 
 class Pool:
     """A stack of idle connections; the last used is the first taken, so that few stay warm.
 
-    Connections are opened in the thread that needs one: what goes wrong is told to who asked.
+    Connections are opened in the thread that needs one: what goes wrong is told to who asked. A connection whose work
+    was interrupted is closed, since nobody knows what it was doing.
     """
 
-    def __init__(self, open_connection: Callable[[], Connection], size: int) -> None:
+    def __init__(self, open_connection: Callable[[Deadline], Connection], size: int, *, shown: str) -> None:
         self._open = open_connection
         self._size = size
+        self._shown = shown
         self._reset()
 
     def _reset(self) -> None:
         self._process = os.getpid()
         self._idle: list[Connection] = []
-        self._taken = 0
-        self._room = threading.BoundedSemaphore(self._size)
+        self._leases = Turns(self._size)
         self._closed = False
 
-    @contextmanager
-    def connection(self) -> Iterator[Connection]:
-        """A connection for one transaction; put back if it is still usable."""
-        if self._process != os.getpid():
-            self._reset()  # a fork's child must not speak on its parent's sockets
-        with self._room:
-            self._taken += 1
+    def lend(self, work: Callable[[Connection], T], deadline: Deadline) -> T:
+        """Do the work on a connection. An exception at any moment leaves neither it nor its place in use."""
+        lease = Lease()
+        try:
             try:
-                connection = self._take()
-                try:
-                    yield connection
-                finally:
-                    self._put_back(connection)
-            finally:
-                self._taken -= 1
+                answer = work(self._take(lease, deadline))
+            except Exception:
+                self._put_back(lease)
+                raise
+            self._put_back(lease)
+        except BaseException:
+            self._discard(lease)
+            raise
+        return answer
+
+    @contextmanager
+    def connection(self, deadline: Deadline) -> Iterator[Connection]:
+        """The same for a block. An exception between two bytecodes of `with` itself is seen to by the collector."""
+        lease = Lease()
+        try:
+            try:
+                yield self._take(lease, deadline)
+            except Exception:
+                self._put_back(lease)
+                raise
+            self._put_back(lease)
+        except BaseException:
+            self._discard(lease)
+            raise
 
     @property
     def busy(self) -> bool:
         """Whether any connection is in use; a guess while other threads take and give."""
-        return self._taken > 0
+        return bool(self._leases.holders())
 
-    def _take(self) -> Connection:
+    def _take(self, lease: Lease, deadline: Deadline) -> Connection:
+        if self._process != os.getpid():
+            self._reset()  # a fork's child must not speak on its parent's sockets
+        if not self._leases.take(lease, deadline):
+            what = f"all {self._size} connections to {self._shown} are in use"
+            raise DatabaseBusy(what, "end transactions sooner, or open the engine with more connections=")
         try:
-            return self._idle.pop()
+            lease.connection = self._idle.pop()
         except IndexError:
-            return self._open()
+            lease.connection = self._open(deadline)
+        return lease.connection
 
-    def _put_back(self, connection: Connection) -> None:
-        if connection.usable and not self._closed:
+    def _put_back(self, lease: Lease) -> None:
+        connection = lease.connection
+        if connection is not None and connection.usable and not self._closed:
+            lease.connection = None  # first, for to be put back twice would be worse than to be lost
             self._idle.append(connection)
-        else:
-            connection.close()
+        self._discard(lease)
+
+    def _discard(self, lease: Lease) -> None:
+        if lease.connection is not None:
+            lease.connection.close()
+            lease.connection = None
+        self._leases.end(lease)
 
     def forget_idle(self) -> None:
         """Close what lies idle: after one connection was lost, the others are probably lost too."""

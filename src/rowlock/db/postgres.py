@@ -20,6 +20,7 @@ from rowlock.errors import (
     InvalidUrl,
     OutcomeUnknown,
 )
+from rowlock.world import Deadline
 
 try:
     import psycopg
@@ -69,7 +70,7 @@ def open_database(address: Address, *, dialect: Dialect = DIALECT, **options: An
     address = msgspec.structs.replace(address, statement_milliseconds=longest)
     pooler = Pooler(address.pooler)
 
-    def opened(place: Address) -> Any:
+    def opened(place: Address, _: Deadline) -> Any:
         # The listen address has another pooler, or none.
         return wrap(PostgresConnection(place, pooler if place.target == address.target else Pooler(place.pooler)))
 
@@ -191,14 +192,13 @@ class PostgresConnection(PostgresSpeech):
         """Whether the server still listens and no transaction is open."""
         return not self._driver.closed and self._driver.info.transaction_status == TransactionStatus.IDLE
 
-    def begin(self, *, write: bool, flushed: bool = True) -> None:  # noqa: ARG002
+    def begin(self, *, deadline: Deadline, flushed: bool = True) -> None:  # noqa: ARG002
         """Start a transaction. What need not be flushed says so by a statement of its own."""
-        begin = self._begin if write else f"{self._begin} read only"
         if not self._shared:
-            self.change(begin)
+            self.change(self._begin)
             return
         try:
-            self._libpq.script("; ".join([begin, *self._opening[1:]]))
+            self._libpq.script("; ".join(self._opening))
         except psycopg.Error as error:
             raise self._failed(error) from None
 
@@ -229,7 +229,7 @@ class PostgresConnection(PostgresSpeech):
     def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Run one of our statements; all rows that it gives."""
         if self._reads_in_transactions and self.usable:
-            [later] = cast("list[Later]", self.trip([partial(self.ask, sql, parameters)]))
+            [later] = cast("list[Later]", self._sent_and_awaited([partial(self.ask, sql, parameters)]))
             return later()
         try:
             return self._libpq.rows(sql, parameters)
@@ -254,11 +254,20 @@ class PostgresConnection(PostgresSpeech):
         rows = self.query(sql, parameters)
         return lambda: rows
 
-    def trip(self, works: Sequence[Callable[[], Any]], *, flushed: bool = True) -> list[Any]:  # noqa: ARG002
+    def trip(
+        self,
+        works: Sequence[Callable[[], Any]],
+        *,
+        deadline: Deadline,  # noqa: ARG002
+        flushed: bool = True,  # noqa: ARG002
+    ) -> list[Any]:
         """Send every piece as a transaction of its own, all of them before the first answer is awaited.
 
         They are apart so that a claim's lock does not wait for the flush of the settlement before it.
         """
+        return self._sent_and_awaited(works)
+
+    def _sent_and_awaited(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
         with self._travelling():
             answers = self._sent(works)
             self._libpq.end()

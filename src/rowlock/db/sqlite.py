@@ -1,35 +1,31 @@
 """SQLite: one file, several processes, write-ahead log, flushed at every commit but those that may be forgotten."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rowlock.db import forks
-from rowlock.db.connections import TROUBLES, Cursor, Later, Parameters, Row, RunAgain
+from rowlock.db import files, forks
+from rowlock.db.connections import RunAgain
 from rowlock.db.database import PATIENCE, Database
+from rowlock.db.result_codes import busy, code, is_busy, told
+from rowlock.db.sqlite_speech import SqliteSpeech
 from rowlock.db.statements import Dialect
 from rowlock.db.transaction import Clock
-from rowlock.db.turns import Turn
+from rowlock.db.turns import Ticket, Turns
 from rowlock.db.urls import Address
 from rowlock.errors import (
-    DatabaseBusy,
-    DatabaseCorrupt,
-    DatabaseDenied,
-    DatabaseFull,
     DatabaseReadOnly,
     DatabaseUnreachable,
-    InvalidData,
     InvalidTransaction,
     OutcomeUnknown,
-    RowlockError,
-    SchemaMissing,
     Unavailable,
 )
-from rowlock.world import REAL, World
+from rowlock.world import REAL, Deadline, World
 
 if TYPE_CHECKING:
     from rowlock.db.watching import Watch
@@ -43,9 +39,6 @@ PRAGMAS = (
     "pragma cache_size = -16000",
     "pragma busy_timeout = 0",
 )
-PACKED = "select json_group_array(json_array("
-"""How a statement begins that gives all its rows as one value: whoever steps from row to row lets other threads in at
-each of them, and waits for them, and even alone it takes longer than to read JSON."""
 PAUSES = (0.0005, 0.02)
 WATCH_SECONDS = 0.004
 LONGEST_FLUSH = 0.05
@@ -75,123 +68,87 @@ def open_database(
     if sqlite3.sqlite_version_info < OLDEST:
         raise Unavailable(f"this Python has SQLite {sqlite3.sqlite_version}", "rowlock needs SQLite 3.37 or newer")
     options.pop("statement_seconds", None)  # nobody else is in the way of a statement here, and all are short
-    turn = Turn()
+    turn = Turns(1)
     wrap: Callable[[SqliteConnection], Any] = options.pop("wrap", lambda connection: connection)
     return Database(
         address,
         DIALECT,
-        lambda place: wrap(SqliteConnection(place, world, turn, patience)),
+        lambda place, deadline: wrap(SqliteConnection(place, deadline, world=world, turn=turn)),
         partial(borrow, address=address),
         world=world,
         clock=clock,
         patience=patience,
         keep_out_of_forks=partial(forks.watch, path=address.target),
-        check_turn=turn.check,
+        check_turn=partial(refuse_second, turn),
         **options,
     )
 
 
-class SqliteSpeech:
-    """How statements are said to a connection of the driver, ours or a caller's."""
+class Writing(Ticket):
+    """A connection's ticket for its turn to write."""
 
-    def __init__(self, driver: sqlite3.Connection, shown: str) -> None:
+    def __init__(self, driver: sqlite3.Connection) -> None:
+        super().__init__()
         self._driver = driver
-        self._shown = shown
 
-    def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """Run one of our statements; all rows that it gives. A variant may be several: the last one gives them."""
-        *first, last = sql.split(";\n")
+    @property
+    def in_transaction(self) -> bool:
+        """Whether its connection has a transaction open."""
         try:
-            cursor = self._cursor()
-            for statement in first:
-                cursor.execute(statement, parameters)
-            rows = cursor.execute(last, parameters).fetchall()
-            return msgspec.json.decode(rows[0][0], type=list[tuple[Any, ...]]) if last.startswith(PACKED) else rows
-        except sqlite3.Error as error:
-            raise self._failed(error) from None
-        except OverflowError:
-            raise _too_large() from None
+            return self._driver.in_transaction
+        except sqlite3.ProgrammingError:
+            return False  # it is closed
 
-    def ask(self, sql: str, parameters: Parameters = ()) -> Later:
-        """Run one of our statements; nothing is gained by waiting here."""
-        rows = self.query(sql, parameters)
-        return lambda: rows
 
-    def change(self, sql: str, parameters: Parameters = ()) -> int:
-        """Run one of our statements; how many rows it touched."""
-        try:
-            return self._cursor().execute(sql, parameters).rowcount
-        except sqlite3.Error as error:
-            raise self._failed(error) from None
-        except OverflowError:
-            raise _too_large() from None
-
-    def script(self, sql: str) -> None:
-        """Run a migration, statement by statement: the driver's own script would commit first."""
-        statement = ""
-        for line in sql.splitlines(keepends=True):
-            statement += line
-            if sqlite3.complete_statement(statement):
-                self.change(statement)
-                statement = ""
-
-    def execute(self, sql: str, parameters: Parameters = ()) -> Cursor:
-        """Run the caller's own statement."""
-        try:
-            return self._driver.execute(sql, parameters)
-        except sqlite3.Error as error:
-            raise self._of_theirs(error) from None
-
-    def executemany(self, sql: str, rows: Iterable[Parameters]) -> Cursor:
-        """Run the caller's own statement once per row."""
-        try:
-            return self._driver.executemany(sql, rows)
-        except sqlite3.Error as error:
-            raise self._of_theirs(error) from None
-
-    def _of_theirs(self, error: sqlite3.Error) -> Exception:
-        known = self._failed(error)
-        return known if isinstance(known, RunAgain | TROUBLES) else error
-
-    def _cursor(self) -> sqlite3.Cursor:
-        cursor = self._driver.cursor()
-        cursor.row_factory = None  # a caller's connection may turn rows into something else
-        return cursor
-
-    def _failed(self, error: sqlite3.Error) -> Exception:
-        return told(error, self._shown)
+def refuse_second(turn: Turns) -> None:
+    """Refuse a thread that has a transaction open and is about to wait for its own end."""
+    for ticket in turn.holders():
+        if not isinstance(ticket, Writing) or ticket.thread != threading.get_ident():
+            continue
+        if ticket.in_transaction:
+            what = "this thread has a transaction open on this database already, and a file has one writer"
+            raise InvalidTransaction(what, 'write inside it: tx["name"].add(…), or add(…, using=tx)')
+        turn.end(ticket)  # left behind by a call of this thread that was interrupted more than once
 
 
 class SqliteConnection(SqliteSpeech):
     """A connection of our own; writers of one process take turns by a lock, processes by trying again."""
 
-    def __init__(self, address: Address, world: World, turn: Turn, patience: float) -> None:
+    def __init__(self, address: Address, deadline: Deadline, *, world: World, turn: Turns) -> None:
         self._world = world
-        self._patience = patience
         self._turn = turn
-        self._writing = False
-        self._flushing = True
-        self.usable = True
+        self._broken = False
+        self._unchanging = False
+        self._flushing: bool | None = True
         self._version = 0
         self._watch: Watch | None = None
-        self._path = address.target
-        self._shown = address.shown
-        super().__init__(self._open(address.target), address.shown)
+        self._address = address
+        super().__init__(self._open(deadline), address)
+        self._ticket = Writing(self._driver)
 
-    def _open(self, path: str) -> sqlite3.Connection:
-        forks.check(path)
-        file = Path(path)
-        if file.is_dir():
-            raise DatabaseUnreachable(f"{self._shown} is a directory", "name a file in it, such as rowlock.db")
-        if not file.parent.is_dir():
-            what = f"the folder of {self._shown} does not exist"
-            raise DatabaseUnreachable(what, f"make it: mkdir -p '{file.parent}'")
+    @property
+    def usable(self) -> bool:
+        """Whether the file is open, without a transaction, and somebody else may write."""
+        return not (
+            self._broken or self._unchanging or self._ticket.in_transaction or self._ticket in self._turn.holders()
+        )
+
+    def _open(self, deadline: Deadline) -> sqlite3.Connection:
         try:
-            driver = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+            return self._prepared(files.open_file, deadline)
+        except (DatabaseReadOnly, DatabaseUnreachable):
+            if not files.is_read_only(self._address):
+                raise
+        self._unchanging = True  # used once and never kept: it would not see what others write
+        return self._prepared(files.open_unchanging, deadline)
+
+    def _prepared(self, way: Callable[[Address], sqlite3.Connection], deadline: Deadline) -> sqlite3.Connection:
+        try:
+            driver = way(self._address)
         except sqlite3.Error as error:
-            raise told(error, self._shown) from None
+            raise told(error, self._address) from None
         try:
-            self._waiting(lambda: self._prepare(driver))
+            self._waiting(lambda: self._prepare(driver), deadline)
         except BaseException:
             driver.close()
             raise
@@ -199,31 +156,24 @@ class SqliteConnection(SqliteSpeech):
 
     def _prepare(self, driver: sqlite3.Connection) -> None:
         (mode,) = driver.execute("pragma journal_mode = wal").fetchone()
-        if mode != "wal":
+        if mode != "wal" and not self._unchanging:
             raise DatabaseUnreachable(
-                f"{self._shown} cannot use a write-ahead log here (its journal is {mode!r})",
+                f"{self._address.shown} cannot use a write-ahead log here (its journal is {mode!r})",
                 "keep it on a local file system that can share memory",
             )
         for pragma in PRAGMAS:
             driver.execute(pragma)
 
-    def begin(self, *, write: bool, flushed: bool = True) -> None:
+    def begin(self, *, deadline: Deadline, flushed: bool = True) -> None:
         """Take the file's write lock at once, so that nothing read here can be out of date when it writes.
 
         What is not flushed lies in the log before whatever is flushed after it, and lasts as soon as that does.
         """
-        if not write:
-            self._waiting(lambda: self._driver.execute("begin"))
-            return
-        self._turn.take()
-        self._writing = True
-        try:
-            if not flushed:
-                self._keep_commits(flushed=False)
-            self._waiting(lambda: self._driver.execute("begin immediate"))
-        except BaseException:
-            self._end_turn()
-            raise
+        refuse_second(self._turn)
+        if not self._turn.take(self._ticket, deadline):
+            raise RunAgain(busy(self._address))
+        self._flush(commits=flushed)
+        self._waiting(lambda: self._driver.execute("begin immediate"), deadline)
 
     def commit(self) -> None:
         """Flush and end; when the flush itself fails nobody knows what the disk holds."""
@@ -231,30 +181,30 @@ class SqliteConnection(SqliteSpeech):
             self._driver.execute("commit")
         except sqlite3.Error as error:
             self.rollback()
-            known = told(error, self._shown)
-            if isinstance(known, DatabaseFull):
-                raise known from None
-            raise OutcomeUnknown(f"{self._shown} failed while committing", "look before you ask again") from None
-        self._end_turn()
+            if code(error) == sqlite3.SQLITE_FULL:
+                raise told(error, self._address) from None
+            what = f"{self._address.shown} failed while committing"
+            raise OutcomeUnknown(what, "look before you ask again") from None
+        self._turn.end(self._ticket)
 
     def rollback(self) -> None:
-        """Forget the transaction."""
+        """Forget the transaction, if there is one, and let the next one write."""
         try:
             if self._driver.in_transaction:
                 self._driver.execute("rollback")
         except sqlite3.Error:
-            self.usable = False
-        self._end_turn()
+            self._broken = True
+        self._turn.end(self._ticket)
 
-    def trip(self, works: Sequence[Callable[[], Any]], *, flushed: bool = True) -> list[Any]:
+    def trip(self, works: Sequence[Callable[[], Any]], *, deadline: Deadline, flushed: bool = True) -> list[Any]:
         """Do all pieces in one transaction: one flush for all of them."""
-        self.begin(write=True, flushed=flushed)
         try:
+            self.begin(deadline=deadline, flushed=flushed)
             answers = [work() for work in works]
+            self.commit()
         except BaseException:
             self.rollback()
             raise
-        self.commit()
         return answers
 
     def hint(self, seconds: float) -> bool:
@@ -263,7 +213,7 @@ class SqliteConnection(SqliteSpeech):
         if self._watch is None:
             from rowlock.db.watching import watch  # heavy, and only a waiting worker needs it
 
-            self._watch = watch(f"{self._path}-wal")
+            self._watch = watch(f"{self._address.target}-wal")
         while not self._changed():
             left = until - self._world.monotonic()
             if left <= 0:
@@ -288,60 +238,70 @@ class SqliteConnection(SqliteSpeech):
         return True
 
     def close(self) -> None:
-        """Close the file."""
-        self.usable = False
+        """Close the file; first the transaction is rolled back, for a cursor that somebody keeps would hold it open."""
+        self._broken = True
+        self.rollback()
         if self._watch is not None:
             self._watch.close()
         self._driver.close()
 
-    def _keep_commits(self, *, flushed: bool) -> None:
-        self._driver.execute(f"pragma synchronous = {'full' if flushed else 'normal'}")
-        self._flushing = flushed
+    def _flush(self, *, commits: bool) -> None:
+        # Unknown while it changes: an exception must not leave behind what is believed and not so.
+        if self._flushing is not commits:
+            self._flushing = None
+            self.change(f"pragma synchronous = {'full' if commits else 'normal'}")
+            self._flushing = commits
 
-    def _end_turn(self) -> None:
-        try:
-            if not self._flushing:
-                self._keep_commits(flushed=True)
-        except sqlite3.Error:
-            self.usable = False
-        if self._writing:
-            self._writing = False
-            self._turn.end()
-
-    def _waiting(self, step: Callable[[], Any]) -> None:
+    def _waiting(self, step: Callable[[], Any], deadline: Deadline) -> None:
         # SQLite's own waiting starves a process among eight; short jittered tries share the file evenly.
-        start, (pause, longest) = self._world.monotonic(), PAUSES
+        pause, longest = PAUSES
         while True:
             try:
                 step()
                 return
             except sqlite3.Error as error:
-                if not _busy(error):
-                    raise told(error, self._shown) from None
-                if self._world.monotonic() - start > self._patience:
-                    raise RunAgain(told(error, self._shown)) from None
+                if not is_busy(error):
+                    raise told(error, self._address) from None
+                if deadline.passed():
+                    raise RunAgain(busy(self._address)) from None
             self._world.sleep(self._world.jittered(pause))
             pause = min(pause * 1.5, longest)
 
     def _failed(self, error: sqlite3.Error) -> Exception:
-        known = told(error, self._shown)
-        return RunAgain(known) if _busy(error) else known
+        known = told(error, self._address)
+        return RunAgain(known) if is_busy(error) else known
 
 
 class BorrowedSqlite(SqliteSpeech):
     """A caller's connection, inside a transaction of theirs; never committed or rolled back by us."""
 
-    def __init__(self, driver: sqlite3.Connection) -> None:
+    def __init__(self, driver: sqlite3.Connection, address: Address) -> None:
+        super().__init__(driver, msgspec.structs.replace(address, shown="the given connection"))
         try:
             by_hand = driver.isolation_level is None or getattr(driver, "autocommit", None) is True
             if not driver.in_transaction and not by_hand:
                 # The driver itself begins only at the first write; a savepoint before that would commit by its release.
-                driver.execute("begin")
+                driver.execute("begin immediate")
+            begun = driver.in_transaction
         except sqlite3.ProgrammingError:
             raise InvalidTransaction("the given sqlite3 connection is closed", "give an open one") from None
-        if not driver.in_transaction:
+        except sqlite3.Error as error:
+            raise self._failed(error) from None
+        if not begun:
             raise InvalidTransaction("the given sqlite3 connection has no open transaction", "execute begin first")
-        super().__init__(driver, "the given connection")
+
+    def take_write_lock(self) -> None:
+        """Wait for other writers now, for as long as the connection's own timeout says.
+
+        A transaction that has read before it writes is refused at once, without waiting, when somebody else has written
+        meanwhile; one that was begun by hand, or by Django, has often read nothing yet.
+        """
+        try:
+            self._driver.execute("delete from sqlite_sequence where false")
+        except sqlite3.Error as error:
+            # What else is wrong (no schema yet, an old snapshot, a file that can only be read) is told when it matters.
+            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_BUSY:
+                raise self._failed(error) from None
 
     def _of_theirs(self, error: sqlite3.Error) -> Exception:
         return error
@@ -352,44 +312,10 @@ def borrow(driver: Any, address: Address) -> BorrowedSqlite:
     if not isinstance(driver, sqlite3.Connection):
         what = f"using= was given {type(driver).__name__}, but this engine's database is SQLite"
         raise InvalidTransaction(what, "give an open sqlite3, SQLAlchemy or Django transaction on the same file")
-    borrowed = BorrowedSqlite(driver)
+    borrowed = BorrowedSqlite(driver, address)
     files = [row[2] for row in borrowed.query("pragma database_list") if row[1] == "main"]
     if not any(file and Path(address.target).exists() and Path(file).samefile(address.target) for file in files):
         what = f"the given sqlite3 connection is to another file than {address.shown}"
         raise InvalidTransaction(what, "open the engine on that file, or the connection on this one")
+    borrowed.take_write_lock()
     return borrowed
-
-
-def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
-def _busy(error: sqlite3.Error) -> bool:
-    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
-
-
-def told(error: sqlite3.Error, shown: str) -> RowlockError:
-    """A driver's error in our words."""
-    match _code(error):
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:
-            return DatabaseBusy(f"{shown} is held by another writer", "try again when its transaction has ended")
-        case sqlite3.SQLITE_READONLY:
-            return DatabaseReadOnly(f"{shown} cannot be written", "check its owner and mode, and those of its folder")
-        case sqlite3.SQLITE_CANTOPEN:
-            return DatabaseUnreachable(f"{shown} cannot be opened", "check that its folder exists and may be written")
-        case sqlite3.SQLITE_FULL:
-            return DatabaseFull(f"no room is left for {shown}", "free some space; nothing of this was written")
-        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return DatabaseCorrupt(
-                f"{shown} is damaged or not a SQLite database", "name another file, or restore a copy"
-            )
-        case sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
-            return DatabaseDenied(f"{shown} may not be opened by this user", "check its owner and mode")
-        case sqlite3.SQLITE_ERROR if "no such table" in str(error):
-            return SchemaMissing(f"{shown} has no tables of rowlock", "run: rowlock migrate")
-        case _:
-            return Unavailable(f"{shown} failed", "run: rowlock doctor")
-
-
-def _too_large() -> InvalidData:
-    return InvalidData("a number is larger than any that can be stored", "nothing of this was written")

@@ -27,9 +27,9 @@ class Watch:
 
     def close(self) -> None:
         """Stop watching."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor = -1
+        descriptor, self._descriptor = self._descriptor, -1  # first: closed twice, it may be another's by then
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def watch(path: str) -> Watch | None:

@@ -1,0 +1,83 @@
+"""SQLite's result codes: what they mean in our words."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+from rowlock.db.urls import Address
+from rowlock.errors import (
+    DatabaseBusy,
+    DatabaseCorrupt,
+    DatabaseDenied,
+    DatabaseFull,
+    DatabaseReadOnly,
+    DatabaseUnreachable,
+    RowlockError,
+    SchemaMissing,
+    Unavailable,
+)
+
+_BUSY = sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL
+
+LEAST_ROOM = 65_536
+"""Bytes that SQLite needs beside a file to use it at all: the index of its write-ahead log begins with half of them."""
+
+
+def code(error: sqlite3.Error) -> int:
+    """The primary result code of an error, or 0 if it has none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another one holds what is needed, so that it may succeed later."""
+    return code(error) in _BUSY
+
+
+def told(error: sqlite3.Error, address: Address) -> RowlockError:
+    """A driver's error in our words."""
+    shown = address.shown
+    match code(error):
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:
+            return busy(address)
+        case sqlite3.SQLITE_READONLY:
+            hint = "check its owner and mode, those of its folder, and whether its file system is mounted read-only"
+            return DatabaseReadOnly(f"{shown} cannot be written", hint)
+        case sqlite3.SQLITE_FULL:
+            return _full(address)
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR if _no_room(address.target):
+            return _full(address)
+        case sqlite3.SQLITE_CANTOPEN:
+            return DatabaseUnreachable(f"{shown} cannot be opened", "check that its folder exists and may be written")
+        case sqlite3.SQLITE_IOERR:
+            name = getattr(error, "sqlite_errorname", "SQLITE_IOERR")
+            what = f"the file system failed to read or write {shown} ({name})"
+            return Unavailable(what, "check the disk, then run: rowlock doctor")
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            what = f"{shown} is damaged or not a SQLite database"
+            return DatabaseCorrupt(what, "name another file, or restore a copy")
+        case sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
+            return DatabaseDenied(f"{shown} may not be opened by this user", "check its owner and mode")
+        case sqlite3.SQLITE_ERROR if "no such table" in str(error):
+            return SchemaMissing(f"{shown} has no tables of rowlock", "run: rowlock migrate")
+        case _:
+            return Unavailable(f"{shown} failed", "run: rowlock doctor")
+
+
+def busy(address: Address) -> DatabaseBusy:
+    """Another writer has not ended in time."""
+    return DatabaseBusy(f"{address.shown} is held by another writer", "try again when its transaction has ended")
+
+
+def _full(address: Address) -> DatabaseFull:
+    return DatabaseFull(f"no room is left for {address.shown}", "free some space; nothing of this was written")
+
+
+def _no_room(path: str) -> bool:
+    # Of a full disk SQLite says so only where it writes to the file or its log, not where it makes them.
+    try:
+        disk = os.statvfs(Path(path).parent)
+    except OSError:
+        return False
+    blocks, files = (disk.f_bfree, disk.f_ffree) if os.geteuid() == 0 else (disk.f_bavail, disk.f_favail)
+    # A file system that counts neither has 0 of both, also in all.
+    return (disk.f_blocks > 0 and blocks * disk.f_frsize < LEAST_ROOM) or (disk.f_files > 0 and files == 0)

@@ -1,0 +1,153 @@
+"""Interrupts: an exception at any moment leaves no lock, no lost connection and no commit that is not flushed."""
+
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.races.interrupting import Tracer
+
+from rowlock import Engine, Session
+from rowlock.db import Transaction
+
+FULL = 2
+PROGRAM = Path(__file__).with_name("interrupted.py")
+KEYS = [f"key-{number}" for number in range(4)]
+
+
+def add(engine: Engine, session: Session) -> None:
+    engine["work"].add("more")
+
+
+def refused(engine: Engine, session: Session) -> None:
+    with pytest.raises(ZeroDivisionError):
+        engine.run(lambda tx: 1 / 0)
+
+
+def read(engine: Engine, session: Session) -> None:
+    engine["work"].counts()
+
+
+def take(engine: Engine, session: Session) -> None:
+    session.take("work", limit=1)
+
+
+def settle_and_take(engine: Engine, session: Session) -> None:
+    claims = session.claim("work", limit=1)
+    for item in (claim := next(claims)):
+        claim.done(item)
+    next(claims)
+    claims.close()
+
+
+def block(engine: Engine, session: Session) -> None:
+    with engine.transaction() as tx:
+        tx["work"].add("more")
+
+
+def first_use(engine: Engine, session: Session) -> None:
+    with Engine(engine.database.address.target) as another:
+        another["work"].add("more")
+
+
+def flushing(tx: Transaction) -> int:
+    """How the commit of this transaction is flushed."""
+    [(level,)] = tx.execute("pragma synchronous").fetchall()
+    return int(level)
+
+
+class Trials:
+    """Calls that are interrupted, and a look at the file after each of them."""
+
+    def __init__(self, url: str, *, everywhere: bool) -> None:
+        # One connection: a place in the pool that is lost is missed at once.
+        self.engine = Engine(url, connections=1, patience=1)
+        self.other = sqlite3.connect(url, isolation_level=None, timeout=0)
+        self.tracer = Tracer(everywhere=everywhere)
+        self.session: Session | None = None
+        self.acknowledged: list[str] = []
+
+    def close(self) -> None:
+        if self.session is not None:
+            self.session.close()
+        self.other.close()
+        self.engine.close()
+
+    def run(self, operation: Callable[[Engine, Session], None], *, keep: bool) -> int:
+        """Interrupt the operation at each of its moments; how many there were."""
+        self.ready(operation)()  # what happens only once has happened
+        moments = self.tracer.moments(self.ready(operation))
+        kept: list[BaseException | None] = []
+        for moment in moments:
+            error = self.tracer.interrupted(self.ready(operation), moment)
+            assert isinstance(error, KeyboardInterrupt)
+            # An interactive Python keeps the last error with all its frames, and with what they hold.
+            kept = [error] if keep else []
+            del error
+            self.look()
+        del kept
+        assert {item.key for item in self.engine["checks"].items()} == set(self.acknowledged)
+        return len(moments)
+
+    def ready(self, operation: Callable[[Engine, Session], None]) -> Callable[[], None]:
+        """The operation, with everything as it was the last time."""
+        if self.session is not None:
+            self.session.close()
+        self.session = self.engine.session(expiry="1h").open()
+        self.engine["work"].abandon("more")
+        self.engine["work"].add(KEYS)
+        self.look()
+        return partial(operation, self.engine, self.session)
+
+    def look(self) -> None:
+        """Others can write at once, and so can we, and what we write is flushed."""
+        self.other.execute("begin immediate")
+        self.other.execute("rollback")
+        key = f"{len(self.acknowledged)}"
+        assert self.engine["checks"].add(key).added == 1
+        self.acknowledged.append(key)
+        assert self.engine.run(flushing) == FULL
+        self.other.execute("begin immediate")
+        self.other.execute("rollback")
+
+
+@pytest.fixture
+def trials(sqlite_url: str, request: pytest.FixtureRequest) -> Iterator[Trials]:
+    with Engine(sqlite_url) as engine:
+        engine.migrate()
+    made = Trials(sqlite_url, everywhere=request.param)
+    yield made
+    made.close()
+
+
+WHERE = [
+    pytest.param(False, id="where Python delivers signals"),
+    pytest.param(True, id="everywhere", marks=pytest.mark.torture),
+]
+CALLS: list[Any] = [add, refused, read, take, settle_and_take, first_use]
+
+
+@pytest.mark.parametrize("trials", WHERE, indirect=True)
+@pytest.mark.parametrize("operation", CALLS)
+def test_a_call_that_is_interrupted_leaves_nothing_behind(
+    trials: Trials, operation: Callable[[Engine, Session], None]
+) -> None:
+    assert trials.run(operation, keep=True) > 20
+
+
+@pytest.mark.parametrize("trials", WHERE[:1], indirect=True)
+def test_a_block_that_is_interrupted_leaves_nothing_behind(trials: Trials) -> None:
+    assert trials.run(block, keep=False) > 20
+
+
+@pytest.mark.parametrize("times", [100, pytest.param(2_000, marks=pytest.mark.torture)])
+def test_a_program_that_is_interrupted_at_random_goes_on(sqlite_url: str, times: int) -> None:
+    seed = random.randrange(1_000_000)
+    command = [sys.executable, str(PROGRAM), sqlite_url, str(times), str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30 + times)
+    assert (done.stdout, done.stderr) == (f"{times} []\n", ""), f"seed {seed}"
