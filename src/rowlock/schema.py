@@ -51,6 +51,12 @@ def migrate(database: Database) -> list[Migration]:
     return taken
 
 
+def migrate_within(tx: Transaction, database: Database) -> None:
+    """Take all missing steps in a transaction of somebody else: they last if and only if it is committed."""
+    while _take_next(tx, database):
+        pass
+
+
 def born(tx: Transaction) -> int:
     """When the database was made ours, in milliseconds: what tells it from others whose items have the same places."""
     at: int = tx.value("migrations/born")

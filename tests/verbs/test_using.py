@@ -12,7 +12,7 @@ from psycopg.rows import dict_row
 from sqlalchemy.orm import Session
 
 from rowlock import Engine
-from rowlock.errors import AlreadyThere, Invalid, InvalidTransaction
+from rowlock.errors import AlreadyThere, DatabaseBusy, Invalid, InvalidTransaction
 
 OPENERS = ("driver", "core", "orm")
 
@@ -165,6 +165,69 @@ def test_rows_of_the_callers_own_shape_do_not_disturb_us(engine: Engine) -> None
     caller.commit()
     caller.close()
     assert keys(engine) == ["after", "before"]
+
+
+def by_hand(engine: Engine) -> Any:
+    """A transaction that was begun in autocommit, as Django does it."""
+    caller = sqlite3.connect(engine.database.address.target, isolation_level=None)
+    caller.execute("begin")
+    return caller
+
+
+@pytest.fixture(params=[by_driver, by_core, by_orm, by_hand], ids=[*OPENERS, "hand"])
+def first(request: pytest.FixtureRequest, sqlite_url: str) -> Iterator[tuple[Engine, Any]]:
+    """An engine and a caller on a file that has no table of ours yet."""
+    with Engine(sqlite_url) as engine:
+        caller = request.param(engine)
+        yield engine, caller
+        caller.close()
+
+
+def test_a_caller_of_whom_an_add_comes_first_holds_the_file(first: tuple[Engine, Any]) -> None:
+    engine, caller = first
+    engine["mail"].add("before")
+    engine.join(caller)
+    other = sqlite3.connect(engine.database.address.target, isolation_level=None, timeout=0)
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        other.execute("begin immediate")
+    other.close()
+
+
+@pytest.mark.parametrize("level", ["DEFERRED", None])
+def test_an_add_that_comes_first_waits_as_long_as_the_caller_says(sqlite_url: str, level: Any) -> None:
+    with Engine(sqlite_url) as engine:
+        engine["mail"].add("before")
+        caller = sqlite3.connect(sqlite_url, timeout=0, isolation_level=level)
+        if level is None:
+            caller.execute("begin")
+        with engine.transaction(), pytest.raises(DatabaseBusy):
+            engine["mail"].add("after", using=caller)
+        caller.close()
+
+
+def hold(caller: Any) -> None:
+    """Take the write lock of the file, as a caller does who writes first."""
+    run(caller, "create table orders (id integer)")
+    run(caller, "insert into orders values (7)")
+
+
+def test_the_tables_are_made_in_the_transaction_of_a_caller_who_holds_a_new_file(first: tuple[Engine, Any]) -> None:
+    engine, caller = first
+    hold(caller)
+    engine["mail"].add("a", using=caller)
+    engine["mail"].add("b", using=caller)
+    caller.commit()
+    assert keys(engine) == ["a", "b"]
+
+
+def test_tables_that_a_caller_has_rolled_back_are_made_again(first: tuple[Engine, Any]) -> None:
+    engine, caller = first
+    hold(caller)
+    engine["mail"].add("a", using=caller)
+    engine["mail"].add("b", using=caller)
+    caller.rollback()
+    engine["mail"].add("c")
+    assert keys(engine) == ["c"]
 
 
 def autocommitting(engine: Engine) -> Any:

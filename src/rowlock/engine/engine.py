@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -20,7 +20,7 @@ from rowlock.engine.handles import Handles
 from rowlock.engine.runner import Writer
 from rowlock.engine.tokens import Tokens
 from rowlock.engine.transaction import Transaction
-from rowlock.errors import InvalidTransaction
+from rowlock.errors import DatabaseBusy, InvalidTransaction
 from rowlock.history import History, Sink, to_file
 from rowlock.schedules import Tick
 from rowlock.world import REAL, World
@@ -60,7 +60,7 @@ class Engine(Handles):
         self._history = History(to_file(sink) if isinstance(sink, str | Path) else sink, world.monotonic)
         self._sessions = upkeep.monitor(self.database)
         self._schema_known = False
-        self._schema_lock = threading.Lock()
+        self._grouped_lock = threading.Lock()
         self._grouped: Grouped | None = None
         self._tokens = Tokens(self, world)
 
@@ -114,7 +114,7 @@ class Engine(Handles):
     @property
     def grouped(self) -> Grouped:
         """The same lists for many threads at once: what they write at the same moment is committed together."""
-        with self._schema_lock:
+        with self._grouped_lock:
             if self._grouped is None:
                 self._grouped = Grouped(self)
             return self._grouped
@@ -148,8 +148,10 @@ class Engine(Handles):
             if not self.database.owns(using._tx):
                 raise InvalidTransaction("the given transaction is one of another engine", "give one of this engine")
             return using
-        self.make_ready()
+        ready = self._make_ready_at_once()
         joined = self.database.join(using)
+        if not ready:
+            schema.migrate_within(joined, self.database)
         return Transaction(lambda: joined)
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -181,13 +183,33 @@ class Engine(Handles):
         """See to the schema once: an embedded file is migrated, a server's must have been."""
         if self._schema_known:
             return
-        with self._schema_lock:
-            if self.database.address.dialect == "sqlite":
-                if schema.pending(self.database):
-                    schema.migrate(self.database)
-            else:
-                schema.require(self.database)
-            self._schema_known = True
+        # Without a lock: threads may do it at once, as processes may, and none waits out the patience of another.
+        if self._embedded:
+            self._migrate_file(self.database)
+        else:
+            schema.require(self.database)
+        self._schema_known = True
+
+    def _make_ready_at_once(self) -> bool:
+        """The same for a caller who may hold the file's lock: not ready if that is in the way."""
+        if self._schema_known or not self._embedded:
+            self.make_ready()
+            return True
+        with closing(self.database.twin(connections=1, patience=0)) as impatient:
+            try:
+                self._migrate_file(impatient)
+            except DatabaseBusy:
+                return False
+        self._schema_known = True
+        return True
+
+    @property
+    def _embedded(self) -> bool:
+        return self.database.address.dialect == "sqlite"
+
+    def _migrate_file(self, database: db.Database) -> None:
+        if schema.pending(database):
+            schema.migrate(database)
 
     def migrate(self) -> list[str]:
         """Bring the schema to what this program needs; the names of the steps taken."""
