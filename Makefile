@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 UV     := $(shell command -v uv 2>/dev/null)
 
-# pip before 25.1 knows no dependency groups: tools/groups.py reads them for it.
+# pip before 25.1 knows no dependency groups: tools/groups.py reads them for it, into a file, for markers hold spaces.
 ifdef UV
   MAKE_VENV = uv venv --quiet --allow-existing --python $(PYTHON) $(VENV)
   INSTALL   = uv pip install --quiet --python $(BIN)/python
@@ -26,13 +26,15 @@ $(VENV)/.setup: pyproject.toml
 	@touch $@
 
 $(VENV)/.%: pyproject.toml tools/groups.py $(VENV)/.setup
-	$(INSTALL) $$($(BIN)/python tools/groups.py $*)
+	$(BIN)/python tools/groups.py $* > $(VENV)/$*.txt
+	$(INSTALL) -r $(VENV)/$*.txt
 	@touch $@
 
 # Tests run the linters too. One call for all: in each of several pip would look at everything again.
 $(VENV)/.test: pyproject.toml tools/groups.py
 	test -x $(BIN)/python || $(MAKE_VENV)
-	$(INSTALL) -e '.[all]' $$($(BIN)/python tools/groups.py test lint)
+	$(BIN)/python tools/groups.py test lint > $(VENV)/test.txt
+	$(INSTALL) -e '.[all]' -r $(VENV)/test.txt
 	@touch $(VENV)/.setup $(VENV)/.lint $@
 
 up: setup

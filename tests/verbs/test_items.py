@@ -3,9 +3,12 @@
 import threading
 
 import pytest
+from tests.verbs.claiming import CORE
 
 from rowlock import Added, Engine, State
 from rowlock.errors import AlreadyThere, Invalid, NoSuchItem, NoSuchList
+
+pytestmark = pytest.mark.parametrize("dialect", CORE)
 
 NAMES = [f"{letter}.txt" for letter in "bcdefghi"]
 
