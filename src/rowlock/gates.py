@@ -14,7 +14,7 @@ LOOKED_AT = 1000
 
 
 class Stand(msgspec.Struct, frozen=True):
-    """Where a list is, and whether anything unfinished stands there."""
+    """Where a list is, and the first later gate where anything unfinished stands."""
 
     name: str
     gate: int
@@ -22,7 +22,6 @@ class Stand(msgspec.Struct, frozen=True):
     sealed: bool
     manual: bool
     settings: str
-    busy: bool = False
     later: int | None = None
 
 
@@ -41,8 +40,12 @@ def advance(tx: Transaction, list_id: int) -> bool:
 
 def _done_with(tx: Transaction, list_id: int) -> Stand | None:
     row = tx.row("gates/left", list=list_id)
-    stand = Stand(*row) if row else None
-    return None if stand is None or stand.state != "open" or stand.busy else stand
+    if row is None:
+        return None
+    name, gate, state, sealed, manual, settings, *unfinished = row
+    first = min((each for each in unfinished if each is not None), default=None)
+    stand = Stand(name, gate, state, sealed, manual, settings, later=first)
+    return None if state != "open" or first == gate else stand
 
 
 def go_on(tx: Transaction, list_id: int, name: str) -> None:

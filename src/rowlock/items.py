@@ -270,7 +270,7 @@ def _keys_together(change: Callable[[Transaction, lists.Row, Sequence[str]], Ite
 
     def together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
         answers: list[Any] = [_wrong_keys(call) for call in calls]
-        row = lists.find(tx, calls[0].place.name)
+        row = lists.find_for_keys(tx, calls[0].place.name)
         waiting = [number for number, wrong in enumerate(answers) if wrong is None]
         while waiting:
             keys, this_round, waiting = _round(calls, waiting)
@@ -391,4 +391,4 @@ def retry(tx: Transaction, name: str, keys: Sequence[str]) -> int:
 
 def _named(tx: Transaction, name: str, keys: Sequence[str]) -> lists.Row | None:
     check_keys(keys)
-    return lists.find(tx, name) if keys else None
+    return lists.find_for_keys(tx, name) if keys else None

@@ -45,6 +45,12 @@ def find(tx: Transaction, name: str) -> Row | None:
     return None if columns is None else _row(columns)
 
 
+def find_for_keys(tx: Transaction, name: str) -> Row | None:
+    """The same before items are looked up by their keys: in this transaction no plan from smaller times is used."""
+    columns = tx.row("lists/find_for_keys", name=name)
+    return None if columns is None else _row(columns[:-1])
+
+
 def hold(tx: Transaction, name: str, version: int | None = None) -> Row:
     """The list of that name, locked until the transaction ends; with `version`, only if it is at that one."""
     row = find_and_hold(tx, name)

@@ -15,6 +15,10 @@ from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdic
 from rowlock.receipts import Settling
 
 
+MOVED_AT_ONCE = 500
+"""Moves written by one statement: with the largest data each, they stay below the 256 MB that a jsonb may have."""
+
+
 class Held(msgspec.Struct, frozen=True):
     """A claim that is locked and alive."""
 
@@ -34,6 +38,11 @@ class Held(msgspec.Struct, frozen=True):
     def lane(self) -> dict[str, int]:
         """Where its items stand."""
         return {"list": self.list, "gate": self.gate, "priority": self.priority}
+
+    def at(self, positions: Iterable[int]) -> dict[str, Any]:
+        """The place of some of its items, for a statement, with bounds that no plan of it can read beyond."""
+        places = list(positions)
+        return {**self.lane, "positions": _json(places), "low": min(places) - 1, "high": max(places)}
 
     def covers(self, position: int) -> bool:
         """Whether it may settle what stands there; anything else is in other hands, or in none."""
@@ -210,7 +219,7 @@ def _wait(tx: Transaction, held: Held, moves: Mapping[int, Move]) -> set[int]:
         return set()
     # Locked before any item is, in one order: a list's completion comes to the items that wait for it likewise.
     rows = {name: lists.find_and_hold(tx, name) for name in sorted(set(wanted.values()))}
-    keys = {row[0]: row[1] for row in tx.rows("items/in_claim", positions=_json(list(wanted)), **held.lane)}
+    keys = {row[0]: row[1] for row in tx.rows("items/in_claim", **held.at(wanted))}
     waiting: set[int] = set()
     for name, row in rows.items():
         if row is not None and row.state != "complete":
@@ -239,11 +248,11 @@ def _write(tx: Transaction, held: Held, settling: Settling, holder: str) -> dict
     others = {position: outcome for position, outcome in ours if not isinstance(outcome, Done)}
     landed: dict[int, Outcome] = {}
     if done:
-        rows = tx.rows("items/settle_done", positions=_json(list(done)), **held.lane)
+        rows = tx.rows("items/settle_done", **held.at(done))
         _keep_results(tx, held, rows, done)
         landed.update((row[0], done[row[0]]) for row in rows)
     if others:
-        found = tx.rows("items/in_claim", positions=_json(list(others)), **held.lane)
+        found = tx.rows("items/in_claim", **held.at(others))
         # Counted anew under the lock: somebody may have noted a failure by hand since the item was handed out.
         written = {
             position: attempts.limited(others[position], failed, allowed=held.attempts) for position, _, failed in found
@@ -277,11 +286,12 @@ def _write_others(tx: Transaction, held: Held, found: Mapping[int, Outcome]) -> 
     moves = [_moved(held, position, outcome) for position, outcome in found.items() if isinstance(outcome, Move)]
     fails = [position for position, outcome in found.items() if isinstance(outcome, Fail)]
     if retries:
-        tx.run("items/settle_retry", rows=_json(retries), **held.lane)
-    if moves:
-        tx.run("items/settle_move", rows=_json(moves), **held.lane)
+        tx.run("items/settle_retry", rows=_json(retries), **held.at(row["position"] for row in retries))
+    for start in range(0, len(moves), MOVED_AT_ONCE):
+        some = moves[start : start + MOVED_AT_ONCE]
+        tx.run("items/settle_move", rows=_json(some), **held.at(row["position"] for row in some))
     if fails:
-        tx.run("items/settle_fail", positions=_json(fails), **held.lane)
+        tx.run("items/settle_fail", **held.at(fails))
     if retries or moves:
         tx.run("lists/wake", list=held.list)
 

@@ -135,6 +135,7 @@ def _fold(database: Database) -> int:
 
 def promote_due(tx: Transaction, *, limit: int = 10) -> int:
     """Put due items in line on lists that are awake, also where nobody claims just now; how many."""
+    tx.run("claims/by_index")
     lists.answer_calls(tx)
     return sum(claims.promote(tx, each.id) for each in lists.awake(tx, limit=limit))
 

@@ -25,7 +25,7 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _STAR = re.compile(r"select\s+\*(\s*,[^();]*)?\s+from\s+rowlock_")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
 _PART = re.compile(r"\{(parts/[a-z_]+)\}")
-_FRAGMENT = re.compile(r"\{([a-z]+)\}")
+_FRAGMENT = re.compile(r"\{([a-z_]+)\}")
 _SQL_TEXT = re.compile(
     r"^\s*(select\s.+\sfrom|insert\s+into|update\s.+\sset|delete\s+from|create\s+(table|index)|alter\s+table|pragma)\s",
     re.IGNORECASE | re.DOTALL,
@@ -91,7 +91,8 @@ def sibling(path: Path) -> Path:
 def takes(path: Path) -> set[str]:
     variant = path.name.split(".")[1]
     text = _PART.sub(lambda match: code(source(match[1], (variant,))), code(path))
-    return set(_PARAMETER.findall(text)) | set(_FRAGMENT.findall(text)) & {"keys", "ids"}
+    hidden = {fragment.removeprefix("among_") for fragment in _FRAGMENT.findall(text)}
+    return set(_PARAMETER.findall(text)) | hidden & {"keys", "ids", "positions"}
 
 
 def test_keywords_and_names_are_in_lower_case() -> None:

@@ -85,6 +85,24 @@ def test_a_moved_item_keeps_its_data_unless_it_gets_others(timed: Engine) -> Non
     assert {item.key: (item.gate, item.data) for item in timed["work"]} == {"a": (1, 1), "b": (1, None)}
 
 
+def test_more_moves_than_one_statement_takes_all_land_in_line(timed: Engine) -> None:
+    timed["work"].add(numbered(settlements.MOVED_AT_ONCE + 2))
+    ann = Desk(timed)
+    taken = ann.got(settlements.MOVED_AT_ONCE + 2)
+    ann.settle(taken, *[Move(data=number) for number in range(len(taken.items))])
+    again = ann.got(settlements.MOVED_AT_ONCE + 2)
+    assert (keys(again), [item.data for item in again.items]) == (keys(taken), list(range(len(taken.items))))
+
+
+def test_a_settlement_of_items_far_apart_leaves_those_between_alone(work: Engine) -> None:
+    ann = Desk(work)
+    taken = ann.got()
+    first, last = taken.items[0].position, taken.items[-1].position
+    said = [(last, Retry("no", after=60)), (first, Retry("no", after=60))]
+    assert work.run(settlements.settle, ann.id, taken.token, said, close=False) == ["retried"] * 2
+    assert states(work) == {"a": "delayed", "b": "claimed", "c": "claimed", "d": "delayed"}
+
+
 def test_a_move_within_the_gate_stands_in_line_again(work: Engine) -> None:
     ann = Desk(work)
     ann.settle(ann.got(1), Move(data="again"))

@@ -45,7 +45,7 @@ DIALECT = Dialect(
         "among_keys": "= any (array(select json_array_elements_text(cast(:keys as json))))",
         "ids": "select value::bigint from json_array_elements_text(:ids::json)",
         # The text of a JSON array of numbers is that of an array of ours but for its brackets.
-        "among_positions": "= any (cast(translate(:positions, '[]', '{}') as bigint[]))",
+        "positions": "unnest(cast(translate(:positions, '[]', '{}') as bigint[])) as p (position)",
         # Adders hold the list's row against being dropped or idled; claimers still get by (see docs/design).
         "share": "for key share",
         "lock": "for no key update",

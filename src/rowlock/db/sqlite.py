@@ -51,7 +51,6 @@ DIALECT = Dialect(
         "keys": "(select value as key from json_each(:keys)) as given",
         "among_keys": "in (select value from json_each(:keys))",
         "ids": "select value from json_each(:ids)",
-        "among_positions": "in (select value from json_each(:positions))",
         "share": "",
         "lock": "",
         "lock_claim": "",

@@ -1,10 +1,7 @@
 -- The claim, locked: while it is held nobody can end it or settle under it. And whether something waits for the list's
 -- gate to be done with.
 select c.list, c.gate, c.priority, c.low, c.high, c.remaining, c.attempts, l.name, l.gate,
-    l.state = 'open' and (l.sealed or not l.manual and exists (
-        select 1 from rowlock_items i
-        where i.list = l.id and i.gate > l.gate and i.due is null and i.failed_at is null
-    )),
+    {parts/awaits},
     l.settings
 from rowlock_claims c join rowlock_lists l on l.id = c.list
 where c.token = :token and c.session = :session {lock_claim}

@@ -6,10 +6,12 @@ with held as (
     returning c.list, c.gate, c.priority, c.low, c.high, c.taken_at
 ),
 landed as (
-    delete from rowlock_items i using held h
-    where i.list = h.list and i.gate = h.gate and i.priority = h.priority
-        and i.due is null and i.failed_at is null and i.position {among_positions}
-        and i.position > h.low and i.position <= h.high
+    -- No join with the claim: the planner would be free to read the whole lane first. For the rest see `at_positions`.
+    delete from rowlock_items i
+    where (i.list, i.gate, i.priority) = (select h.list, h.gate, h.priority from held h)
+        and i.due is null and i.failed_at is null
+        and i.position > (select h.low from held h) and i.position <= (select h.high from held h)
+        and (i.position in (select p.position from {positions})) is true
     returning i.position
 ),
 counted as (select count(*) as number from landed)

@@ -10,5 +10,6 @@ from (
         (select seq from sqlite_sequence where name = 'rowlock_items') as last
     from json_each(:rows) as r
 ) as line
-where rowlock_items.position = line.was and rowlock_items.list = :list and rowlock_items.gate = :gate
+where rowlock_items.position = line.was and rowlock_items.position > :low and rowlock_items.position <= :high
+    and rowlock_items.list = :list and rowlock_items.gate = :gate
     and rowlock_items.priority = :priority and rowlock_items.due is null and rowlock_items.failed_at is null

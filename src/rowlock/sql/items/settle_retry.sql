@@ -1,7 +1,9 @@
 -- Another try: after its delay, or at the back of its lane at once; in an exclusive list it keeps its place then.
+with given as ({parts/given_rows})
 update rowlock_items as i
-set attempts = i.attempts + r.counted, version = i.version + 1, due = {now} + nullif(r.delay, 0),
-    position = case when r.delay = 0 and not r.stays then nextval('rowlock_positions') else i.position end
-from json_to_recordset(cast(:rows as json)) as r (position bigint, delay bigint, counted integer, stays boolean)
-where i.list = :list and i.gate = :gate and i.priority = :priority and i.due is null and i.failed_at is null
-    and i.position = r.position
+set (attempts, version, due, position) = (
+    select i.attempts + r.counted, i.version + 1, {now} + nullif(r.delay, 0),
+        case when r.delay = 0 and not r.stays then nextval('rowlock_positions') else i.position end
+    from jsonb_to_record({parts/given_row}) as r (delay bigint, counted integer, stays boolean)
+)
+where {parts/in_given}

@@ -4,14 +4,17 @@
 update rowlock_lists
 set wake_at = (
     select min(next.at) from (
-        select (select min(i.due) from rowlock_items i where i.list = :list and i.due is not null) as at
+        select (select i.due from rowlock_items i where i.list = :list and i.due is not null order by i.due limit 1) as at
         union all
         select (select {now} + 1000 from rowlock_claims c where c.list = :list limit 1)
         union all
-        select {now} + 1000 from rowlock_lists l
-        where l.id = :list and not exists (select 1 from rowlock_items i where i.list = l.id and i.gate = l.gate) and (
-            l.sealed and not exists (select 1 from rowlock_items i where i.list = l.id)
-            or not l.manual and exists (select 1 from rowlock_items i where i.list = l.id and i.gate > l.gate)
+        select {now} + 1000 from (
+            select l.id, l.gate, l.sealed, l.manual, ({parts/first_ready}) as ready, ({parts/first_unready}) as unready
+            from rowlock_lists l where l.id = :list
+        ) as l
+        where coalesce(l.ready, l.gate + 1) > l.gate and coalesce(l.unready, l.gate + 1) > l.gate and (
+            l.sealed and (select i.list from rowlock_items i where i.list = l.id order by i.key limit 1) is null
+            or not l.manual and coalesce(l.ready, l.unready) is not null
         )
     ) as next
 )

@@ -1,2 +1,6 @@
--- Who is behind these numbers, and what they asked for.
-select id, subscriber, predicates, created_at from rowlock_subscriptions where id in ({ids}) order by id
+-- Who is behind these numbers, and what they asked for; each looked up by itself, whatever the planner believes of their number.
+select s.id, s.subscriber, s.predicates, s.created_at
+from (select distinct g.id from ({ids}) as g (id)) as given cross join lateral (
+    select x.id, x.subscriber, x.predicates, x.created_at from rowlock_subscriptions x where x.id = given.id limit 1
+) as s
+order by s.id

@@ -1,0 +1,127 @@
+"""No statement reads more than its batch needs, whatever plan the server makes: in rows and blocks, not in time."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import psycopg
+import pytest
+from tests.plans.explaining import Explaining, Reading
+from tests.plans.work import BATCH, load, spoil, work
+
+from rowlock import Engine
+
+FEW = 12 * BATCH
+MANY = pytest.mark.parametrize("many", [2_000, pytest.param(110_000, marks=pytest.mark.torture)])
+"""Nine times as many items are in the table."""
+ROWS = 40 * BATCH
+BUFFERS = 60 * BATCH
+# What the work asks for that must not go unmeasured.
+HOT = {
+    "claims": "by_index close hold lock reduce settle take take_hole take_lane",
+    "filings": "match",
+    "gates": "awaited left ripe",
+    "items": "add_keys delete due find increment page page_failed page_state promote retry save show show_many "
+    "in_claim settle_done settle_fail settle_move settle_retry",
+    "lists": "sleep",
+    "sessions": "beat close expired",
+}
+
+
+@pytest.fixture(params=["postgres16", "postgres"])
+def server_url(request: pytest.FixtureRequest) -> str:
+    """A fresh database on each server."""
+    return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+@pytest.fixture
+def by_hand(server_url: str) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def readings() -> list[Reading]:
+    return []
+
+
+@pytest.fixture
+def engine(server_url: str, readings: list[Reading]) -> Iterator[Engine]:
+    """An engine with one connection, so that a plan that was made once is kept."""
+    with Engine(server_url, wrap=partial(Explaining, readings=readings), connections=1) as engine:
+        yield engine
+
+
+@pytest.fixture
+def plain(server_url: str) -> Iterator[Engine]:
+    """An engine that explains nothing."""
+    with Engine(server_url) as engine:
+        yield engine
+
+
+Connection = psycopg.Connection[tuple[object, ...]]
+
+
+def hot() -> set[str]:
+    return {f"{noun}/{verb}" for noun, verbs in HOT.items() for verb in verbs.split()}
+
+
+def greedy(readings: list[Reading]) -> dict[str, tuple[int, int, str]]:
+    """The statements that read too much."""
+    return {
+        each.statement: (each.rows, each.buffers, each.plan)
+        for each in readings
+        if each.rows > ROWS or each.buffers > BUFFERS
+    }
+
+
+@MANY
+def test_statements_read_little_of_a_table_that_was_never_analysed(
+    engine: Engine, plain: Engine, by_hand: Connection, readings: list[Reading], many: int
+) -> None:
+    load(plain, many)
+    spoil(by_hand)
+    work(engine)
+    assert greedy(readings) == {}
+    assert hot() - {each.statement for each in readings} == set()
+
+
+@MANY
+def test_statements_read_little_of_a_table_that_was_analysed(
+    engine: Engine, plain: Engine, by_hand: Connection, readings: list[Reading], many: int
+) -> None:
+    load(plain, many)
+    spoil(by_hand)
+    by_hand.execute("analyze")
+    work(engine)
+    assert greedy(readings) == {}
+
+
+@MANY
+def test_statements_read_little_by_plans_from_when_the_table_was_small(
+    engine: Engine, plain: Engine, by_hand: Connection, readings: list[Reading], many: int
+) -> None:
+    load(plain, FEW)
+    spoil(by_hand)
+    work(engine)
+    load(plain, many)
+    spoil(by_hand)
+    readings.clear()
+    work(engine)
+    assert greedy(readings) == {}
+
+
+@MANY
+def test_statements_read_little_by_plans_from_when_the_table_was_analysed_empty(
+    engine: Engine, plain: Engine, by_hand: Connection, readings: list[Reading], many: int
+) -> None:
+    load(plain, FEW)
+    by_hand.execute("delete from rowlock_items")
+    by_hand.execute("vacuum analyze")
+    load(plain, FEW)
+    spoil(by_hand)
+    work(engine)
+    load(plain, many)
+    spoil(by_hand)
+    readings.clear()
+    work(engine)
+    assert greedy(readings) == {}

@@ -1,0 +1,133 @@
+"""Everything that lists are asked while they are worked, a few items at a time, beside many that nobody asks for."""
+
+from itertools import count
+from random import Random
+
+import msgspec
+import psycopg
+from tests.verbs.claiming import Desk
+
+from rowlock import Done, Engine, Fail, Move, Retry, claims, gates, items, sessions, settlements, upkeep
+from rowlock.claims import Asking, Lane, Taken
+
+BATCH = 10
+LISTS = ("plain", "staged", "urgent")
+OUTCOMES = [Retry("no"), Retry("no", after=3600), Move(data=1), Fail("bad"), Move(data=2), Done(), Done()]
+_numbers = count(1)
+
+
+def load(engine: Engine, number: int) -> None:
+    """So many items more in each of six lists: ready, gated, delayed and failed."""
+    keys = [f"{next(_numbers)}-{each:07}" for each in range(number)]
+    for name in LISTS:
+        engine[name].add(keys)
+    engine["staged"].add([f"{key}-later" for key in keys], gate=1)
+    engine["staged"].add([f"{key}-delayed" for key in keys], gate=1, due="1h")
+    engine["urgent"].add([f"{key}-urgent" for key in keys], priority=2)
+    for name in ("delayed", "failed", "shut"):
+        engine[name].add(keys, gate=3 if name == "shut" else 0, due="1h" if name == "delayed" else None)
+    topic = engine.topic("comics")
+    topic.define(series="text", issue="integer")
+    topic.subscribe_many([(key, {"series": key, "issue": number}) for key in keys[::4]])
+
+
+def spoil(connection: "psycopg.Connection[tuple[object, ...]]") -> None:
+    """A list's items have failed, and a few of another's are due."""
+    of = "list = (select id from rowlock_lists where name = %s)"
+    connection.execute(f"update rowlock_items set failed_at = 1 where {of} and failed_at is null", ["failed"])
+    some = f"select key from rowlock_items where {of} order by key limit {BATCH}"
+    connection.execute(f"update rowlock_items set due = 1 where {of} and key in ({some})", ["delayed", "delayed"])
+    connection.execute("delete from rowlock_suspects")
+
+
+def work(engine: Engine) -> None:
+    """Ask everything once."""
+    desk = Desk(engine)
+    for name in LISTS:
+        _claim_and_settle(engine, desk, name)
+        _by_keys(engine, name)
+    _claim_by_lane(engine, desk)
+    _where_nothing_is_ready(engine, desk)
+    _die(engine)
+    desk.close()
+    _seal(engine)
+    _match(engine)
+    engine.run(gates.go_on_where_nobody_looks, chance=Random(1))
+    engine.run(upkeep.promote_due)
+
+
+def _claim_and_settle(engine: Engine, desk: Desk, name: str) -> None:
+    desk.done(desk.got(BATCH, name))
+    taken = _some(desk.take(BATCH, name))
+    places = [each.position for each in taken.items]
+    engine.trip(settlements.AllDone(desk.id, taken.token, places))
+    desk.settle(desk.got(BATCH, name), *OUTCOMES)
+    taken = desk.got(BATCH, name)
+    desk.settle(taken, Done(), Retry("no"), close=False)
+    engine.run(claims.close, desk.id, taken.token)
+
+
+def _claim_by_lane(engine: Engine, desk: Desk) -> None:
+    taken = desk.got(BATCH, "plain")
+    lane = Lane(engine.read(lambda tx: tx.value("lists/find", name="plain")), 0, 5)
+    asking: Asking = msgspec.structs.replace(desk.ask(BATCH, "plain", {5: taken.high}), lane=lane)
+    (found,) = engine.trip(claims.Taking(lambda: asking))
+    engine.trip(settlements.AllDone(desk.id, asking.token, [each.position for each in _some(found).items]))
+
+
+def _by_keys(engine: Engine, name: str) -> None:
+    keys = [item.key for item in engine[name].page(limit=BATCH)]
+    engine[name].done(keys[:2])
+    engine[name].abandon(keys[2])
+    engine[name].increment(keys[3:5])
+    engine[name].add([f"{next(_numbers)}-new" for _ in range(BATCH)])
+    engine[name].page(after=keys[-1], limit=BATCH)
+    engine[name].page(after=keys[-1], limit=BATCH, state="ready")
+    engine[name].show(keys[-1])
+    engine[name].save(keys[-1], data=1)
+    engine.read(lambda tx: items.ask_many(tx, name, keys)())
+    waiting = [item.key for item in engine["failed"].page(limit=BATCH, state="failed")]
+    engine["failed"].retry(waiting)
+    engine["failed"].failures(waiting[0])
+
+
+def _where_nothing_is_ready(engine: Engine, desk: Desk) -> None:
+    for name in ("delayed", "shut", "failed"):
+        taken = desk.look(BATCH, name)
+        if taken is not None:
+            desk.settle(taken, *[Retry("no", after=3600)] * BATCH)
+        desk.look(BATCH, name)
+
+
+def _die(engine: Engine) -> None:
+    late = Desk(engine, expiry=-1000)
+    late.got(BATCH, "urgent")
+    late.beat()
+    dead = Desk(engine, expiry=-1000)
+    dead.got(BATCH, "urgent")
+    engine.run(sessions.expire)
+    heir = Desk(engine)
+    heir.done(heir.got(BATCH, "urgent"))
+    heir.close()
+    late.close()
+
+
+def _seal(engine: Engine) -> None:
+    name = f"sealed-{next(_numbers)}"
+    engine[name].add(["a", "b"])
+    engine[name].seal()
+    engine[name].done("a")
+    engine[name].abandon("b")
+
+
+def _match(engine: Engine) -> None:
+    topic, key = engine.topic("comics"), f"{next(_numbers)}-fan"
+    topic.subscribe(key, series=key)
+    topic.subscribe(key, series=key, issue=7)
+    assert len(topic.matches({"series": key, "issue": 7})) == 2
+    topic.publish({"series": key, "issue": 7})
+
+
+def _some(taken: Taken | None) -> Taken:
+    assert taken is not None
+    return taken
