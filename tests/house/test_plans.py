@@ -9,6 +9,7 @@ from rowlock.db.postgres import DIALECT
 from rowlock.db.statements import Statements
 
 ENOUGH = 20_000
+FLOORS = str([0] * 10)
 
 
 @pytest.fixture
@@ -83,10 +84,12 @@ def test_a_matcher_looks_into_indexes(subscribed: Engine, statement: str, statis
 
 def test_a_claim_looks_at_no_lease_and_no_limit_where_the_list_has_none(loaded: Engine) -> None:
     with loaded.session() as session, loaded.transaction() as tx:
-        asking = {"token": "t", "session": session.id, "limit": 10, "attempts": 5, "floors": "{}", "name": "names"}
+        asking = {"token": "t", "session": session.id, "limit": 10, "attempts": 5, "name": "names", "floors": FLOORS}
         text = Statements(DIALECT)["claims/take"].text
         lines = [line for (line,) in tx.execute(f"explain (analyze, timing off) {text}", asking).fetchall()]
+        handed = tx.execute("select taken from rowlock_claims where token = 't'").fetchall()
     leases = [line for line in lines if "rowlock_leases" in line]
+    assert handed == [(10,)]
     assert leases
     assert [line for line in leases if "(never executed)" not in line] == []
     assert not any("rowlock_handouts" in line or "rowlock_items_family" in line for line in lines)
