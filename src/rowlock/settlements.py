@@ -1,7 +1,7 @@
 """Settlements: the end of an item's turn, once, under its claim. Verbs of a transaction."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +13,6 @@ from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, ItemsGone, S
 from rowlock.model import DATA_BYTES, Settings
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, verdict_of
 from rowlock.receipts import Settling
-
 
 MOVED_AT_ONCE = 500
 """Moves written by one statement: with the largest data each, they stay below the 256 MB that a jsonb may have."""
