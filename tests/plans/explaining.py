@@ -11,6 +11,7 @@ from psycopg.sql import quote
 from rowlock.db.connections import Connection, Later, Parameters, Row
 from rowlock.db.postgres import DIALECT
 from rowlock.db.statements import Statements, names
+from rowlock.world import Deadline
 
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 # How the parameters of a statement are declared to the server; it finds out by itself what a text is meant to be.
@@ -56,11 +57,11 @@ class Explaining:
         rows = self.query(sql, parameters)
         return lambda: rows
 
-    def trip(self, works: Sequence[Callable[[], Any]], *, flushed: bool = True) -> list[Any]:
-        return [self._alone(work) for work in works]
+    def trip(self, works: Sequence[Callable[[], Any]], *, deadline: Deadline, flushed: bool = True) -> list[Any]:
+        return [self._alone(work, deadline) for work in works]
 
-    def _alone(self, work: Callable[[], Any]) -> Any:
-        self._connection.begin(write=True)
+    def _alone(self, work: Callable[[], Any], deadline: Deadline) -> Any:
+        self._connection.begin(deadline=deadline)
         answer = work()
         self._connection.commit()
         return answer

@@ -23,7 +23,7 @@ HOT = {
     "items": "add_keys delete due find increment page page_failed page_state promote retry save show show_many "
     "in_claim settle_done settle_fail settle_move settle_retry",
     "lists": "sleep",
-    "sessions": "beat close expired",
+    "sessions": "beat close hold_silent silent",
 }
 
 

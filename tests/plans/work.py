@@ -105,7 +105,7 @@ def _die(engine: Engine) -> None:
     late.beat()
     dead = Desk(engine, expiry=-1000)
     dead.got(BATCH, "urgent")
-    engine.run(sessions.expire)
+    engine.run(sessions.expire, engine.read(sessions.silent))
     heir = Desk(engine)
     heir.done(heir.got(BATCH, "urgent"))
     heir.close()
