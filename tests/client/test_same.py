@@ -55,6 +55,9 @@ from tests.verbs.test_times import (
     test_an_item_due_at_a_moment_waits_for_it,
     test_pages_by_state_follow_time,
 )
+from tests.worker.test_attempts import (
+    test_a_failing_item_is_tried_again_until_its_attempts_are_used_up,
+)
 from tests.worker.test_batches import (
     filled,
     test_a_mapping_is_by_key_and_who_is_left_out_is_done,
@@ -62,7 +65,6 @@ from tests.worker.test_batches import (
 )
 from tests.worker.test_handlers import (
     test_a_coroutine_is_run_for_each_item,
-    test_a_failing_item_is_tried_again_until_its_attempts_are_used_up,
     test_a_handler_that_overstays_frees_its_slot,
     test_a_plain_function_is_called_for_each_item,
     test_hooks_hear_of_each_settled_item,

@@ -19,6 +19,12 @@ from rowlock.cli.program import program
 PROGRAM = (sys.executable, "-m", "rowlock")
 
 
+def says(process: "subprocess.Popen[bytes]", text: str) -> bool:
+    """Whether the program writes such a line to standard error before it ends; its lines up to there are read."""
+    assert process.stderr is not None
+    return any(text in line.decode() for line in process.stderr)
+
+
 class Ran(msgspec.Struct, frozen=True):
     """How a command ended, and what it wrote."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.faces.shell import QuickShell, Shell
+from tests.faces.shell import QuickShell, Shell, says
 from tests.faces.waiting import started, until
 from tests.receivers import Heard, Receiver, free_port, receiver, said
 from tests.waiting import WAIT_SECONDS
@@ -159,8 +159,7 @@ def test_a_signal_lets_requests_finish(shell: Shell, quick: QuickShell) -> None:
     ):
         until(lambda: server.heard)
         working.send_signal(signal.SIGINT)
-        assert working.stderr is not None
-        until(lambda: b"stopping: 1 running finish or go back" in working.stderr.peek())  # type: ignore[union-attr]
+        assert says(working, "stopping: 1 running finish or go back")
         go_on.set()
         assert working.wait(WAIT_SECONDS) == 130
     assert len(quick("ls", "names").lines) == 2

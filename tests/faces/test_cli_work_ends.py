@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from tests.faces.shell import QuickShell, Shell
+from tests.faces.shell import QuickShell, Shell, says
 from tests.faces.waiting import is_alive, lines, started, until
 from tests.waiting import WAIT_SECONDS
 
@@ -41,23 +41,18 @@ def test_a_signal_lets_commands_finish_and_hands_back_the_rest(
     with work(shell, PATIENT, "-j", "2") as working:
         until(lambda: len(began(shell.folder)) == 2)
         working.send_signal(number)
-        until(lambda: b"stopping: 2 running finish or go back (10 s; Ctrl-C again stops now)" in peek(working))
+        assert says(working, "stopping: 2 running finish or go back (10 s; Ctrl-C again stops now)")
         shell.write("go", "")
         assert working.wait(WAIT_SECONDS) == status
     assert len(lines(shell.folder / "done")) == 2
     assert [line.split("\t")[1:] for line in patient("ls", "names").lines] == [["0", "ready"]] * 2
 
 
-def peek(working: "subprocess.Popen[bytes]") -> bytes:
-    assert working.stderr is not None
-    return working.stderr.peek()  # type: ignore[attr-defined, no-any-return]
-
-
 def test_a_second_signal_stops_commands_and_hands_all_back(shell: Shell, patient: Shell) -> None:
     with work(shell, PATIENT, "-j", "2") as working:
         until(lambda: len(began(shell.folder)) == 2)
         working.send_signal(signal.SIGINT)
-        until(lambda: b"stopping" in peek(working))
+        assert says(working, "stopping")
         working.send_signal(signal.SIGINT)
         assert working.wait(WAIT_SECONDS) == 130
     assert [process for process in began(shell.folder) if is_alive(process)] == []
@@ -68,7 +63,7 @@ def test_the_same_command_goes_on_after_a_signal(shell: Shell, patient: Shell) -
     with work(shell, PATIENT, "-j", "2") as working:
         until(lambda: len(began(shell.folder)) == 2)
         working.send_signal(signal.SIGINT)
-        until(lambda: b"stopping" in peek(working))
+        assert says(working, "stopping")
         shell.write("go", "")
         working.wait(WAIT_SECONDS)
     assert shell("work", "names", "--", "sh", "-c", PATIENT).status == 0

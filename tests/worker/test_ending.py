@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tests.client.process import serving_process
-from tests.worker.running import PATIENCE
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Client, Engine, Item, Move, Retry, Then, Worker
 from rowlock.outcomes import Outcome
@@ -66,7 +66,7 @@ def test_an_item_that_comes_back_after_an_empty_look_is_worked_before_the_end(
         @worker.on("work", attempts=5)
         def handle(item: Item) -> Outcome | None:
             turns.append(item.key)
-            assert looks.empty.wait(PATIENCE)  # the worker has seen that nothing else is ready
+            assert looks.empty.wait(WAIT_SECONDS)  # the worker has seen that nothing else is ready
             return outcome if len(turns) == 1 else None
 
         end(worker)
@@ -83,7 +83,7 @@ def test_an_item_that_comes_of_a_settlement_is_worked_before_the_end(url: str) -
         @worker.on("*")
         def handle(item: Item) -> None:
             turns.append(item.key)
-            assert looks.empty.wait(PATIENCE)
+            assert looks.empty.wait(WAIT_SECONDS)
 
         worker.run(until="idle", signals=False)
         assert turns == ["a", "b"]
