@@ -6,7 +6,7 @@ from functools import partial
 import psycopg
 import pytest
 from tests.plans.explaining import Explaining, Reading
-from tests.plans.work import BATCH, load, spoil, work
+from tests.plans.work import BATCH, load, work
 
 from rowlock import Engine
 
@@ -78,8 +78,7 @@ def greedy(readings: list[Reading]) -> dict[str, tuple[int, int, str]]:
 def test_statements_read_little_of_a_table_that_was_never_analysed(
     engine: Engine, plain: Engine, by_hand: Connection, readings: list[Reading], many: int
 ) -> None:
-    load(plain, many)
-    spoil(by_hand)
+    load(plain, many, by_hand)
     work(engine)
     assert greedy(readings) == {}
     assert hot() - {each.statement for each in readings} == set()
@@ -89,8 +88,7 @@ def test_statements_read_little_of_a_table_that_was_never_analysed(
 def test_statements_read_little_of_a_table_that_was_analysed(
     engine: Engine, plain: Engine, by_hand: Connection, readings: list[Reading], many: int
 ) -> None:
-    load(plain, many)
-    spoil(by_hand)
+    load(plain, many, by_hand)
     by_hand.execute("analyze")
     work(engine)
     assert greedy(readings) == {}
@@ -100,11 +98,9 @@ def test_statements_read_little_of_a_table_that_was_analysed(
 def test_statements_read_little_by_plans_from_when_the_table_was_small(
     engine: Engine, plain: Engine, by_hand: Connection, readings: list[Reading], many: int
 ) -> None:
-    load(plain, FEW)
-    spoil(by_hand)
+    load(plain, FEW, by_hand)
     work(engine)
-    load(plain, many)
-    spoil(by_hand)
+    load(plain, many, by_hand)
     readings.clear()
     work(engine)
     assert greedy(readings) == {}
@@ -114,14 +110,12 @@ def test_statements_read_little_by_plans_from_when_the_table_was_small(
 def test_statements_read_little_by_plans_from_when_the_table_was_analysed_empty(
     engine: Engine, plain: Engine, by_hand: Connection, readings: list[Reading], many: int
 ) -> None:
-    load(plain, FEW)
+    load(plain, FEW, by_hand)
     by_hand.execute("delete from rowlock_items")
     by_hand.execute("vacuum analyze")
-    load(plain, FEW)
-    spoil(by_hand)
+    load(plain, FEW, by_hand)
     work(engine)
-    load(plain, many)
-    spoil(by_hand)
+    load(plain, many, by_hand)
     readings.clear()
     work(engine)
     assert greedy(readings) == {}

@@ -16,28 +16,33 @@ OUTCOMES = [Retry("no"), Retry("no", after=3600), Move(data=1), Fail("bad"), Mov
 _numbers = count(1)
 
 
-def load(engine: Engine, number: int) -> None:
-    """So many items more in each of six lists: ready, gated, delayed and failed."""
+def load(engine: Engine, number: int, by_hand: "psycopg.Connection[tuple[object, ...]]") -> None:
+    """So many items more in each of six lists: ready, gated, delayed, of which a few are due, and failed."""
     keys = [f"{next(_numbers)}-{each:07}" for each in range(number)]
     for name in LISTS:
         engine[name].add(keys)
     engine["staged"].add([f"{key}-later" for key in keys], gate=1)
     engine["staged"].add([f"{key}-delayed" for key in keys], gate=1, due="1h")
     engine["urgent"].add([f"{key}-urgent" for key in keys], priority=2)
-    for name in ("delayed", "failed", "shut"):
-        engine[name].add(keys, gate=3 if name == "shut" else 0, due="1h" if name == "delayed" else None)
+    engine["delayed"].add(keys, due="1h")
+    engine["shut"].add(keys, gate=3)
+    engine["failed"].add(keys[0])
     topic = engine.topic("comics")
     topic.define(series="text", issue="integer")
-    topic.subscribe_many([(key, {"series": key, "issue": number}) for key in keys[::4]])
+    topic.subscribe_many([(key, {"series": key, "issue": number}) for key in keys[::4][:5_000]])
+    topic.subscribe("fan", series="fans")
+    _spoil(by_hand, keys)
 
 
-def spoil(connection: "psycopg.Connection[tuple[object, ...]]") -> None:
-    """A list's items have failed, and a few of another's are due."""
-    of = "list = (select id from rowlock_lists where name = %s)"
-    connection.execute(f"update rowlock_items set failed_at = 1 where {of} and failed_at is null", ["failed"])
-    some = f"select key from rowlock_items where {of} order by key limit {BATCH}"
-    connection.execute(f"update rowlock_items set due = 1 where {of} and key in ({some})", ["delayed", "delayed"])
-    connection.execute("delete from rowlock_suspects")
+def _spoil(by_hand: "psycopg.Connection[tuple[object, ...]]", keys: list[str]) -> None:
+    """What only time and workers do: items that failed and some that are due. Nothing is updated in great numbers."""
+    of = "(select id from rowlock_lists where name = %s)"
+    row = f"select {of}, unnest(%s::text[]), 0, 5, 1"
+    failed = f"insert into rowlock_items (list, key, gate, priority, failed_at) {row}"
+    by_hand.execute(failed, ["failed", keys[1:]])
+    due = f"update rowlock_items set due = 1 where list = {of} and key = any (%s)"
+    by_hand.execute(due, ["delayed", keys[:BATCH]])
+    by_hand.execute("delete from rowlock_suspects")
 
 
 def work(engine: Engine) -> None:
@@ -121,11 +126,9 @@ def _seal(engine: Engine) -> None:
 
 
 def _match(engine: Engine) -> None:
-    topic, key = engine.topic("comics"), f"{next(_numbers)}-fan"
-    topic.subscribe(key, series=key)
-    topic.subscribe(key, series=key, issue=7)
-    assert len(topic.matches({"series": key, "issue": 7})) == 2
-    topic.publish({"series": key, "issue": 7})
+    record = {"series": "fans", "issue": next(_numbers)}
+    assert len(engine.topic("comics").matches(record)) == 1
+    engine.topic("comics").publish(record)
 
 
 def _some(taken: Taken | None) -> Taken:
