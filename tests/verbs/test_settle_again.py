@@ -38,11 +38,49 @@ def test_it_lands_the_second_time_without_a_new_word(work: Engine, session: Sess
     assert (another_gets(work), broken(work)) == ([], [])
 
 
-def test_it_lands_the_second_time_by_itself(work: Engine, session: Session, begun: Begun) -> None:
+def test_what_was_rolled_back_is_not_written_outside_of_a_transaction(
+    work: Engine, session: Session, begun: Begun
+) -> None:
     claim = taken(session)
     with rolled_back(work, begun) as caller:
         caller.settle(claim)
-    assert (claim.settle(), another_gets(work), results(work)) == (DONE, [], [])
+    first, second = claim
+    claim.retry(first, "down")
+    with pytest.raises(InvalidTransaction, match="did not commit was given these items: 'b'"):
+        claim.settle()
+    claim.retry(second, "down")
+    assert (claim.settle(), work["work"].progress().done) == ({"a": "retried", "b": "retried"}, 0)
+
+
+def test_what_was_rolled_back_is_not_written_beside_other_items(work: Engine, session: Session, begun: Begun) -> None:
+    claim = taken(session)
+    first, second = claim
+    with rolled_back(work, begun) as caller:
+        claim.done(first)
+        claim.settle(using=caller.using, close=False)
+    claim.done(second)
+    with pytest.raises(InvalidTransaction, match="did not commit was given these items: 'a'"), begun(work) as caller:
+        claim.settle(using=caller.using, close=False)
+    assert work["work"].progress().done == 0
+    with begun(work) as caller:
+        claim.retry(first, "down")
+        claim.done(second)
+        assert claim.settle(using=caller.using) == {"a": "retried", "b": "done"}
+
+
+def test_a_part_that_has_landed_is_refused_in_another_transaction(work: Engine, session: Session, begun: Begun) -> None:
+    claim = taken(session)
+    with begun(work) as caller:
+        claim.done(claim.items[0])
+        claim.settle(using=caller.using, close=False)
+    claim.done(claim.items[0])
+    with pytest.raises(StaleClaim), begun(work) as caller:
+        claim.settle(using=caller.using, close=False)
+    with pytest.raises(StaleClaim), begun(work) as caller:
+        claim.settle(using=caller.using, close=False)
+    with begun(work) as caller:
+        claim.done(claim.items[1])
+        assert claim.settle(using=caller.using) == DONE
 
 
 def test_what_has_been_settled_is_refused_in_another_transaction(work: Engine, session: Session, begun: Begun) -> None:

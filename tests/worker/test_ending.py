@@ -113,3 +113,14 @@ def test_what_others_hold_and_what_a_limit_holds_back_is_not_waited_for(engine: 
         assert claim is not None
         worker.run(until="idle", signals=False)
         assert turns == ["a"]
+
+
+def test_a_worker_ends_when_a_session_of_the_same_holder_has_the_list(engine: Engine) -> None:
+    engine["work"].settings(exclusive=True)
+    engine["work"].add(["a", "b"])
+    with engine.session(holder="nightly") as session:
+        assert session.take("work", limit=1) is not None
+        worker = Worker(engine, holder="nightly")
+        worker.on("work", lambda _: None)
+        worker.run(until="idle", signals=False)
+        assert engine["work"].progress().done == 0

@@ -1,6 +1,6 @@
 """A claim in a user's hands: items to be done, each with one outcome, written together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from rowlock import claims, receipts, settlements
@@ -64,6 +64,8 @@ class Claim:
         """Whether the claim is known to have ended."""
         self._given: dict[str, Given] = {}
         """Settlements in transactions of the caller's that have not been seen committed, by their digests."""
+        self._fresh: set[int] = set()
+        """Positions of which something was said since the last settlement."""
         self._left_to_them: set[int] = set()
         """Positions whose outcomes were to be written in a transaction of the caller's."""
         self.taken = taken
@@ -120,6 +122,7 @@ class Claim:
         if item.position not in self._handed:
             raise Invalid(f"{item.key!r} was not handed out under this claim", "settle it under its own")
         self._said[item.position] = resolve(read(outcome), item.attempts, self._rules, self._world.random)
+        self._fresh.add(item.position)
 
     def settle(self, *, using: Any = None, close: bool = True, partial: bool = False) -> dict[str, Verdict]:
         """Write what was said and is not written yet, and end the claim; the verdict on all that was said, by key.
@@ -138,6 +141,7 @@ class Claim:
         if self._given:
             self._look_for_landed()
         unwritten = self._unwritten()
+        self._refuse_unrepeated([each for each in unwritten if each in self._left_to_them])
         if unwritten:
             self._write(unwritten, close=close)
         elif close and not self._closed:
@@ -151,12 +155,16 @@ class Claim:
         options: dict[str, Any] = {"holder": self._holder, "close": close}
         verdicts = self._runner.run(settlements.settle, self._session, self.token, settling, **options)
         self._note_landed(unwritten, verdicts)
+        self._fresh.clear()
         self._closed = self._closed or close
 
     def _settle_in(self, tx: "Transaction", *, close: bool, partial: bool) -> Landed:
         """Settle in a transaction of the caller's; what has landed then, if it commits."""
         here = self._look_for_landed(tx) if self._given else {}
         unwritten = {each: said for each, said in self._unwritten().items() if not _is_said(here.get(each), said)}
+        self._refuse_landed(unwritten, here)
+        if not self._fresh.isdisjoint(unwritten):
+            self._refuse_unrepeated(unwritten)
         settling = list(unwritten.items())
         digest = receipts.digest(settling)
         before = self._given.get(digest)
@@ -167,7 +175,25 @@ class Claim:
         options: dict[str, Any] = {"holder": self._holder, "close": close, "partial": partial, "keys": self._keys()}
         verdicts = tx.run(settlements.settle_beside, self._session, self.token, settling, **options)
         self._given[digest] = Given(unwritten, tx)
+        self._fresh.clear()
         return self._landed | here | _paired(unwritten, verdicts)
+
+    def _refuse_landed(self, unwritten: Said, here: Landed) -> None:
+        """Refuse what another transaction has settled: the caller's rows would commit a second time."""
+        repeated = any(each in self._landed for each in self._fresh)
+        if repeated or (self._said and not unwritten and not here):
+            self._fresh.difference_update(self._landed)
+            raise StaleClaim.of(self.token)
+
+    def _refuse_unrepeated(self, positions: Iterable[int]) -> None:
+        """Refuse to write, beside something new, what a transaction of the caller's has rolled back."""
+        keys = self._keys()
+        old = sorted(keys[each] for each in positions if each not in self._fresh)
+        if old:
+            what = f"a transaction that did not commit was given these items: {', '.join(map(repr, old[:5]))}"
+            raise InvalidTransaction(
+                what, "say again what becomes of them: claim.done(item), claim.retry(item, error) …"
+            )
 
     def _close_in(self, tx: "Transaction", *, close: bool, written_here: bool) -> None:
         # Nothing is left to write. If the claim has ended elsewhere, the caller's rows must not commit.

@@ -33,6 +33,8 @@ Until = Literal["stopped", "idle", "done"]
 AFTER_LOSS = 0.5
 LOOK_AT_THE_END = 1.0
 """How often a worker that ends by itself asks whether it is time."""
+MAX_FRUITLESS_OFFERS = 10
+"""Claims in a row that give nothing although items show as ready, before a worker that runs until idle ends."""
 
 
 class Worker:
@@ -68,6 +70,7 @@ class Worker:
         self._at_once = threading.Event()
         self._shift: Shift | None = None
         self._complaint = ""
+        self._fruitless_offers = 0
 
     def on(
         self,
@@ -218,6 +221,8 @@ class Worker:
         while not self._stopping.is_set() and not session.lost.is_set():
             try:
                 busy = shift.step(claiming=True)
+                if busy:
+                    self._fruitless_offers = 0
                 if not busy and until != "stopped" and self._nothing_left(shift, session, until):
                     return True
                 self._complaint = ""
@@ -242,7 +247,8 @@ class Worker:
         # The last look for work may be older than our last settlement, and that may have made an item ready.
         names = self._engine.read(lists.with_work, fits=self._fits, holder=session.holder)
         shift.offer(names)
-        return not names
+        self._fruitless_offers += 1
+        return not names or self._fruitless_offers > MAX_FRUITLESS_OFFERS
 
     def _fits(self, row: lists.Row) -> bool:
         return any(handler.is_for(row.name, lambda: row.settings) for handler in self._handlers)
