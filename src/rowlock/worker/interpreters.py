@@ -23,6 +23,7 @@ _ONE_ARGUMENT = re.compile(
 """Programs that read one argument as code."""
 _NESTED = re.compile(r"\$\(|`|<\(|<<|#|\\")
 """Where it is hard to tell what is quoted."""
+_SINGLE_QUOTED = re.compile(r"'[^'\"]*'")
 _CODE = re.compile(
     r"""
     -\w*[ce]\b[^"']*["']?VALUE           # after -c or -e, with no quoted code before it
@@ -52,7 +53,7 @@ def refuse_code(line: str) -> None:
             raise _refusal(found[1])
     for found in _ONE_ARGUMENT.finditer(line):
         rest = line[found.end() :]
-        if VALUE.search(rest) and (_NESTED.search(line) or _CODE.search(_command(line, found.end()))):
+        if VALUE.search(rest) and (_is_unclear(line) or _CODE.search(_command(line, found.end()))):
             raise _refusal(found[1])
     if any(VALUE.search(found[0]) for found in _EXPRESSION.finditer(line)):
         raise Invalid(
@@ -64,9 +65,15 @@ def refuse_code(line: str) -> None:
         raise Invalid(what, 'write $ROWLOCK_KEY in the document, "$ROWLOCK_KEY" in $(…)')
 
 
+def _is_unclear(line: str) -> bool:
+    """Whether it is hard to tell what is quoted, up to the last placeholder; single quotes hold no surprise."""
+    upto = max((found.end() for found in VALUE.finditer(line)), default=0)
+    return _NESTED.search(_SINGLE_QUOTED.sub("", line[:upto])) is not None
+
+
 def _command(line: str, start: int) -> str:
     """The rest of the command: up to the next pipe, semicolon, ampersand or line that is not in quotes."""
-    if _NESTED.search(line):
+    if _is_unclear(line):
         return line[start:]
     found = re.match(r"""(?:"[^"]*"|'[^']*'|[^|;&\n])*""", line[start:])
     return found[0] if found else ""
