@@ -8,25 +8,25 @@ from collections.abc import Callable
 from typing import Any
 
 from rowlock import Engine
-from rowlock.http.bridge import Bridge
-from rowlock.http.limits import Limits
+from rowlock.http.executor import VerbExecutor
+from rowlock.http.limits import ServerLimits
 from rowlock.http.server import Server, bind
 from rowlock.http.service import Service
 
 
-class Alone(Bridge):
+class Alone(VerbExecutor):
     """Runs each write by itself, in one of as many threads as the other has."""
 
     async def write(self, verb: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         """Run a verb that writes."""
-        return await self.thread(lambda: self.engine.run(verb, *args, **kwargs))
+        return await self.run_in_thread(lambda: self.engine.run(verb, *args, **kwargs))
 
 
 def main(url: str) -> None:
     sock = bind("127.0.0.1", 0)
     with Engine(url) as engine:
         service = Service(engine, loopback=True)
-        service.bridge = Alone(engine, waiting=Limits().waiting_requests)
+        service.executor = Alone(engine, waiting=ServerLimits().waiting_requests)
         address = f"http://127.0.0.1:{sock.getsockname()[1]}"
         Server(service, started=lambda: print(f"alone at {address}", file=sys.stderr, flush=True)).run(sockets=[sock])
 

@@ -9,7 +9,7 @@ from tests.http.serving import serving
 
 from rowlock import Added, Client, Engine, Invalid, NewItem
 from rowlock.errors import AlreadyThere, TooLarge
-from rowlock.http.limits import MB, Limits
+from rowlock.http.limits import MB, ServerLimits
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -17,7 +17,7 @@ TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 @pytest.fixture
 def narrow(sqlite_url: str) -> Iterator[Client]:
     """A client of a server that takes little at once."""
-    limits = Limits(body_bytes=5 * MB)
+    limits = ServerLimits(body_bytes=5 * MB)
     with Engine(sqlite_url) as engine, serving(engine, limits) as served, client_of(served) as client:
         yield client
 

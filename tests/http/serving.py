@@ -13,7 +13,7 @@ from tests.waiting import WAIT_SECONDS
 from tests.waiting import until as until
 
 from rowlock import Engine
-from rowlock.http.limits import Limits
+from rowlock.http.limits import ServerLimits
 from rowlock.http.server import Server, bind
 from rowlock.http.service import Service
 
@@ -99,7 +99,7 @@ class Serving(msgspec.Struct):
 
 
 @contextmanager
-def serving(engine: Engine, limits: Limits | None = None, **options: Any) -> Iterator[Serving]:
+def serving(engine: Engine, limits: ServerLimits | None = None, **options: Any) -> Iterator[Serving]:
     """A server in a thread of this process, on any free port; it ends with the block."""
     sock = bind("127.0.0.1", 0)
     started = threading.Event()

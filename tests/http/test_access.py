@@ -13,8 +13,8 @@ from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine, tokens
 from rowlock.errors import DatabaseUnreachable
-from rowlock.http.limits import Limits
-from rowlock.http.logs import AccessLog
+from rowlock.http.access_log import AccessLog
+from rowlock.http.limits import ServerLimits
 from rowlock.world import REAL
 
 UNKNOWN = "rl_" + "0" * 30 + "1ogAOy"
@@ -313,7 +313,7 @@ def test_giving_up_all_failed_items_is_recorded_whichever_way_it_is_asked(served
 
 def test_a_stream_ends_with_its_token(engine: Engine) -> None:
     made = engine.tokens.create("worker")
-    with serving(engine, Limits(batch_items=2)) as found:
+    with serving(engine, ServerLimits(batch_items=2)) as found:
         connection = http.client.HTTPConnection(found.client.host, found.client.port, timeout=WAIT_SECONDS)
         connection.putrequest("POST", "/v1/lists/work/items")
         for name, value in {"content-type": "application/x-ndjson", "transfer-encoding": "chunked"}.items():

@@ -14,7 +14,7 @@ from tests.http.serving import Client, Serving, serving
 
 from rowlock import Engine, NotFound, Unavailable
 from rowlock.apps import Application
-from rowlock.http.limits import Limits
+from rowlock.http.limits import ServerLimits
 
 
 async def say(request: Request) -> Response:
@@ -71,7 +71,7 @@ APPS = {"first": FIRST, "second": SECOND}
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     """Two applications, and nobody has a token yet."""
     where = str(tmp_path_factory.mktemp("apps") / "work.db")
-    with Engine(where) as engine, serving(engine, Limits(document_bytes=1_000), applications=APPS) as found:
+    with Engine(where) as engine, serving(engine, ServerLimits(document_bytes=1_000), applications=APPS) as found:
         yield found
 
 

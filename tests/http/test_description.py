@@ -14,7 +14,7 @@ from tests.torture import scaled
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine
-from rowlock.http.limits import Limits
+from rowlock.http.limits import ServerLimits
 from rowlock.http.openapi import document
 from rowlock.http.routes import ROUTES
 
@@ -22,7 +22,7 @@ PROGRAM = Path(sys.executable).with_name("schemathesis")
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 WRITTEN = msgspec.json.decode(msgspec.json.encode(document(ROUTES)))
 # Nobody waits for long, so that no example does.
-LIMITS = Limits(wait_seconds=0.01)
+LIMITS = ServerLimits(wait_seconds=0.01)
 # Of each operation.
 EXAMPLES = str(scaled(60))
 # Names of things that are there, so that not every question is about nothing.

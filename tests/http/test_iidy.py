@@ -9,7 +9,7 @@ from tests.http.serving import Client, Reply, serving
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine
-from rowlock.http.limits import Limits
+from rowlock.http.limits import ServerLimits
 
 LIST, BATCH = "/iidy/v1/lists/downloads", "/iidy/v1/batch/lists/downloads"
 ONE = f"{LIST}/a.txt"
@@ -262,7 +262,7 @@ def test_a_batch_is_bounded_as_other_bodies_are(
 ) -> None:
     with (
         Engine(str(tmp_path / "work.db")) as engine,
-        serving(engine, Limits(body_bytes=64, document_bytes=16)) as narrow,
+        serving(engine, ServerLimits(body_bytes=64, document_bytes=16)) as narrow,
     ):
         assert narrow.client(method, BATCH, b" " * most, **headers).status < 300
         assert narrow.client(method, BATCH, b" " * (most + 1), **headers).status == 413

@@ -14,14 +14,14 @@ from tests.worker.running import running
 
 from rowlock import Client, Engine, Item, Worker
 from rowlock.http import waiting
-from rowlock.http.limits import Limits
+from rowlock.http.limits import ServerLimits
 
-ROOM = Limits(connections_per_address=8)
+ROOM = ServerLimits(connections_per_address=8)
 CLAIMS, LOOK, EVENTS = "/v1/lists/none/claims", "/v1/sessions/{}/look", "/v1/events"
 
 
 @contextmanager
-def narrow(tmp_path: Path, limits: Limits) -> Iterator[Serving]:
+def narrow(tmp_path: Path, limits: ServerLimits) -> Iterator[Serving]:
     with Engine(str(tmp_path / "work.db")) as engine, serving(engine, limits) as found:
         yield found
 
@@ -69,7 +69,7 @@ def test_others_of_an_address_are_served_while_as_many_wait_as_may(tmp_path: Pat
 
 @pytest.mark.parametrize(("method", "path"), [("POST", CLAIMS), ("POST", LOOK), ("GET", EVENTS)])
 def test_all_that_waits_is_bounded_together(tmp_path: Path, method: str, path: str) -> None:
-    with narrow(tmp_path, Limits(long_polls=1)) as served, ExitStack() as stack:
+    with narrow(tmp_path, ServerLimits(long_polls=1)) as served, ExitStack() as stack:
         session = Remote(served.client).session
         waiting_claims(served, stack, 1)
         until(lambda: served.service.long_polls.count == 1)
@@ -79,7 +79,7 @@ def test_all_that_waits_is_bounded_together(tmp_path: Path, method: str, path: s
 
 
 def test_who_stops_waiting_makes_room(tmp_path: Path) -> None:
-    with narrow(tmp_path, Limits(long_polls=1)) as served:
+    with narrow(tmp_path, ServerLimits(long_polls=1)) as served:
         for _ in range(3):
             with ExitStack() as stack:
                 waiting_claims(served, stack, 1)
@@ -87,8 +87,10 @@ def test_who_stops_waiting_makes_room(tmp_path: Path) -> None:
             until(lambda: served.service.long_polls.count == 0)
 
 
-@pytest.mark.parametrize("limits", [Limits(connections_per_address=2), Limits(connections=2)], ids=["address", "all"])
-def test_health_answers_when_all_connections_are_used(tmp_path: Path, limits: Limits) -> None:
+@pytest.mark.parametrize(
+    "limits", [ServerLimits(connections_per_address=2), ServerLimits(connections=2)], ids=["address", "all"]
+)
+def test_health_answers_when_all_connections_are_used(tmp_path: Path, limits: ServerLimits) -> None:
     with narrow(tmp_path, limits) as served, ExitStack() as stack:
         unfinished(served, stack, 2)
         answers = {path: served.client("GET", path).status for path in ("/livez", "/readyz?verbose", "/v1/lists")}
@@ -96,7 +98,7 @@ def test_health_answers_when_all_connections_are_used(tmp_path: Path, limits: Li
 
 
 def test_silent_connections_do_not_keep_health_from_answering(tmp_path: Path) -> None:
-    limits = Limits(connections_per_address=2, health_connections=2)
+    limits = ServerLimits(connections_per_address=2, health_connections=2)
     with narrow(tmp_path, limits) as served, ExitStack() as stack:
         unfinished(served, stack, 2)
         for _ in range(5):
@@ -105,7 +107,7 @@ def test_silent_connections_do_not_keep_health_from_answering(tmp_path: Path) ->
 
 
 def test_a_connection_kept_for_health_answers_once(tmp_path: Path) -> None:
-    with narrow(tmp_path, Limits(connections_per_address=1)) as served, ExitStack() as stack:
+    with narrow(tmp_path, ServerLimits(connections_per_address=1)) as served, ExitStack() as stack:
         unfinished(served, stack, 1)
         assert served.client("GET", "/livez").headers["connection"] == "close"
 
@@ -113,7 +115,7 @@ def test_a_connection_kept_for_health_answers_once(tmp_path: Path) -> None:
 def test_a_worker_that_may_not_wait_still_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "RETRY_AFTER_SECONDS", 0)
     handled = threading.Event()
-    with narrow(tmp_path, Limits(long_polls=1)) as served, ExitStack() as stack:
+    with narrow(tmp_path, ServerLimits(long_polls=1)) as served, ExitStack() as stack:
         waiting_claims(served, stack, 1)
         until(lambda: served.service.long_polls.count == 1)
         client = stack.enter_context(Client(f"http://127.0.0.1:{served.client.port}"))
@@ -130,6 +132,6 @@ def test_a_worker_that_may_not_wait_still_works(tmp_path: Path, monkeypatch: pyt
 
 
 def test_the_bounds_on_waiting_follow_those_on_connections() -> None:
-    limits = Limits(connections=100, connections_per_address=1)
+    limits = ServerLimits(connections=100, connections_per_address=1)
     assert (limits.long_polls, limits.long_polls_per_address) == (75, 1)
-    assert (Limits(long_polls=5).long_polls, Limits(connections=4, long_polls=9).long_polls) == (5, 3)
+    assert (ServerLimits(long_polls=5).long_polls, ServerLimits(connections=4, long_polls=9).long_polls) == (5, 3)

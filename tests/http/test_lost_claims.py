@@ -33,7 +33,7 @@ def nothing_claimed_meanwhile(url: str, served: Serving, count: int) -> Iterator
         tx["work"].pause()
         tx["work"].resume()
         yield
-        until(lambda: served.service.bridge._crossing == count)
+        until(lambda: served.service.executor._pending == count)
 
 
 def reset(connection: socket.socket) -> None:

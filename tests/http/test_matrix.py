@@ -8,7 +8,7 @@ from tests.http.serving import Client, Serving, serving
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine
-from rowlock.http.access import HELD
+from rowlock.http.auth import SCOPED_NAMES
 from rowlock.http.route import Route
 from rowlock.http.routes import ROUTES
 from rowlock.roles import Role
@@ -23,7 +23,7 @@ HOLDABLE = [role for role in Role if role is not Role.ADMIN]
 
 def named_by(route: Route) -> bool:
     """Whether its path names something that prefixes are held against."""
-    return any(noun in route.parameters for noun in HELD)
+    return any(noun in route.parameters for noun in SCOPED_NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def statuses(ask: Client, name: str, authorization: str) -> Iterator[tuple[Route
 def path(route: Route, name: str) -> str:
     filled = route.path
     for parameter in route.parameters:
-        value = name if parameter in HELD else SAMPLES.get(parameter, "none")
+        value = name if parameter in SCOPED_NAMES else SAMPLES.get(parameter, "none")
         value = topic(name) if parameter == "topic" else value
         filled = filled.replace(f"{{{parameter}}}", value.replace("/", "%2F"))
     return filled

@@ -9,9 +9,9 @@ from tests.http.serving import Client, serving
 
 from rowlock import Engine
 from rowlock.errors import Refused
-from rowlock.http.access import is_here
-from rowlock.http.limits import Limits
-from rowlock.http.logs import AccessLog
+from rowlock.http.access_log import AccessLog
+from rowlock.http.auth import is_local_host
+from rowlock.http.limits import ServerLimits
 from rowlock.http.server import require_tokens
 
 
@@ -24,7 +24,7 @@ def test_it_is_alive_and_ready(ask: Client) -> None:
 def test_it_tells_its_bounds(quick: Client) -> None:
     bounds = quick.json("GET", "/v1/limits")
     assert (bounds["key_bytes"], bounds["data_bytes"]) == (512, 256 * 1024)
-    assert set(bounds) == set(Limits.__struct_fields__)
+    assert set(bounds) == set(ServerLimits.__struct_fields__)
 
 
 def test_its_page_shows_lists_and_how_to_begin(ask: Client) -> None:
@@ -77,12 +77,12 @@ def test_a_name_that_was_made_to_lead_here_is_not_ours(quick: Client) -> None:
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:1", "127.0.0.1:80", "[::1]:80", "[::1]", "a.localhost:1"])
 def test_this_machine_is_known_by_its_names(host: str) -> None:
-    assert is_here(host)
+    assert is_local_host(host)
 
 
 @pytest.mark.parametrize("host", ["example.org", "localhost.example.org", "127.0.0.1.example.org:80", "x:80"])
 def test_other_names_are_not_ours(host: str) -> None:
-    assert not is_here(host)
+    assert not is_local_host(host)
 
 
 def test_where_anybody_could_come_it_needs_a_token_to_begin(engine: Engine) -> None:

@@ -10,7 +10,7 @@ from tests.http.serving import SECONDS, Serving, serving, until
 
 from rowlock import Engine, List
 from rowlock.http import guard
-from rowlock.http.limits import Limits
+from rowlock.http.limits import ServerLimits
 
 ITEMS = b"/v1/lists/work/items"
 
@@ -260,7 +260,7 @@ def test_a_body_comes_plain_or_in_chunks(served: Serving, coding: bytes) -> None
 
 def test_who_waits_behind_another_request_is_not_idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "LOOK", 0.02)
-    limits = Limits(idle_seconds=0.1)
+    limits = ServerLimits(idle_seconds=0.1)
     with Engine(str(tmp_path / "work.db")) as engine, serving(engine, limits) as narrow:
         session = narrow.client.json("POST", "/v1/sessions", {})["session"].encode()
         body = b'{"session": "%b", "wait": "300ms"}' % session
@@ -270,7 +270,7 @@ def test_who_waits_behind_another_request_is_not_idle(tmp_path: Path, monkeypatc
 
 
 def test_room_that_was_made_is_given_back(tmp_path: Path) -> None:
-    limits = Limits(connections=2, connections_per_address=1)
+    limits = ServerLimits(connections=2, connections_per_address=1)
     with Engine(str(tmp_path / "work.db")) as engine, serving(engine, limits) as narrow:
         for _ in range(5):
             with socket.create_connection((narrow.client.host, narrow.client.port), timeout=SECONDS) as idle:
@@ -346,7 +346,7 @@ def test_a_body_that_is_not_wanted_is_read_to_its_end(served: Serving, kept: Lis
 
 
 def test_a_body_that_is_not_wanted_has_a_bound(tmp_path: Path) -> None:
-    with Engine(str(tmp_path / "work.db")) as engine, serving(engine, Limits(document_bytes=1_000)) as narrow:
+    with Engine(str(tmp_path / "work.db")) as engine, serving(engine, ServerLimits(document_bytes=1_000)) as narrow:
         engine["kept"].add("a")
         chunk = b"3e9\r\n%b\r\n" % (b"x" * 1_001)
         head = b"DELETE /v1/lists/kept/items/a HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"

@@ -79,11 +79,11 @@ def tell(port: int) -> None:
 def main(url: str, *bounds: str) -> None:
     """Serve until told to stop."""
     from rowlock import Engine
-    from rowlock.http.limits import Limits
+    from rowlock.http.limits import ServerLimits
     from rowlock.http.server import Server, bind
     from rowlock.http.service import Service
 
-    limits = msgspec.convert(dict(bound.split("=") for bound in bounds), Limits, strict=False)
+    limits = msgspec.convert(dict(bound.split("=") for bound in bounds), ServerLimits, strict=False)
     sock = bind("127.0.0.1", 0)
     with Engine(url, patience=5.0) as engine:
         service = Service(engine, limits=limits, loopback=True)

@@ -131,8 +131,8 @@ def _require() -> None:
 def _run(invocation: Invocation, wanted: Wanted) -> int:
     _require()
     # Heavy, and only who serves needs them.
+    from rowlock.http.access_log import AccessLog
     from rowlock.http.limits import configured
-    from rowlock.http.logs import AccessLog
     from rowlock.http.server import Server, bind, is_loopback, no_tokens, require_tokens, within_files
     from rowlock.http.service import Service
 

@@ -11,9 +11,9 @@ from rowlock.errors import RowlockError
 from rowlock.http import problems
 from rowlock.http.bodies import Gone
 from rowlock.http.call import Answer, Call, Header
+from rowlock.http.compression import MIN_COMPRESSED_BYTES, Compressor, choose_coding, compressor_for
 from rowlock.http.exchanges import LARGE
 from rowlock.http.kinds import TYPES, Kind
-from rowlock.http.packing import SMALL, Packer, coding_of, packer_of
 from rowlock.http.pages import Page
 from rowlock.http.relays import Relayed
 from rowlock.http.replies import ALWAYS, Send, send_whole
@@ -52,16 +52,16 @@ async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
     body = written(answer.value, call.kind)
     if body or answer.status not in (204, 304):
         headers.append((b"content-type", _type(call, answer)))
-    packer = _packer(call) if len(body) > SMALL else None
+    compressor = _compressor(call) if len(body) > MIN_COMPRESSED_BYTES else None
     if answer.version is not None and answer.status < 300:
-        tag = etag(answer.version, body, coding=packer.coding if packer else b"")
+        tag = etag(answer.version, body, coding=compressor.coding if compressor else b"")
         headers.append((b"etag", tag))
         if call.method in ("GET", "HEAD") and is_known(tag, call.header(b"if-none-match")):
             await send_whole(call.scope, send, status=304, headers=headers, body=b"")
             return 0
-    if packer is not None:
-        body = packer.feed(body) + packer.end()
-        headers.append((b"content-encoding", packer.coding))
+    if compressor is not None:
+        body = compressor.feed(body) + compressor.end()
+        headers.append((b"content-encoding", compressor.coding))
     if len(body) > LARGE:
         call.body.hold(len(body))
     if answer.status not in (204, 304):
@@ -89,16 +89,16 @@ def _type(call: Call, answer: Answer) -> bytes:
     return _TYPES[call.kind] if own is None else own.encode()
 
 
-def _packer(call: Call) -> Packer | None:
+def _compressor(call: Call) -> Compressor | None:
     accepted = call.header(b"accept-encoding")
-    return packer_of(coding_of(accepted)) if accepted else None
+    return compressor_for(choose_coding(accepted)) if accepted else None
 
 
 async def _send_stream(call: Call, answer: Answer, headers: list[Header], send: Send) -> int:
-    packer = _packer(call)
+    compressor = _compressor(call)
     headers.append((b"content-type", _type(call, answer)))
-    if packer is not None:
-        headers.append((b"content-encoding", packer.coding))
+    if compressor is not None:
+        headers.append((b"content-encoding", compressor.coding))
     await send({"type": "http.response.start", "status": answer.status, "headers": [*ALWAYS, *headers]})
     if call.method == "HEAD" or answer.stream is None:
         await send({"type": "http.response.body", "body": b""})
@@ -110,10 +110,10 @@ async def _send_stream(call: Call, answer: Answer, headers: list[Header], send: 
         async for piece in _pieces(call, answer.stream):
             if left is not None and left.done():
                 raise Gone
-            packed = piece if packer is None else packer.feed(piece)
+            packed = piece if compressor is None else compressor.feed(piece)
             sent += len(packed)
             await send({"type": "http.response.body", "body": packed, "more_body": True})
-    rest = b"" if packer is None else packer.end()
+    rest = b"" if compressor is None else compressor.end()
     await send({"type": "http.response.body", "body": rest})
     return sent + len(rest)
 

@@ -10,9 +10,9 @@ import msgspec
 
 from rowlock import nesting, wording
 from rowlock.errors import InvalidBody, InvalidShape, Overloaded, TooLarge
+from rowlock.http.compression import decompressor_for
 from rowlock.http.exchanges import Exchange
-from rowlock.http.limits import KB, Limits
-from rowlock.http.packing import unpacker_of
+from rowlock.http.limits import KB, ServerLimits
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
@@ -50,7 +50,7 @@ class Body:
         self,
         receive: Receive,
         headers: Mapping[bytes, bytes],
-        limits: Limits,
+        limits: ServerLimits,
         *,
         budget: "Budget | None" = None,
         exchange: "Exchange | None" = None,
@@ -79,7 +79,7 @@ class Body:
     async def chunks(self, most: int | None) -> AsyncIterator[bytes]:
         """The bytes as they come, unpacked; refused when there are more than `most`."""
         self._refuse_length(most)
-        unpacker = unpacker_of(self._coding)
+        decompressor = decompressor_for(self._coding)
         seen, more = 0, True
         while more:
             message, self._first = self._first or await self.receive(), None
@@ -87,14 +87,14 @@ class Body:
                 raise Gone
             more = message.get("more_body", False)
             packed = message.get("body", b"")
-            for piece in unpacker.feed(packed) if unpacker else (packed,):
+            for piece in decompressor.feed(packed) if decompressor else (packed,):
                 seen += len(piece)
                 if most is not None and seen > most:
                     raise _too_large(most)
                 if piece:
                     yield piece
-        if unpacker:
-            unpacker.end()
+        if decompressor:
+            decompressor.end()
         self.read = True
 
     async def discard(self, most: int) -> None:

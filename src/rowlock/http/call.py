@@ -10,10 +10,10 @@ import msgspec
 from rowlock import traces, tracing, wording
 from rowlock.errors import InvalidQuery, NotAllowed, UnknownKind
 from rowlock.http import kinds
+from rowlock.http.auth import ANONYMOUS
 from rowlock.http.bodies import Body
 from rowlock.http.kinds import Kind
 from rowlock.http.route import NOWHERE, NoQuery
-from rowlock.http.who import NOBODY
 from rowlock.names import closest
 from rowlock.roles import Role, allows
 
@@ -48,7 +48,7 @@ class Answer(msgspec.Struct):
 class Call:
     """One request: where it goes, what it brings, who asks."""
 
-    __slots__ = ("_headers", "_sent", "body", "id", "kind", "path", "query", "route", "scope", "service", "who")
+    __slots__ = ("_headers", "_sent", "body", "id", "kind", "path", "principal", "query", "route", "scope", "service")
 
     def __init__(self, service: "Service", scope: Mapping[str, Any], body: Body) -> None:
         self.service = service
@@ -61,7 +61,7 @@ class Call:
         self.path: dict[str, str] = {}
         self.query: Any = None
         self.route = NOWHERE
-        self.who = NOBODY
+        self.principal = ANONYMOUS
 
     def header(self, name: bytes) -> str:
         """A header of the request by its name in small letters; empty if it is not there."""
@@ -130,8 +130,8 @@ class Call:
 
     def require(self, role: Role) -> None:
         """Refuse who may do less: for routes where it depends on what is asked."""
-        if not allows(self.who.role, role):
-            raise NotAllowed(f"this is for an {role}; you are a {self.who.role}", "ask with another token")
+        if not allows(self.principal.role, role):
+            raise NotAllowed(f"this is for an {role}; you are a {self.principal.role}", "ask with another token")
 
     async def document(self) -> Any:
         """The body as the JSON document that the route takes."""

@@ -11,7 +11,7 @@ from rowlock import failures, items
 from rowlock.db import Transaction
 from rowlock.errors import Invalid
 from rowlock.http import kinds
-from rowlock.http.access import acting
+from rowlock.http.auth import acting
 from rowlock.http.bodies import decoded
 from rowlock.http.call import Answer, Call
 from rowlock.http.kinds import Kind
@@ -111,7 +111,7 @@ async def increment(call: Call) -> Answer:
     """
     name, (keys, error) = call.path["list"], await _read_failing(call)
     if not call.header(b"idempotency-key"):
-        return Answer(Incremented(await call.service.bridge.write(items.increment, name, keys, error=error)))
+        return Answer(Incremented(await call.service.executor.write(items.increment, name, keys, error=error)))
     work = partial(_increment, name=name, keys=keys, error=error)
     count, headers = await once(call, work, asked=[name, keys, error])
     return Answer(Incremented(count), headers=headers)
@@ -136,8 +136,8 @@ async def _changed(call: Call, verb: Verb) -> int:
         keys = await read_keys(call)
         if query.dry_run:
             would = failures.waiting if verb is items.retry else failures.there
-            return await call.service.bridge.read(would, call.path["list"], keys)
-        return await call.service.bridge.write(verb, call.path["list"], keys)
+            return await call.service.executor.read(would, call.path["list"], keys)
+        return await call.service.executor.write(verb, call.path["list"], keys)
     call.require(Role.OPERATOR)
     if call.body.unread:
         raise Invalid("keys were sent, and all failed items asked for", "give one of them")
@@ -149,7 +149,7 @@ async def _change_failed(call: Call, verb: Verb) -> int:
     """Some at a time, each in a transaction: a million failed items are no reason for others to wait."""
     changed, after = 0, ""
     while True:
-        count, last = await call.service.bridge.write(
+        count, last = await call.service.executor.write(
             failures.change_some, call.path["list"], change=verb, after=after, error=call.query.error
         )
         changed += count

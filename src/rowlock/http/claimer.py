@@ -11,7 +11,7 @@ from rowlock import claims, elsewhere
 from rowlock.claims import Asking, Taken
 from rowlock.engine.horizon import Horizon
 from rowlock.http.bodies import Gone
-from rowlock.http.bridge import Bridge
+from rowlock.http.executor import VerbExecutor
 from rowlock.http.waiting import Slot, Watch
 from rowlock.leases import KEEP
 
@@ -37,11 +37,11 @@ class Wish(msgspec.Struct, frozen=True):
 class Claimer:
     """Claims for many sessions, and remembers for all of them how far each list has been seen."""
 
-    def __init__(self, bridge: Bridge) -> None:
-        self._bridge = bridge
-        self._world = bridge.engine.world
+    def __init__(self, executor: VerbExecutor) -> None:
+        self._executor = executor
+        self._world = executor.engine.world
         self._horizon = Horizon()
-        self.watch = Watch(bridge)
+        self.watch = Watch(executor)
 
     async def claim(self, wish: Wish, *, left: Callable[[], Awaitable[None]], slot: Slot = nullcontext) -> Taken | None:
         """The next items of the list, or None if there are none in time; `left` returns when the client has gone.
@@ -74,7 +74,7 @@ class Claimer:
     async def _given(self, wish: Wish, taken: Taken, gone: "asyncio.Future[None]") -> Taken:
         if gone.done() and wish.key is None:
             # Nobody was told of these items: free at once, not when the session ends. Under a key they ask again.
-            await self._bridge.write(claims.close, wish.session, taken.token)
+            await self._executor.write(claims.close, wish.session, taken.token)
             raise Gone
         return taken
 
@@ -86,11 +86,11 @@ class Claimer:
         if thorough:
             seen.looked_at = now
         if wish.token is not None:
-            taken = await self._bridge.write(elsewhere.take_named, asking, thorough=thorough, noted=wish.noted)
+            taken = await self._executor.write(elsewhere.take_named, asking, thorough=thorough, noted=wish.noted)
         elif wish.key is None:
-            taken = await self._bridge.write(elsewhere.take, asking, thorough=thorough)
+            taken = await self._executor.write(elsewhere.take, asking, thorough=thorough)
         else:
-            taken = await self._bridge.write(elsewhere.take_once, asking, thorough=thorough, key=wish.key)
+            taken = await self._executor.write(elsewhere.take_once, asking, thorough=thorough, key=wish.key)
         if taken is not None and taken.items:
             self._horizon[taken.list].remember(taken)
         return taken

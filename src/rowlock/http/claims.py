@@ -11,12 +11,12 @@ from rowlock.claims import Taken
 from rowlock.durations import milliseconds
 from rowlock.elsewhere import Settlement
 from rowlock.errors import Invalid, InvalidOutcome, RowlockError
+from rowlock.http.auth import check_outcomes, check_session, check_session_id
 from rowlock.http.bodies import Gone
 from rowlock.http.call import Answer, Call
 from rowlock.http.claimer import Wish
 from rowlock.http.forms import ItemShown, shown
 from rowlock.http.once import key_of
-from rowlock.http.scopes import check_id, check_outcomes, check_session
 from rowlock.http.texts import form, row
 from rowlock.names import check_keys
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict
@@ -127,7 +127,7 @@ async def claim(call: Call) -> Claimed | Answer:
     found = claimed(asked.session, taken)
     if under is not None:
         return found
-    return Answer(found, undelivered=partial(call.service.bridge.write, claims.close, asked.session, taken.token))
+    return Answer(found, undelivered=partial(call.service.executor.write, claims.close, asked.session, taken.token))
 
 
 async def _taken(call: Call, wish: Wish) -> Taken | None:
@@ -152,7 +152,7 @@ async def _still_theirs(call: Call, session: str, taken: Taken) -> None:
     try:
         await call.service.recheck(call)
     except RowlockError:
-        await call.service.bridge.write(claims.close, session, taken.token)
+        await call.service.executor.write(claims.close, session, taken.token)
         raise
 
 
@@ -169,12 +169,12 @@ async def settle(call: Call) -> Settled:
     Nothing is written if the claim is no more: 409 `stale-claim`. The same asked again is answered as before.
     """
     given: Settling = await call.document()
-    check_id(given.session)
+    check_session_id(given.session)
     outcomes = said(given)
-    check_outcomes(outcomes.values(), call.who)
-    settlement = Settlement(given.session, call.path["claim"], outcomes, given.close, call.who.lists)
+    check_outcomes(outcomes.values(), call.principal)
+    settlement = Settlement(given.session, call.path["claim"], outcomes, given.close, call.principal.lists)
     random = call.service.engine.world.random
-    return Settled(await call.service.bridge.write(elsewhere.settle, settlement, random=random))
+    return Settled(await call.service.executor.write(elsewhere.settle, settlement, random=random))
 
 
 def said(given: Settling) -> dict[str, Outcome]:

@@ -55,7 +55,9 @@ class Raise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 async def page(call: Call) -> Answer:
     """The counters in the order of their names."""
     query: CounterQuery = call.query
-    found = await call.service.bridge.read(counters.page, after=query.after, limit=query.count, prefixes=call.who.lists)
+    found = await call.service.executor.read(
+        counters.page, after=query.after, limit=query.count, prefixes=call.principal.lists
+    )
     after = found[-1].name if found and len(found) == query.count else None
     return Answer(CounterPage(found, after), headers=link(call, after, count=query.count))
 
@@ -63,7 +65,7 @@ async def page(call: Call) -> Answer:
 async def show(call: Call) -> CounterInfo:
     """The last number that a counter has given away; 0 if none."""
     name = call.path["counter"]
-    return CounterInfo(name, await call.service.bridge.read(counters.show, name))
+    return CounterInfo(name, await call.service.executor.read(counters.show, name))
 
 
 async def take(call: Call) -> Answer:
@@ -75,7 +77,7 @@ async def take(call: Call) -> Answer:
     asked: Take = await call.document()
     name = call.path["counter"]
     if not call.header(b"idempotency-key"):
-        numbers = await call.service.bridge.write(counters.take, name, asked.take)
+        numbers = await call.service.executor.write(counters.take, name, asked.take)
         return Answer(Numbers(name, numbers[0], numbers[-1]))
     work = partial(_taken, name=name, count=asked.take)
     (first, last), headers = await once(call, work, asked=[name, asked.take])
@@ -91,7 +93,7 @@ async def raise_to(call: Call) -> CounterInfo:
     """See to it that a counter's next number is above this one; it is never lowered."""
     asked: Raise = await call.document()
     name = call.path["counter"]
-    return CounterInfo(name, await call.service.bridge.write(counters.raise_to, name, asked.to))
+    return CounterInfo(name, await call.service.executor.write(counters.raise_to, name, asked.to))
 
 
 @form(CounterPage)

@@ -39,7 +39,7 @@ class Follower:
     async def news(self, call: Call) -> AsyncIterator[list[Happening]]:
         """What has been recorded since it was last asked, some at a time: whoever reads slowly has not all of it."""
         after = self._floor
-        while rows := await call.service.bridge.read(tallies.happened, after=after, limit=PAGE):
+        while rows := await call.service.executor.read(tallies.happened, after=after, limit=PAGE):
             fresh = [row for row in rows if row.id not in self._told]
             self._told.update((row.id, row.at) for row in rows)
             after = rows[-1].id
@@ -64,7 +64,7 @@ async def events(call: Call) -> Answer:
     service.long_polls.check(call.client)
     after = _given(call)
     if after is None:
-        after = await service.bridge.read(tallies.last)
+        after = await service.executor.read(tallies.last)
     return Answer(stream=_tell(call, Follower(after)), live=True)
 
 
@@ -109,7 +109,7 @@ def _watching(call: Call) -> Iterator["asyncio.Future[None]"]:
 
 def _wanted(call: Call, row: Happening) -> bool:
     query: EventsQuery = call.query
-    return row.list.startswith(query.list) and call.who.may_touch(row.list)
+    return row.list.startswith(query.list) and call.principal.may_touch(row.list)
 
 
 def _event(row: Happening) -> bytes:

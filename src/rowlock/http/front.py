@@ -43,7 +43,7 @@ curl -H 'Accept: application/json' {address}/v1/lists/downloads</pre>
 async def page(call: Call) -> Answer:
     """A page for people: every list with its counts, and how to begin."""
     try:
-        found = await call.service.bridge.read(lists.page, limit=SHOWN, prefixes=call.who.lists)
+        found = await call.service.executor.read(lists.page, limit=SHOWN, prefixes=call.principal.lists)
         shown = _table(found)
     except RowlockError as found_wrong:
         error = without_address(found_wrong, call.service.engine)

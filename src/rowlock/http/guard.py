@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from rowlock.http.connections import Connection, Outbox
 from rowlock.http.exchanges import Exchange
-from rowlock.http.limits import MB, Limits
+from rowlock.http.limits import MB, ServerLimits
 
 LOOK = 1.0
 FRAMING = 16
@@ -46,7 +46,7 @@ ENDS = (Phase.PARTING, Phase.GOING)
 class Guard:
     """Knows all connections of a server; decides who comes in and who has had time enough."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServerLimits) -> None:
         self.limits = limits
         self.reading_seconds = limits.reading_seconds
         self._connections: dict[str, set[GuardedConnection]] = defaultdict(set)
@@ -315,6 +315,6 @@ class GuardedConnection(Connection):
         return self._unread_since is not None and now - self._unread_since > self.guard.reading_seconds
 
 
-def guarded(limits: Limits) -> type[GuardedConnection]:
+def guarded(limits: ServerLimits) -> type[GuardedConnection]:
     """The protocol of a server with these bounds."""
     return type("GuardedConnection", (GuardedConnection,), {"guard": Guard(limits), "outbox": Outbox()})

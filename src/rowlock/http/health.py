@@ -11,7 +11,7 @@ from rowlock import schema
 from rowlock.engine import Engine
 from rowlock.errors import RowlockError
 from rowlock.http.call import Answer, Call
-from rowlock.http.limits import Limits
+from rowlock.http.limits import ServerLimits
 from rowlock.http.problems import without_address
 from rowlock.http.texts import form
 from rowlock.insight import now
@@ -65,7 +65,7 @@ async def health(call: Call) -> Answer:
     checks = [await _database(call)]
     worker = call.service.worker
     if worker is not None:
-        ill = await call.service.bridge.thread(worker.health)
+        ill = await call.service.executor.run_in_thread(worker.health)
         checks += [Finding(name, well=False, what=wrong) for name, wrong in ill.items() if name != "store"]
     well = all(check.well for check in checks)
     return Answer(Ready("ok" if well else "ill", checks), 200 if well else 503)
@@ -75,7 +75,7 @@ async def _database(call: Call) -> Finding:
     service = call.service
     try:
         async with asyncio.timeout(PATIENCE):
-            await service.bridge.thread(lambda: _look(service.engine))
+            await service.executor.run_in_thread(lambda: _look(service.engine))
     except RowlockError as error:
         return Finding("database", well=False, what=without_address(error, service.engine).what)
     except TimeoutError:
@@ -88,7 +88,7 @@ def _look(engine: Engine) -> None:
     engine.read(now)
 
 
-async def limits(call: Call) -> Limits:
+async def limits(call: Call) -> ServerLimits:
     """Every bound of the service: sizes in bytes, times in seconds."""
     return call.service.limits
 

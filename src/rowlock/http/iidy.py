@@ -87,18 +87,18 @@ async def post_one(call: Call) -> Answer | Incremented:
 
 async def show(call: Call) -> Entry:
     """The attempts of a name."""
-    found = await call.service.bridge.read(items.show, call.path["list"], call.path["key"])
+    found = await call.service.executor.read(items.show, call.path["list"], call.path["key"])
     return Entry(found.key, found.attempts)
 
 
 async def delete_one(call: Call) -> Deleted:
     """Take a name off its list."""
-    return Deleted(await call.service.bridge.write(items.done, call.path["list"], [call.path["key"]]))
+    return Deleted(await call.service.executor.write(items.done, call.path["list"], [call.path["key"]]))
 
 
 async def increment_one(call: Call) -> Incremented:
     """Count one more attempt of a name."""
-    return Incremented(await call.service.bridge.write(items.increment, call.path["list"], [call.path["key"]]))
+    return Incremented(await call.service.executor.write(items.increment, call.path["list"], [call.path["key"]]))
 
 
 async def post_many(call: Call) -> Answer | Incremented:
@@ -116,28 +116,30 @@ async def _batches(call: Call, shared: Shared) -> Iterable[Batch]:
         return list(entries.batches(await _parsed(call), shared))
     with await call.body.file() as file:
         named = entries.batches(_trimmed(file), shared)
-        return list(named) if call.body.small else await call.service.bridge.thread(lambda: read_through(named))
+        return (
+            list(named) if call.body.small else await call.service.executor.run_in_thread(lambda: read_through(named))
+        )
 
 
 async def _add(call: Call, batches: Iterable[Batch], *, strict: bool) -> int:
-    landed = await call.service.bridge.write(items.add, call.path["list"], batches, strict=strict)
+    landed = await call.service.executor.write(items.add, call.path["list"], batches, strict=strict)
     return landed.added
 
 
 async def increment_many(call: Call) -> Incremented:
     """Count one more attempt of each name."""
-    return Incremented(await call.service.bridge.write(items.increment, call.path["list"], await _names(call)))
+    return Incremented(await call.service.executor.write(items.increment, call.path["list"], await _names(call)))
 
 
 async def delete_many(call: Call) -> Deleted:
     """Take names off their list."""
-    return Deleted(await call.service.bridge.write(items.done, call.path["list"], await _names(call)))
+    return Deleted(await call.service.executor.write(items.done, call.path["list"], await _names(call)))
 
 
 async def page(call: Call) -> Answer:
     """Names in byte order, strictly after one, each with its attempts."""
     limit, after = _count(call), call.query.get("after_id", "")
-    found = await call.service.bridge.read(items.page, call.path["list"], after=after, limit=limit)
+    found = await call.service.executor.read(items.page, call.path["list"], after=after, limit=limit)
     last = found[-1].key if found else ""
     # What a header cannot carry stands in the body all the same.
     headers = [(LAST_ITEM, last.encode())] if last and not _unsafe(last) else []
@@ -146,7 +148,7 @@ async def page(call: Call) -> Answer:
 
 async def exists(call: Call) -> Answer:
     """Whether a list has any names."""
-    found = await call.service.bridge.read(items.page, call.path["list"], limit=1)
+    found = await call.service.executor.read(items.page, call.path["list"], limit=1)
     if not found:
         raise NotFound("Not found.")
     return Answer(b"")

@@ -114,7 +114,7 @@ async def add(call: Call) -> Added | Answer:
     with await call.body.file() as file:
         kinds.refuse_unlabelled(call.header(b"content-type"), file.readline(kinds.FIRST_BYTES))
         file.seek(0)
-        ready = await call.service.bridge.thread(lambda: entries.read_through(_read(call, file, shared)))
+        ready = await call.service.executor.run_in_thread(lambda: entries.read_through(_read(call, file, shared)))
     return await _added(call, ready)
 
 
@@ -125,10 +125,10 @@ def _of_lines(call: Call, body: bytes, shared: Shared) -> list[Batch]:
 
 
 async def _added(call: Call, batches: Iterable[Batch]) -> Added | Answer:
-    bridge, name, strict = call.service.bridge, call.path["list"], call.query.strict
+    executor, name, strict = call.service.executor, call.path["list"], call.query.strict
     if not call.header(b"idempotency-key"):
-        return await bridge.write(items.add, name, batches, strict=strict)
-    asked = await bridge.thread(lambda: [name, strict, *_digests(batches)])
+        return await executor.write(items.add, name, batches, strict=strict)
+    asked = await executor.run_in_thread(lambda: [name, strict, *_digests(batches)])
     work, many = partial(_add, name=name, batches=batches, strict=strict), not isinstance(batches, list)
     added, headers = await once(call, work, asked=asked, apart=many)
     return Answer(Added(*added), headers=headers)
@@ -149,7 +149,7 @@ async def _of_document(call: Call, shared: Shared) -> list[Batch]:
     def ready() -> list[Batch]:
         return list(entries.batches([entry_of(each) for each in given.items], shared))
 
-    return ready() if len(given.items) <= FEW else await call.service.bridge.thread(ready)
+    return ready() if len(given.items) <= FEW else await call.service.executor.run_in_thread(ready)
 
 
 def _read(call: Call, file: IO[bytes], shared: Shared) -> Iterator[Batch]:
@@ -193,9 +193,9 @@ async def _batches(call: Call) -> AsyncIterator[list[bytes]]:
 
 
 async def _commit(call: Call, lines: list[bytes], shared: Shared, so_far: Report) -> Report:
-    ready = await call.service.bridge.thread(lambda: list(_ready(call, lines, shared, so_far.lines + 1)))
+    ready = await call.service.executor.run_in_thread(lambda: list(_ready(call, lines, shared, so_far.lines + 1)))
     strict = call.query.strict
-    added = await call.service.bridge.write(items.add, call.path["list"], ready, strict=strict)
+    added = await call.service.executor.write(items.add, call.path["list"], ready, strict=strict)
     return Report(so_far.lines + len(lines), so_far.added + added.added, so_far.existing + added.existing)
 
 
@@ -225,7 +225,7 @@ async def _page(
             what, f"ask for up to {call.service.limits.page_items}, or for all as text or NDJSON, without count"
         )
     name, state = call.path["list"], call.query.state
-    read = call.service.bridge.read
+    read = call.service.executor.read
     return await read(_some, name, after=after, count=count, state=state, first=first, most=most)
 
 
@@ -265,7 +265,7 @@ async def put(call: Call) -> Answer:
     given: ItemData = await call.document()
     name, key = call.path["list"], call.path["key"]
     [batch] = entries.batches([_entry(key, given)], Shared(trace=call.trace))
-    made, item, failed = await call.service.bridge.write(_put, name, batch, _changes(key, given), condition(call))
+    made, item, failed = await call.service.executor.write(_put, name, batch, _changes(key, given), condition(call))
     return Answer(details(item, failed), 201 if made else 200, version=item.version)
 
 
@@ -274,7 +274,7 @@ async def patch(call: Call) -> Answer:
     given: ItemChanges = await call.document()
     name, key = call.path["list"], call.path["key"]
     changes = entries.changed(key, data=given.data, due=_due(given.due), priority=given.priority)
-    item, failed = await call.service.bridge.write(_save, name, key, changes, condition(call))
+    item, failed = await call.service.executor.write(_save, name, key, changes, condition(call))
     return Answer(details(item, failed), version=item.version)
 
 
@@ -335,7 +335,7 @@ async def remove(call: Call) -> Deleted:
     To give up on it instead, `POST /v1/lists/{list}/items/abandon`.
     """
     name, key = call.path["list"], call.path["key"]
-    return Deleted(await call.service.bridge.write(_remove, name, key, condition(call)))
+    return Deleted(await call.service.executor.write(_remove, name, key, condition(call)))
 
 
 def _remove(tx: Transaction, name: str, key: str, holds: Condition) -> int:
@@ -347,18 +347,18 @@ def _remove(tx: Transaction, name: str, key: str, holds: Condition) -> int:
 async def results(call: Call) -> ResultPage:
     """What an item left behind when it was done, the newest first; only where the list keeps results."""
     name, key = call.path["list"], call.path["key"]
-    return ResultPage(await call.service.bridge.read(stored.of_item, name, key, limit=call.query.count))
+    return ResultPage(await call.service.executor.read(stored.of_item, name, key, limit=call.query.count))
 
 
 async def failed(call: Call) -> FailurePage:
     """How an item has failed, the newest first; also after it is gone, while errors are kept."""
     name, key = call.path["list"], call.path["key"]
-    return FailurePage(await call.service.bridge.read(failures.of_item, name, key, limit=call.query.count))
+    return FailurePage(await call.service.executor.read(failures.of_item, name, key, limit=call.query.count))
 
 
 async def show(call: Call) -> Answer:
     """One item: its state, its data, how it has failed."""
-    item, failed = await call.service.looks.item(call.path["list"], call.path["key"])
+    item, failed = await call.service.item_reader.item(call.path["list"], call.path["key"])
     return Answer(details(item, failed), version=item.version)
 
 

@@ -14,7 +14,7 @@ MAX_NUMBER = 1_000_000
 """The highest number of connections or requests that can be configured."""
 
 
-class Limits(msgspec.Struct, frozen=True):
+class ServerLimits(msgspec.Struct, frozen=True):
     """The bounds of a service; sizes in bytes, times in seconds."""
 
     key_bytes: int = names.KEY_BYTES
@@ -77,10 +77,10 @@ def most_long_polls(connections: int) -> int:
     return max(1, connections * 3 // 4)
 
 
-def configured(values: Mapping[str, Value]) -> Limits:
+def configured(values: Mapping[str, Value]) -> ServerLimits:
     """The bounds of a service that is configured so; what is left out is as by default."""
     given = {name: _number(values[name]) for name in config.NUMBERS if name in values}
-    found = Limits(**given)
+    found = ServerLimits(**given)
     for polls, connections in LONG_POLLS.items():
         most = most_long_polls(getattr(found, connections))
         if given.get(polls, 0) > most:

@@ -10,11 +10,11 @@ from msgspec import Meta
 from rowlock import failures, lists, ranges
 from rowlock.db import Transaction
 from rowlock.failures import Group
+from rowlock.http.auth import check_settings, keep_hidden_settings, redact_list
 from rowlock.http.call import Answer, Call, Header
 from rowlock.http.kinds import Kind
 from rowlock.http.once import once
 from rowlock.http.pages import Page, link
-from rowlock.http.scopes import check_settings, kept, seen
 from rowlock.http.texts import form, row, text
 from rowlock.http.versions import Condition, condition
 from rowlock.model import ListInfo, Settings
@@ -104,21 +104,25 @@ async def page(call: Call) -> Answer:
     if query.count is None and call.kind is not Kind.JSON:
         return Answer(stream=_all(call, query.after))
     count = PAGE if query.count is None else query.count
-    found = await call.service.bridge.read(lists.page, after=query.after, limit=count, prefixes=call.who.lists)
+    found = await call.service.executor.read(lists.page, after=query.after, limit=count, prefixes=call.principal.lists)
     after = found[-1].name if found and len(found) == count else None
-    return Answer(ListPage([seen(info, call.who) for info in found], after), headers=link(call, after, count=count))
+    return Answer(
+        ListPage([redact_list(info, call.principal) for info in found], after), headers=link(call, after, count=count)
+    )
 
 
 async def _all(call: Call, after: str) -> AsyncIterator[Any]:
-    while found := await call.service.bridge.read(lists.page, after=after, limit=STREAM, prefixes=call.who.lists):
-        yield ListPage([seen(info, call.who) for info in found], None)
+    while found := await call.service.executor.read(
+        lists.page, after=after, limit=STREAM, prefixes=call.principal.lists
+    ):
+        yield ListPage([redact_list(info, call.principal) for info in found], None)
         after = found[-1].name
 
 
 async def show(call: Call) -> Answer:
     """One list: its state, settings, counts and progress."""
-    info = await call.service.bridge.read(lists.show, call.path["list"])
-    return Answer(seen(info, call.who), version=info.version)
+    info = await call.service.executor.read(lists.show, call.path["list"])
+    return Answer(redact_list(info, call.principal), version=info.version)
 
 
 async def put(call: Call) -> Answer:
@@ -139,10 +143,10 @@ async def patch(call: Call) -> Answer:
 async def _changed(
     call: Call, changes: dict[str, Any], holds: Condition, *, make: bool = True
 ) -> tuple[bool, ListInfo]:
-    check_settings(changes, call.who)
-    name, scope = call.path["list"], call.who.lists
-    made, info = await call.service.bridge.write(_change, name, changes, holds, scope=scope, make=make)
-    return made, seen(info, call.who)
+    check_settings(changes, call.principal)
+    name, scope = call.path["list"], call.principal.lists
+    made, info = await call.service.executor.write(_change, name, changes, holds, scope=scope, make=make)
+    return made, redact_list(info, call.principal)
 
 
 def _change(
@@ -155,14 +159,14 @@ def _change(
         if there is None and not make:
             raise lists.missing(tx, name)
         holds.check(None if made or there is None else there.version, f"the list {name!r}")
-        whole = kept(changes, there.settings if there else None, lists=scope)
+        whole = keep_hidden_settings(changes, there.settings if there else None, lists=scope)
         lists.change_settings(tx, name, whole, version=there.version if there and holds.versions else None)
         return made, lists.show(tx, name)
 
 
 async def drop(call: Call) -> Dropped:
     """Forget a list with all its items and history."""
-    return Dropped(await call.service.bridge.write(_drop, call.path["list"], condition(call)))
+    return Dropped(await call.service.executor.write(_drop, call.path["list"], condition(call)))
 
 
 def _drop(tx: Transaction, name: str, holds: Condition) -> int:
@@ -172,7 +176,7 @@ def _drop(tx: Transaction, name: str, holds: Condition) -> int:
 
 async def pause(call: Call) -> Changed:
     """Stop handing out a list's items; what is claimed may still be settled."""
-    return Changed(await call.service.bridge.write(_pause, call.path["list"], condition(call)))
+    return Changed(await call.service.executor.write(_pause, call.path["list"], condition(call)))
 
 
 def _pause(tx: Transaction, name: str, holds: Condition) -> bool:
@@ -181,7 +185,7 @@ def _pause(tx: Transaction, name: str, holds: Condition) -> bool:
 
 async def resume(call: Call) -> Changed:
     """Hand out a list's items again."""
-    return Changed(await call.service.bridge.write(_resume, call.path["list"], condition(call)))
+    return Changed(await call.service.executor.write(_resume, call.path["list"], condition(call)))
 
 
 def _resume(tx: Transaction, name: str, holds: Condition) -> bool:
@@ -200,15 +204,17 @@ def _version(tx: Transaction, name: str, holds: Condition) -> int | None:
 async def rename(call: Call) -> Answer:
     """Give a list another name; its items, counts and history stay with it."""
     given: NewName = await call.document()
-    call.who.check(given.name)
+    call.principal.check(given.name)
     name, holds = call.path["list"], condition(call)
     work = partial(_rename, name=name, to=given.name, holds=holds)
     headers: list[Header] = []
     if call.header(b"idempotency-key"):
         _, headers = await once(call, work, asked=[name, given.name])
     else:
-        await call.service.bridge.write(_rename, name=name, to=given.name, holds=holds)
-    return Answer(seen(await call.service.bridge.read(lists.show, given.name), call.who), headers=headers)
+        await call.service.executor.write(_rename, name=name, to=given.name, holds=holds)
+    return Answer(
+        redact_list(await call.service.executor.read(lists.show, given.name), call.principal), headers=headers
+    )
 
 
 def _rename(tx: Transaction, *, name: str, to: str, holds: Condition) -> bool:
@@ -218,20 +224,20 @@ def _rename(tx: Transaction, *, name: str, to: str, holds: Condition) -> bool:
 
 async def groups(call: Call) -> FailurePage:
     """The failed items of a list by the shape of their last error, the most frequent first."""
-    return FailurePage(await call.service.bridge.read(failures.groups, call.path["list"], limit=call.query.count))
+    return FailurePage(await call.service.executor.read(failures.groups, call.path["list"], limit=call.query.count))
 
 
 async def saying(call: Call) -> KeyPage:
     """The keys of failed items whose last error says something."""
     asked: SayingQuery = call.query
-    read, name = call.service.bridge.read, call.path["list"]
+    read, name = call.service.executor.read, call.path["list"]
     return KeyPage(await read(failures.keys_saying, name, asked.error, after=asked.after, limit=asked.count))
 
 
 async def split(call: Call) -> Ranges:
     """The keys of a list in ranges of equal size, for whoever hands them out by hand."""
     query: RangesQuery = call.query
-    return Ranges(await call.service.bridge.read(ranges.split, call.path["list"], query.parts))
+    return Ranges(await call.service.executor.read(ranges.split, call.path["list"], query.parts))
 
 
 @form(ListInfo)

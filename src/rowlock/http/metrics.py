@@ -74,10 +74,10 @@ async def metrics(call: Call) -> Answer:
     """What waits, what became of it, who works and how requests fared, as Prometheus reads it."""
     from prometheus_client import CollectorRegistry, generate_latest  # heavy, and only this route needs it
 
-    found = await call.service.bridge.read(look, prefixes=call.who.lists)
+    found = await call.service.executor.read(look, prefixes=call.principal.lists)
     registry = CollectorRegistry()
     registry.register(_Collected(found))
-    if not call.who.lists:
+    if not call.principal.lists:
         registry.register(call.service.requests)
     return Answer(generate_latest(registry))
 

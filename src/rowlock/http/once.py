@@ -19,11 +19,13 @@ async def once(
 
     What takes so long that nobody else should wait for it is done `apart`.
     """
-    key, fingerprint, bridge = key_of(call), requests.digest(encoded(asked)), call.service.bridge
+    key, fingerprint, executor = key_of(call), requests.digest(encoded(asked)), call.service.executor
     if apart:
-        answer, again = await bridge.thread(lambda: bridge.engine.run(requests.once, key, fingerprint, do=work))
+        answer, again = await executor.run_in_thread(
+            lambda: executor.engine.run(requests.once, key, fingerprint, do=work)
+        )
     else:
-        answer, again = await bridge.write(requests.once, key, fingerprint, do=work)
+        answer, again = await executor.write(requests.once, key, fingerprint, do=work)
     return answer, [(b"idempotency-replayed", b"true")] if again else []
 
 
@@ -32,4 +34,4 @@ def key_of(call: Call) -> str:
     given = call.header(b"idempotency-key")
     if len(given) > LONGEST:
         raise Invalid(f"the Idempotency-Key is longer than {LONGEST} characters", "a UUID will do")
-    return requests.digest(call.who.name, call.route.name, given)
+    return requests.digest(call.principal.name, call.route.name, given)

@@ -110,13 +110,13 @@ async def publish(call: Call) -> Answer:
     Idempotency-Key it does not.
     """
     given: list[Given] = [(each.record, each.key) for each in await one_or_lines(call, NewRecord)]
-    bridge, work = call.service.bridge, partial(_publish, call.path["topic"], given, call.query.partial)
+    executor, work = call.service.executor, partial(_publish, call.path["topic"], given, call.query.partial)
     apart = len(given) > FEW
     if call.header(b"idempotency-key"):
         asked = [call.path["topic"], given, call.query.partial]
         found, headers = await once(call, work, asked=asked, apart=apart)
     else:
-        found = await (bridge.thread(lambda: bridge.engine.run(work)) if apart else bridge.write(work))
+        found = await (executor.run_in_thread(lambda: executor.engine.run(work)) if apart else executor.write(work))
         headers = []
     return Answer(PublishedPage(msgspec.convert(found, list[Published], from_attributes=True)), headers=headers)
 
@@ -128,7 +128,7 @@ def _publish(topic: str, given: Sequence[Given], partly: bool, tx: Transaction) 
 async def page(call: Call) -> Answer:
     """Records that were published, the newest first, with how many were found for each."""
     query: RecordQuery = call.query
-    found = await call.service.bridge.read(records.page, call.path["topic"], before=query.before, limit=query.count)
+    found = await call.service.executor.read(records.page, call.path["topic"], before=query.before, limit=query.count)
     before = str(found[-1].id) if found and len(found) == query.count else None
     return Answer(RecordPage(found, before), headers=_link(call, before, count=query.count))
 
@@ -141,7 +141,7 @@ async def told(call: Call) -> Answer:
     """Who was or will be told of what, and by which of their predicates, the newest first."""
     query: NotificationQuery = call.query
     asked: dict[str, Any] = {"subscriber": query.subscriber, "delivered": query.delivered}
-    found = await call.service.bridge.read(
+    found = await call.service.executor.read(
         notifications.page, call.path["topic"], before=query.before, limit=query.count, **asked
     )
     before = str(found[-1].number) if found and len(found) == query.count else None
@@ -152,22 +152,22 @@ async def forget(call: Call) -> Changed:
     """Let somebody be told again of a record."""
     asked: Forgetting = await call.document()
     verb, topic = notifications.forget, call.path["topic"]
-    return Changed(await call.service.bridge.write(verb, topic, asked.subscriber, record=asked.record))
+    return Changed(await call.service.executor.write(verb, topic, asked.subscriber, record=asked.record))
 
 
 async def failed(call: Call) -> FailedPage:
     """Deliveries that failed, all attempts spent; they stay until they are retried."""
     query: FailedQuery = call.query
     asked: dict[str, Any] = {"after": (query.list, query.key), "limit": query.count}
-    found = await call.service.bridge.read(records.failed, call.path["topic"], **asked)
+    found = await call.service.executor.read(records.failed, call.path["topic"], **asked)
     return FailedPage([Failed(*each) for each in found])
 
 
 async def retry(call: Call) -> Retried:
     """Try again to tell everybody who could not be told."""
-    bridge, count, after = call.service.bridge, 0, ("", "")
-    while found := await bridge.read(records.failed, call.path["topic"], after=after):
-        count += await bridge.write(records.retry, found)
+    executor, count, after = call.service.executor, 0, ("", "")
+    while found := await executor.read(records.failed, call.path["topic"], after=after):
+        count += await executor.write(records.retry, found)
         after = found[-1]
     return Retried(count)
 

@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 from rowlock.errors import RowlockError
+from rowlock.http.auth import CREDENTIALS
 from rowlock.http.bodies import Receive
 from rowlock.http.call import Answer, Call
 from rowlock.http.exchanges import EXTENSION
 from rowlock.http.replies import Send, send_whole
-from rowlock.http.who import CREDENTIALS
 
 Scope = MutableMapping[str, Any]
 Asgi = Callable[[Scope, Any, Any], Awaitable[None]]
@@ -69,7 +69,7 @@ class Relayed:
         """The request as the application sees it: what was packed is unpacked, and who asks is known by their role."""
         extensions = call.scope["extensions"]
         others = {name: value for name, value in extensions.items() if name != EXTENSION} if len(extensions) > 1 else {}
-        scope = {**call.scope, "extensions": others, "auth": CREDENTIALS[call.who.role]}
+        scope = {**call.scope, "extensions": others, "auth": CREDENTIALS[call.principal.role]}
         if b"content-encoding" in call.body.headers:
             gone = (b"content-encoding", b"content-length", b"transfer-encoding")
             length = str(len(self._body or b"")).encode()

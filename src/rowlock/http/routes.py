@@ -23,7 +23,7 @@ from rowlock.http import (
     trips,
 )
 from rowlock.http.forms import ItemDetails, ItemPage, NewItem, NewItems
-from rowlock.http.limits import Limits
+from rowlock.http.limits import ServerLimits
 from rowlock.http.route import Route
 from rowlock.model import Added, ListInfo, Settings, TopicInfo
 from rowlock.roles import Role
@@ -37,7 +37,7 @@ HEALTH = (
     Route("GET", "/livez", health.livez, None, {200: health.Alive}),
     Route("GET", "/readyz", health.readyz, None, {200: health.Ready, 503: health.Ready}, query=health.ReadyQuery),
     Route("GET", "/v1/health", health.health, VIEWER, {200: health.Ready, 503: health.Ready}),
-    Route("GET", "/v1/limits", health.limits, None, {200: Limits}),
+    Route("GET", "/v1/limits", health.limits, None, {200: ServerLimits}),
     Route("GET", "/metrics", metrics.metrics, VIEWER, {200: str}, type=METRICS, scoped=True),
     Route(
         "GET",

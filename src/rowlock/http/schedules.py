@@ -126,8 +126,8 @@ def shown(info: ScheduleInfo) -> ScheduleShown:
 async def page(call: Call) -> Answer:
     """The schedules in the order of their names."""
     query: ScheduleQuery = call.query
-    mine = call.who.lists
-    found = await call.service.bridge.read(schedules.page, after=query.after, limit=query.count, prefixes=mine)
+    mine = call.principal.lists
+    found = await call.service.executor.read(schedules.page, after=query.after, limit=query.count, prefixes=mine)
     after = found[-1].name if found and len(found) == query.count else None
     theirs = [shown(info) for info in found if covers(mine, info.list)]
     return Answer(SchedulePage(theirs, after), headers=link(call, after, count=query.count))
@@ -135,7 +135,7 @@ async def page(call: Call) -> Answer:
 
 async def show(call: Call) -> Answer:
     """One schedule: what it does, when it ticks, how far it is."""
-    info = await call.service.bridge.read(_mine, call.path["schedule"], scope=call.who.lists)
+    info = await call.service.executor.read(_mine, call.path["schedule"], scope=call.principal.lists)
     return Answer(shown(info), version=info.version)
 
 
@@ -150,9 +150,9 @@ def _mine(tx: Transaction, schedule: str, *, scope: Scope) -> ScheduleInfo:
 async def create(call: Call) -> Answer:
     """Make a schedule; one that is the same already is left alone, another of that name refused."""
     wanted: NewSchedule = await call.document()
-    call.who.check(wanted.name)
+    call.principal.check(wanted.name)
     plan = await _planned(call, wanted.name, wanted)
-    change, info = await call.service.bridge.write(_create, wanted.name, plan, scope=call.who.lists)
+    change, info = await call.service.executor.write(_create, wanted.name, plan, scope=call.principal.lists)
     return _told(change, info)
 
 
@@ -173,7 +173,7 @@ async def put(call: Call) -> Answer:
     wanted: SchedulePlan = await call.document()
     name = call.path["schedule"]
     plan, holds = await _planned(call, name, wanted), condition(call)
-    return _told(*await call.service.bridge.write(_set, name, plan, holds, scope=call.who.lists))
+    return _told(*await call.service.executor.write(_set, name, plan, holds, scope=call.principal.lists))
 
 
 def _told(change: Change, info: ScheduleInfo) -> Answer:
@@ -182,13 +182,13 @@ def _told(change: Change, info: ScheduleInfo) -> Answer:
 
 
 async def _planned(call: Call, name: str, wanted: SchedulePlan) -> Plan:
-    call.who.check(wanted.list)
+    call.principal.check(wanted.list)
     given = {each: getattr(wanted, each) for each in SchedulePlan.__struct_fields__ if each not in ("list", "start")}
     start = moment_of(wanted.start)
     if start is not None and not isinstance(start, datetime):
         raise InvalidSchedule(f"{wanted.start!r} is no date and time", "write it like 2030-01-31T12:00Z")
     # Somebody's calendar may take long to read: not on the event loop.
-    return await call.service.bridge.thread(lambda: plans.planned(name, wanted.list, **given, start=start))
+    return await call.service.executor.run_in_thread(lambda: plans.planned(name, wanted.list, **given, start=start))
 
 
 def _set(tx: Transaction, schedule: str, plan: Plan, holds: Condition, *, scope: Scope) -> tuple[Change, ScheduleInfo]:
@@ -215,7 +215,7 @@ def _there(tx: Transaction, schedule: str, holds: Condition, *, scope: Scope) ->
 async def remove(call: Call) -> Removed:
     """Forget a schedule; the items it has made stay."""
     name, holds = call.path["schedule"], condition(call)
-    await call.service.bridge.write(_remove, name, holds, scope=call.who.lists)
+    await call.service.executor.write(_remove, name, holds, scope=call.principal.lists)
     return Removed(name)
 
 
@@ -226,7 +226,7 @@ def _remove(tx: Transaction, schedule: str, holds: Condition, *, scope: Scope) -
 async def pause(call: Call) -> Changed:
     """Stop a schedule's ticks; those of the pause are not caught up."""
     name, holds = call.path["schedule"], condition(call)
-    return Changed(await call.service.bridge.write(_pause, name, holds, scope=call.who.lists))
+    return Changed(await call.service.executor.write(_pause, name, holds, scope=call.principal.lists))
 
 
 def _pause(tx: Transaction, schedule: str, holds: Condition, *, scope: Scope) -> bool:
@@ -243,7 +243,7 @@ def _version(tx: Transaction, schedule: str, holds: Condition, *, scope: Scope) 
 async def resume(call: Call) -> Changed:
     """Let a schedule tick again, from its next tick on."""
     name, holds = call.path["schedule"], condition(call)
-    return Changed(await call.service.bridge.write(_resume, name, holds, scope=call.who.lists))
+    return Changed(await call.service.executor.write(_resume, name, holds, scope=call.principal.lists))
 
 
 def _resume(tx: Transaction, schedule: str, holds: Condition, *, scope: Scope) -> bool:
@@ -256,9 +256,9 @@ async def trigger(call: Call) -> Answer:
 
     Asked again in another second it adds another; under an Idempotency-Key it does not.
     """
-    name, mine = call.path["schedule"], call.who.lists
+    name, mine = call.path["schedule"], call.principal.lists
     if not call.header(b"idempotency-key"):
-        return Answer(await call.service.bridge.write(_trigger, name, scope=mine))
+        return Answer(await call.service.executor.write(_trigger, name, scope=mine))
     found, headers = await once(call, partial(_trigger, schedule=name, scope=mine), asked=[name])
     return Answer(msgspec.convert(found, Added) if isinstance(found, dict) else found, headers=headers)
 
@@ -271,8 +271,8 @@ def _trigger(tx: Transaction, schedule: str, *, scope: Scope) -> Added:
 async def ticks(call: Call) -> TickPage:
     """The next ticks of a schedule; of a paused one, those it would have if it were resumed now."""
     query: TickQuery = call.query
-    name, mine = call.path["schedule"], call.who.lists
-    return TickPage(await call.service.bridge.read(_ticks, name, limit=query.count, scope=mine))
+    name, mine = call.path["schedule"], call.principal.lists
+    return TickPage(await call.service.executor.read(_ticks, name, limit=query.count, scope=mine))
 
 
 def _ticks(tx: Transaction, schedule: str, *, limit: int, scope: Scope) -> list[datetime]:

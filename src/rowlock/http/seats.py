@@ -9,7 +9,7 @@ import msgspec
 
 from rowlock import claims, lists, sessions
 from rowlock.http.bodies import Gone
-from rowlock.http.bridge import Bridge
+from rowlock.http.executor import VerbExecutor
 from rowlock.http.waiting import Slot, Watch
 from rowlock.lists import Sight
 from rowlock.names import fits
@@ -32,12 +32,12 @@ def _nobody(_: str) -> None:
 class Seat:
     """The place of one worker elsewhere: what it seeks, and whoever looks for it."""
 
-    def __init__(self, bridge: Bridge, session: str, seeks: Sequence[str], *, prefixes: Sequence[str]) -> None:
-        self._bridge = bridge
+    def __init__(self, executor: VerbExecutor, session: str, seeks: Sequence[str], *, prefixes: Sequence[str]) -> None:
+        self._executor = executor
         self._session = session
         self._seeks = seeks
         self._prefixes = prefixes
-        self._lookout = Lookout(bridge.engine, session, fits=self.fits, hooks=Hooks(_nobody, _nobody))
+        self._lookout = Lookout(executor.engine, session, fits=self.fits, hooks=Hooks(_nobody, _nobody))
         self._turn = asyncio.Lock()
         self.closed = asyncio.Event()
 
@@ -48,10 +48,10 @@ class Seat:
     async def look(self) -> Sight:
         """Lists that may have work for it; StaleSession if it is no more."""
         async with self._turn:
-            return await self._bridge.thread(self._looked)
+            return await self._executor.run_in_thread(self._looked)
 
     def _looked(self) -> Sight:
-        engine = self._bridge.engine
+        engine = self._executor.engine
         if engine.read(sessions.sought, self._session) is None:
             raise claims.lost(self._session)
         seen = self._lookout.look()
@@ -70,8 +70,8 @@ class Seat:
 class Seats:
     """The seats of all workers elsewhere that have looked lately."""
 
-    def __init__(self, bridge: Bridge, watch: Watch) -> None:
-        self._bridge = bridge
+    def __init__(self, executor: VerbExecutor, watch: Watch) -> None:
+        self._executor = executor
         self._watch = watch
         self._seats: OrderedDict[tuple[str, tuple[str, ...]], Seat] = OrderedDict()
 
@@ -110,10 +110,10 @@ class Seats:
     async def _seat(self, session: str, prefixes: tuple[str, ...]) -> Seat:
         known = self._seats.get((session, prefixes))
         if known is None:
-            seeks = await self._bridge.read(sessions.sought, session)
+            seeks = await self._executor.read(sessions.sought, session)
             if seeks is None:
                 raise claims.lost(session)
-            known = self._seats[session, prefixes] = Seat(self._bridge, session, seeks, prefixes=prefixes)
+            known = self._seats[session, prefixes] = Seat(self._executor, session, seeks, prefixes=prefixes)
             if len(self._seats) > KNOWN:
                 self._seats.popitem(last=False)
         self._seats.move_to_end((session, prefixes))

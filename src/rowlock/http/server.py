@@ -14,7 +14,7 @@ import uvicorn
 from rowlock.engine import Engine
 from rowlock.errors import Refused, Unavailable
 from rowlock.http.guard import guarded
-from rowlock.http.limits import Limits
+from rowlock.http.limits import ServerLimits
 from rowlock.http.service import Service
 
 DRAIN = 0.5
@@ -34,7 +34,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def within_files(limits: Limits) -> Limits:
+def within_files(limits: ServerLimits) -> ServerLimits:
     """The bounds that this process can keep: as many open files as it may have, and connections no more than those."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     ours = FILES_OF_OUR_OWN + limits.health_connections

@@ -13,17 +13,18 @@ from rowlock.audit import KEEP
 from rowlock.durations import Duration
 from rowlock.engine import Engine
 from rowlock.errors import Overloaded, RowlockError
-from rowlock.http import access, metrics, openapi, problems
+from rowlock.http import auth, metrics, openapi, problems
+from rowlock.http.access_log import AccessLog
 from rowlock.http.answers import begun, send_answer
 from rowlock.http.applications import Application, Applications
+from rowlock.http.auth import Principal
 from rowlock.http.bodies import Body, Budget, Gone, Receive
-from rowlock.http.bridge import Bridge
 from rowlock.http.call import Answer, Call
 from rowlock.http.claimer import Claimer
 from rowlock.http.exchanges import EXTENSION
-from rowlock.http.limits import Limits
-from rowlock.http.logs import AccessLog
-from rowlock.http.looks import Looks
+from rowlock.http.executor import VerbExecutor
+from rowlock.http.item_reader import ItemReader
+from rowlock.http.limits import ServerLimits
 from rowlock.http.relays import Scope
 from rowlock.http.replies import Send
 from rowlock.http.route import NOWHERE_IN_IIDY, Route
@@ -32,10 +33,9 @@ from rowlock.http.routes import ROUTES
 from rowlock.http.seats import Seats
 from rowlock.http.upkeep import Upkeep
 from rowlock.http.waiting import LongPolls
-from rowlock.http.who import Who
 from rowlock.worker import Worker
 
-Authorize = Callable[[Call], Awaitable[Who]]
+Authorize = Callable[[Call], Awaitable[Principal]]
 
 log = logging.getLogger("rowlock.http")
 
@@ -55,7 +55,7 @@ class Service:
         self,
         engine: Engine,
         *,
-        limits: Limits | None = None,
+        limits: ServerLimits | None = None,
         loopback: bool = False,
         authorize: Authorize | None = None,
         audit_keep: Duration = KEEP,
@@ -64,18 +64,18 @@ class Service:
         applications: Mapping[str, Application] | None = None,
     ) -> None:
         self.engine = engine
-        self.limits = limits or Limits()
-        self.bridge = Bridge(engine, waiting=self.limits.waiting_requests)
-        self.looks = Looks(self.bridge, waiting=self.limits.waiting_requests)
-        self.claimer = Claimer(self.bridge)
+        self.limits = limits or ServerLimits()
+        self.executor = VerbExecutor(engine, waiting=self.limits.waiting_requests)
+        self.item_reader = ItemReader(self.executor, waiting=self.limits.waiting_requests)
+        self.claimer = Claimer(self.executor)
         self.long_polls = LongPolls(self.limits)
-        self.seats = Seats(self.bridge, self.claimer.watch)
+        self.seats = Seats(self.executor, self.claimer.watch)
         self.stopping = False
         """Whether it is about to go: not ready any more, nobody waits for long."""
         self.audit_keep = audit_keep
         self._budget = Budget(self.limits.buffered_bytes)
-        self._door = access.Door(engine.tokens, self.bridge, loopback=loopback)
-        self._authorize = authorize or self._door.authorize
+        self._authenticator = auth.Authenticator(engine.tokens, self.executor, loopback=loopback)
+        self._authorize = authorize or self._authenticator.authorize
         self._log = access_log
         self.requests = metrics.Requests()
         self.watchers = 0
@@ -108,7 +108,7 @@ class Service:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
-        await self.bridge.thread(self.engine.make_ready)
+        await self.executor.run_in_thread(self.engine.make_ready)
         upkeep = Upkeep(self.engine)
         upkeep.start()
         working = self._start_work()
@@ -116,9 +116,9 @@ class Service:
         await receive()
         if self.worker is not None and working is not None:
             self.worker.stop()
-            await self.bridge.thread(working.join)
+            await self.executor.run_in_thread(working.join)
         upkeep.stop()
-        await self._door.note()
+        await self._authenticator.save_token_use()
         self.close()
         await send({"type": "lifespan.shutdown.complete"})
 
@@ -142,7 +142,7 @@ class Service:
         sent, undelivered = 0, answer.undelivered
         if exchange is not None:
             exchange.confirms = undelivered is not None
-        with suppress(Gone), access.acting(call):
+        with suppress(Gone), auth.acting(call):
             try:
                 sent = await send_answer(call, answer, send=send)
             except Overloaded as error:  # it is too large to be held beside others'
@@ -160,19 +160,19 @@ class Service:
     async def _answered(self, call: Call) -> Answer | None:
         try:
             self._find(call)
-            call.who = await self._authorize(call)
+            call.principal = await self._authorize(call)
             call.read_query()
             if call.route.ignores_body and call.body.unread:
                 # A request whose body turns out to be no HTTP is refused, and must not have been carried out.
                 await call.body.discard(self.limits.document_bytes)
-            with access.acting(call):
+            with auth.acting(call):
                 given = await call.route.function(call)
                 answer = given if type(given) is Answer else Answer(given)
                 if answer.stream is not None and not answer.live and call.method != "HEAD":
                     answer.stream = await begun(answer.stream)
             return answer
         except RowlockError as error:
-            return problems.answer(access.veiled(error, call), call)
+            return problems.answer(auth.redact(error, call), call)
         except Gone:
             return None
         except Exception:
@@ -186,8 +186,8 @@ class Service:
 
     def close(self) -> None:
         """Finish what has begun; the engine stays open, it is the caller's."""
-        self.bridge.close()
-        self.looks.close()
+        self.executor.close()
+        self.item_reader.close()
         if self._log is not None:
             self._log.flush()
 

@@ -8,9 +8,9 @@ import msgspec
 from rowlock import elsewhere, sessions
 from rowlock.durations import milliseconds
 from rowlock.errors import Invalid
+from rowlock.http.auth import check_session, may_use_session
 from rowlock.http.call import Answer, Call
 from rowlock.http.pages import Page
-from rowlock.http.scopes import check_session, is_theirs
 from rowlock.http.texts import form, row
 from rowlock.model import moment
 from rowlock.names import is_token
@@ -73,13 +73,13 @@ async def open_session(call: Call) -> Answer:
     session = opening.session or call.service.engine.world.token()
     if not is_token(session):
         raise Invalid("a session's id is 32 hexadecimal digits", "leave it out to be given one")
-    until = await call.service.bridge.write(
+    until = await call.service.executor.write(
         elsewhere.open_session,
         session,
         holder=holder,
         expiry=_length(call, opening.expiry),
         details=opening.details,
-        scope=call.who.lists,
+        scope=call.principal.lists,
         seeks=opening.seeks,
     )
     return Answer(Living(session, moment(until)), 201, [(b"location", f"/v1/sessions/{session}".encode())])
@@ -91,13 +91,13 @@ async def beat(call: Call) -> Living:
     session = call.path["session"]
     expiry = None if given.expiry is None else _length(call, given.expiry)
     await check_session(call, session)
-    return Living(session, moment(await call.service.bridge.write(elsewhere.beat, session, expiry=expiry)))
+    return Living(session, moment(await call.service.executor.write(elsewhere.beat, session, expiry=expiry)))
 
 
 async def close(call: Call) -> Closed:
     """End a session: what it has claimed and not settled is free at once."""
     session = call.path["session"]
-    closed = await is_theirs(call, session) and await call.service.bridge.write(sessions.close, session)
+    closed = await may_use_session(call, session) and await call.service.executor.write(sessions.close, session)
     if closed:
         call.service.seats.close(session)
     return Closed(closed)
@@ -105,7 +105,7 @@ async def close(call: Call) -> Closed:
 
 async def page(call: Call) -> SessionPage:
     """Who is at work, the oldest first, and how much each has in hand."""
-    return SessionPage(await call.service.bridge.read(sessions.page_within, call.who.lists))
+    return SessionPage(await call.service.executor.read(sessions.page_within, call.principal.lists))
 
 
 def _length(call: Call, expiry: str | float) -> int:

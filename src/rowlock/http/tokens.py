@@ -108,7 +108,7 @@ async def page(call: Call) -> Answer:
     """The tokens in the order they were made."""
     query: TokenQuery = call.query
     tokens = call.service.engine.tokens
-    found = await call.service.bridge.thread(
+    found = await call.service.executor.run_in_thread(
         lambda: tokens.page(after=query.after, limit=query.count, ended=query.ended)
     )
     after = found[-1].id if found and len(found) == query.count else None
@@ -123,7 +123,7 @@ async def create(call: Call) -> Answer:
     """
     wanted: TokenWanted = await call.document()
     tokens, expires = call.service.engine.tokens, moment_of(wanted.expires)
-    made: NewToken = await call.service.bridge.thread(
+    made: NewToken = await call.service.executor.run_in_thread(
         lambda: tokens.create(wanted.role, lists=wanted.lists, label=wanted.label, expires=expires)
     )
     return Answer(TokenMade(made.text, details(made.info)), 201)
@@ -132,7 +132,7 @@ async def create(call: Call) -> Answer:
 async def revoke(call: Call) -> Revoked:
     """End a token; every server refuses it within a second."""
     tokens, token = call.service.engine.tokens, _number(call.path["id"])
-    return Revoked(await call.service.bridge.thread(lambda: tokens.revoke(token)))
+    return Revoked(await call.service.executor.run_in_thread(lambda: tokens.revoke(token)))
 
 
 def _number(text: str) -> int:
@@ -146,7 +146,7 @@ async def audit(call: Call) -> Answer:
     query: AuditQuery = call.query
     before = LAST if query.before is None else query.before
     since, engine = moment_of(query.since), call.service.engine
-    found = await call.service.bridge.thread(
+    found = await call.service.executor.run_in_thread(
         lambda: engine.audit(of=query.list, since=since, before=before, limit=query.count)
     )
     return Answer(AuditPage(found, found[-1].id if found and len(found) == query.count else None))

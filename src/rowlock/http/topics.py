@@ -112,15 +112,15 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 async def page(call: Call) -> Answer:
     """The topics in the order of their names."""
     query: TopicQuery = call.query
-    found = await call.service.bridge.read(topics.page, after=query.after, limit=query.count)
+    found = await call.service.executor.read(topics.page, after=query.after, limit=query.count)
     after = found[-1].name if found and len(found) == query.count else None
-    theirs = [each for each in found if call.who.may_touch(records.list_of(each.name, ""))]
+    theirs = [each for each in found if call.principal.may_touch(records.list_of(each.name, ""))]
     return Answer(TopicPage(theirs, after), headers=link(call, after, count=query.count))
 
 
 async def show(call: Call) -> TopicShown:
     """One topic: its fields, how long its history is kept, and how many have subscribed."""
-    return await call.service.bridge.read(_shown, call.path["topic"])
+    return await call.service.executor.read(_shown, call.path["topic"])
 
 
 def _shown(tx: Transaction, topic: str) -> TopicShown:
@@ -131,7 +131,7 @@ def _shown(tx: Transaction, topic: str) -> TopicShown:
 async def put(call: Call) -> Answer:
     """Make a topic, or add fields to it; fields that are there stay, and one of another kind is refused."""
     asked: TopicWanted = await call.document()
-    new, info = await call.service.bridge.write(_defined, call.path["topic"], asked)
+    new, info = await call.service.executor.write(_defined, call.path["topic"], asked)
     return Answer(info, status=201 if new else 200)
 
 
@@ -151,12 +151,12 @@ async def subscribe(call: Call) -> SubscribedPage:
     If one is wrong, nobody is subscribed.
     """
     wishes: list[Entry] = [(each.subscriber, each.predicates) for each in await one_or_lines(call, Wish)]
-    bridge, topic = call.service.bridge, call.path["topic"]
+    executor, topic = call.service.executor, call.path["topic"]
     if len(wishes) <= FEW:
-        return SubscribedPage(await bridge.write(subscriptions.subscribe, topic, wishes))
-    return SubscribedPage(
-        await bridge.thread(lambda: bridge.engine.run(subscriptions.subscribe, topic, wishes))  # others need not wait
-    )
+        return SubscribedPage(await executor.write(subscriptions.subscribe, topic, wishes))
+    # In a transaction of its own: other writes need not wait for it.
+    run = executor.engine.run
+    return SubscribedPage(await executor.run_in_thread(lambda: run(subscriptions.subscribe, topic, wishes)))
 
 
 async def one_or_lines(call: Call, kind: type[T]) -> list[T]:
@@ -171,7 +171,7 @@ async def listed(call: Call) -> Answer:
     """Subscriptions in the order in which they were made; all, or one subscriber's."""
     query: SubscriptionQuery = call.query
     asked: dict[str, Any] = {"subscriber": query.subscriber, "after": query.after, "limit": query.count}
-    found = await call.service.bridge.read(subscriptions.page, call.path["topic"], **asked)
+    found = await call.service.executor.read(subscriptions.page, call.path["topic"], **asked)
     after = str(found[-1].id) if found and len(found) == query.count else None
     headers = link(call, after, count=query.count, subscriber=query.subscriber)
     return Answer(SubscriptionPage(found, after), headers=headers)
@@ -182,14 +182,14 @@ async def end(call: Call) -> Unsubscribed:
     number = call.path["subscription"]
     if not number.isascii() or not number.isdecimal() or len(number) > 18:
         raise InvalidQuery(f"{number[:100]!r} is no number of a subscription", "list them to see their numbers")
-    return Unsubscribed(await call.service.bridge.write(subscriptions.unsubscribe, call.path["topic"], [int(number)]))
+    return Unsubscribed(await call.service.executor.write(subscriptions.unsubscribe, call.path["topic"], [int(number)]))
 
 
 async def unsubscribe(call: Call) -> Unsubscribed:
     """Take back all that somebody has subscribed to, or what they asked for by these predicates."""
     asked: Leaving = await call.document()
     verb, topic = subscriptions.unsubscribe_from, call.path["topic"]
-    return Unsubscribed(await call.service.bridge.write(verb, topic, asked.subscriber, asked=asked.predicates))
+    return Unsubscribed(await call.service.executor.write(verb, topic, asked.subscriber, asked=asked.predicates))
 
 
 async def matches(call: Call) -> SubscriptionPage:
@@ -197,7 +197,7 @@ async def matches(call: Call) -> SubscriptionPage:
     asked: Sample = await call.document()
     limit = call.query.count
     return SubscriptionPage(
-        await call.service.bridge.read(matching.matches, call.path["topic"], asked.record, limit=limit)
+        await call.service.executor.read(matching.matches, call.path["topic"], asked.record, limit=limit)
     )
 
 

@@ -10,12 +10,12 @@ from msgspec import Meta
 from rowlock import claims, elsewhere, sessions
 from rowlock.elsewhere import Settlement
 from rowlock.errors import Invalid, RowlockError
-from rowlock.http import access
+from rowlock.http import auth
+from rowlock.http.auth import check_outcomes, check_session
 from rowlock.http.call import Call
 from rowlock.http.claimer import Wish
 from rowlock.http.claims import Claimed, claimed, read_wait
 from rowlock.http.problems import problem, without_address
-from rowlock.http.scopes import check_outcomes, check_session
 from rowlock.http.sessions import Closed
 from rowlock.http.texts import form, row, text
 from rowlock.model import Settings
@@ -120,12 +120,12 @@ async def travel(call: Call) -> Home:
 
 
 async def _landed(call: Call, trip: Trip, landing: Landing) -> Landed:
-    under = Settlement(trip.session, landing.claim, {}, landing.close, call.who.lists)
+    under = Settlement(trip.session, landing.claim, {}, landing.close, call.principal.lists)
     try:
         settling = _settling(landing)
-        check_outcomes((outcome for _, outcome in settling), call.who)
+        check_outcomes((outcome for _, outcome in settling), call.principal)
         plain = bool(landing.done)
-        return Landed(await call.service.bridge.write(elsewhere.settle_at, under, settling, plain=plain))
+        return Landed(await call.service.executor.write(elsewhere.settle_at, under, settling, plain=plain))
     except RowlockError as error:
         return Landed(problem=_told(error, call))
 
@@ -138,7 +138,7 @@ def _settling(landing: Landing) -> list[tuple[int, Outcome]]:
 
 
 async def _taken(call: Call, session: str, wanted: Wanted) -> Claimed:
-    call.who.check(wanted.list)
+    call.principal.check(wanted.list)
     limits = call.service.limits
     if not 1 <= wanted.limit <= limits.claim_items:
         raise Invalid(f"a claim of {wanted.limit} items cannot be had", f"ask for 1 to {limits.claim_items}")
@@ -156,7 +156,7 @@ def _nobody_leaves() -> Awaitable[None]:
 
 
 def _told(error: RowlockError, call: Call) -> dict[str, Any]:
-    return problem(without_address(access.veiled(error, call), call.service.engine), call.id.decode())
+    return problem(without_address(auth.redact(error, call), call.service.engine), call.id.decode())
 
 
 async def look(call: Call) -> Seen:
@@ -168,7 +168,9 @@ async def look(call: Call) -> Seen:
     session = call.path["session"]
     await check_session(call, session)
     wait = read_wait(call, asked.wait)
-    seen = await call.service.seats.look(session, call.who.lists, wait=wait, left=call.body.left, slot=call.long_poll)
+    seen = await call.service.seats.look(
+        session, call.principal.lists, wait=wait, left=call.body.left, slot=call.long_poll
+    )
     await call.service.recheck(call)
     return Seen(dict(seen.settings), list(seen.held), seen.more, seen.next)
 
@@ -180,15 +182,15 @@ async def left(call: Call) -> Claimed:
     """
     session = call.query.session
     await check_session(call, session)
-    taken = await call.service.bridge.read(sessions.held, session, call.path["claim"])
-    call.who.check(taken.list)
+    taken = await call.service.executor.read(sessions.held, session, call.path["claim"])
+    call.principal.check(taken.list)
     return claimed(session, taken)
 
 
 async def close(call: Call) -> Closed:
     """End a claim: what of it was not settled is free at once."""
     await check_session(call, call.query.session)
-    return Closed(await call.service.bridge.write(claims.close, call.query.session, call.path["claim"]))
+    return Closed(await call.service.executor.write(claims.close, call.query.session, call.path["claim"]))
 
 
 @form(Home)

@@ -16,8 +16,8 @@ import msgspec
 from rowlock import leases, lists
 from rowlock.db import Transaction
 from rowlock.errors import Overloaded, RowlockError, Unavailable
-from rowlock.http.bridge import Bridge
-from rowlock.http.limits import Limits
+from rowlock.http.executor import VerbExecutor
+from rowlock.http.limits import ServerLimits
 
 LOOK_ANYWAY = 1.0
 SHORTEST = 0.01
@@ -34,7 +34,7 @@ Slot = Callable[[], AbstractContextManager[None]]
 class LongPolls:
     """Requests that wait for work or events: how many there are, of each address and in all, and may be."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
         self._by_address: Counter[str] = Counter()
         self.count = 0
@@ -85,8 +85,8 @@ def look(tx: Transaction, names: list[str], *, anything: bool) -> Seen:
 class Watch:
     """Wakes whoever waits for a list when it may have work; looks only while somebody waits."""
 
-    def __init__(self, bridge: Bridge) -> None:
-        self._bridge = bridge
+    def __init__(self, executor: VerbExecutor) -> None:
+        self._executor = executor
         self._lines: dict[str, deque[asyncio.Event]] = {}
         self._lookers: dict[asyncio.Event, Fits] = {}
         self._rung: dict[str, int] = {}
@@ -150,7 +150,7 @@ class Watch:
         try:
             seen = await self._seen()
             if seen.called:
-                await self._bridge.write(lists.answer_calls)
+                await self._executor.write(lists.answer_calls)
                 seen = await self._seen()
         except RowlockError:  # who tries to claim is told; whoever only waits, waits on
             return AFTER_LOSS
@@ -162,7 +162,7 @@ class Watch:
         return LOOK_ANYWAY if seen.next is None else min(LOOK_ANYWAY, max(0.0, seen.next))
 
     async def _seen(self) -> Seen:
-        return await self._bridge.read(look, list(self._lines), anything=bool(self._lookers))
+        return await self._executor.read(look, list(self._lines), anything=bool(self._lookers))
 
     def _ring(self, names: Iterable[str]) -> bool:
         """Wake some of those who wait for any list, twice as many each time that a list is still awake; if anybody."""
@@ -192,15 +192,15 @@ class Watch:
         listen.start()
 
     def _listen(self, loop: asyncio.AbstractEventLoop, wanted: threading.Event) -> None:
-        database = self._bridge.engine.database.twin(connections=1, listening=True)
+        database = self._executor.engine.database.twin(connections=1, listening=True)
         try:
             while wanted.is_set():
                 try:
                     if database.hint(LOOK_ANYWAY):
                         loop.call_soon_threadsafe(self._hint.set)
-                        self._bridge.engine.world.sleep(SHORTEST)
+                        self._executor.engine.world.sleep(SHORTEST)
                 except Unavailable:
-                    self._bridge.engine.world.sleep(AFTER_LOSS)
+                    self._executor.engine.world.sleep(AFTER_LOSS)
         except RuntimeError:  # the loop has ended, and with it all who waited
             return
         finally:

@@ -13,8 +13,8 @@ from tests.http.serving import SECONDS, Client, Reply, Serving
 from rowlock import Engine, items
 from rowlock.db import Transaction
 from rowlock.db.voyages import Voyager
-from rowlock.http import looks
-from rowlock.http.looks import look
+from rowlock.http import item_reader
+from rowlock.http.item_reader import look
 
 WANTED = {
     "one/plain": (200, "ready"),
@@ -57,17 +57,17 @@ def test_everybody_hears_of_what_they_asked_for(served: Serving) -> None:
 def test_a_file_that_is_slow_is_read_by_others_meanwhile(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(served.service.engine)
     ask = partial(served.client, "GET", "/v1/lists/one/items/plain", accept="application/json")
-    monkeypatch.setattr(looks, "SLOW", -1.0)  # however quick a read is, it was slow
-    monkeypatch.setattr(looks, "AWAY", 3600.0)
+    monkeypatch.setattr(item_reader, "SLOW", -1.0)  # however quick a read is, it was slow
+    monkeypatch.setattr(item_reader, "AWAY", 3600.0)
     assert [told(ask()) for _ in range(2)] == [(200, "ready")] * 2  # the first opens the file, the second is slow
     begun, go_on = threading.Semaphore(0), threading.Event()
 
-    def slow_look(tx: Transaction, places: Sequence[looks.Place]) -> list[looks.Look | BaseException]:
+    def slow_look(tx: Transaction, places: Sequence[item_reader.Place]) -> list[item_reader.Look | BaseException]:
         begun.release()
         assert go_on.wait(SECONDS)
         return look(tx, places)
 
-    monkeypatch.setattr(looks, "look", slow_look)
+    monkeypatch.setattr(item_reader, "look", slow_look)
     with ThreadPoolExecutor(2) as threads:
         replies = []
         for _ in range(2):
@@ -83,8 +83,8 @@ def test_one_line_to_the_server_serves_look_after_look(served: Serving) -> None:
     fill(served.service.engine)
     ask = partial(served.client.json, "GET", "/v1/lists/one/items/plain")
     ask()
-    [voyager] = served.service.looks._voyagers
-    assert ([ask()["key"] for _ in range(20)], served.service.looks._voyagers) == (["plain"] * 20, [voyager])
+    [voyager] = served.service.item_reader._voyagers
+    assert ([ask()["key"] for _ in range(20)], served.service.item_reader._voyagers) == (["plain"] * 20, [voyager])
 
 
 @pytest.mark.parametrize("dialect", ["postgres"])
@@ -117,7 +117,7 @@ async def home(voyager: Voyager) -> list[bool]:
     waits = []
     while not voyager.arrived():
         waits.append(voyager.unsent)
-        await looks.news(voyager)
+        await item_reader.news(voyager)
     return waits
 
 

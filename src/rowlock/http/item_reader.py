@@ -1,4 +1,4 @@
-"""Looks: single items that many look at in the same moment are read by one statement; a look costs less than to ask."""
+"""Coalesces concurrent single-item reads into one query."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from rowlock.db import Transaction
 from rowlock.db.database import Database
 from rowlock.db.voyages import Voyager
 from rowlock.errors import Overloaded, RowlockError, Unavailable
-from rowlock.http.bridge import Bridge
+from rowlock.http.executor import VerbExecutor
 from rowlock.model import Failure, Item
 
 AT_ONCE = 256
@@ -25,15 +25,15 @@ Place = tuple[str, str]
 Look = tuple[Item, list[Failure]]
 
 
-class Looks:
+class ItemReader:
     """Reads single items for coroutines."""
 
-    def __init__(self, bridge: Bridge, *, waiting: int) -> None:
-        self._bridge = bridge
+    def __init__(self, executor: VerbExecutor, *, waiting: int) -> None:
+        self._executor = executor
         self._most = waiting
         # What lies in a file is read sooner than a thread is woken: by the event loop itself, as long as that is quick.
-        near = bridge.engine.dialect == "sqlite"
-        self._near = bridge.engine.database.twin(connections=1, patience=0) if near else None
+        near = executor.engine.dialect == "sqlite"
+        self._near = executor.engine.database.twin(connections=1, patience=0) if near else None
         self._opened = False
         self._voyagers: list[Voyager] = []
         self._far_until = 0.0
@@ -71,28 +71,28 @@ class Looks:
     async def _look(self, places: list[Place]) -> "Sequence[Look | BaseException]":
         start = time.perf_counter()
         if start < self._far_until:
-            return await self._bridge.read(look, places)
+            return await self._executor.read(look, places)
         try:
             return await (self._voyage(places) if self._near is None else self._read(self._near, places))
         except Unavailable:
             self._far_until = start + AWAY
-            return await self._bridge.read(look, places)
+            return await self._executor.read(look, places)
 
     async def _read(self, near: Database, places: list[Place]) -> "Sequence[Look | BaseException]":
         if not self._opened:
-            found = await self._bridge.thread(partial(self._open, near, places))
+            found = await self._executor.run_in_thread(partial(self._open, near, places))
             self._opened = True
             return found
         start = time.perf_counter()
         try:
-            return self._bridge.engine.recorded(near.read, look, places)
+            return self._executor.engine.recorded(near.read, look, places)
         finally:
             if time.perf_counter() - start > SLOW:
                 self._far_until = start + AWAY
 
     async def _voyage(self, places: list[Place]) -> "Sequence[Look | BaseException]":
         """Send for the items and wait for the socket: no thread has to be woken, nor to be given its turn."""
-        voyager = self._voyagers.pop() if self._voyagers else await self._bridge.thread(self._connected)
+        voyager = self._voyagers.pop() if self._voyagers else await self._executor.run_in_thread(self._connected)
         try:
             voyager.depart(partial(ask_look, places=places))
             while not voyager.arrived():
@@ -104,16 +104,16 @@ class Looks:
         self._voyagers.append(voyager)
         # What is not there, or has failed, wants more questions.
         rest = [place for place, each in zip(places, found, strict=True) if each is None]
-        more = iter(await self._bridge.read(look, rest) if rest else ())
+        more = iter(await self._executor.read(look, rest) if rest else ())
         return [next(more) if each is None else each for each in found]
 
     def _connected(self) -> Voyager:
-        self._bridge.engine.make_ready()
-        return self._bridge.engine.database.voyager()
+        self._executor.engine.make_ready()
+        return self._executor.engine.database.voyager()
 
     def _open(self, near: Database, places: list[Place]) -> "Sequence[Look | BaseException]":
         """The first look, which may take long."""
-        self._bridge.engine.make_ready()
+        self._executor.engine.make_ready()
         return near.read(look, places)
 
     def close(self) -> None:

@@ -8,15 +8,15 @@ from typing import Any, Protocol
 from rowlock.errors import InvalidBody, UnknownKind
 from rowlock.http.limits import MB
 
-PIECE = 256 * 1024
-SMALL = 1_000
+MAX_PIECE_BYTES = 256 * 1024
+MIN_COMPRESSED_BYTES = 1_000
 """Bodies below this many bytes are not worth packing."""
 # A block of a hundred thousand bytes may be packed in four: so many of them are let in at once.
-SIP = 128
-WINDOW = 8 * MB
+ZSTD_FEED_BYTES = 128
+ZSTD_WINDOW_BYTES = 8 * MB
 
 
-class Unpacker(Protocol):
+class Decompressor(Protocol):
     """Takes packed bytes, gives bounded pieces of what they hold."""
 
     def feed(self, packed: bytes) -> Iterator[bytes]:
@@ -26,14 +26,14 @@ class Unpacker(Protocol):
         """Refuse what ended in its middle."""
 
 
-def unpacker_of(coding: str) -> Unpacker | None:
+def decompressor_for(coding: str) -> Decompressor | None:
     """Whoever unpacks what is packed so; None for what is not packed."""
     if coding in ("", "identity"):
         return None
     if coding in ("gzip", "x-gzip"):
-        return Gzip()
+        return GzipDecompressor()
     if coding == "zstd" and (zstd := _zstandard()) is not None:
-        return Zstd(zstd)
+        return ZstdDecompressor(zstd)
     raise UnknownKind(f"a body packed as {coding[:40]!r} cannot be read", f"send it plain, or as {_offered()}")
 
 
@@ -41,7 +41,7 @@ def _offered() -> str:
     return "gzip" if _zstandard() is None else "gzip or zstd"
 
 
-class Gzip:
+class GzipDecompressor:
     """Unpacks gzip, also of several members."""
 
     def __init__(self) -> None:
@@ -53,45 +53,45 @@ class Gzip:
             if self._inner.eof:
                 self._inner = zlib.decompressobj(31)
             try:
-                yield self._inner.decompress(packed, PIECE)
+                yield self._inner.decompress(packed, MAX_PIECE_BYTES)
             except zlib.error:
-                raise torn("gzip") from None
+                raise invalid_coding("gzip") from None
             packed = self._inner.unconsumed_tail or self._inner.unused_data
 
     def end(self) -> None:
         """Refuse what ended in its middle."""
         if not self._inner.eof:
-            raise torn("gzip")
+            raise invalid_coding("gzip")
 
 
-class Zstd:
+class ZstdDecompressor:
     """Unpacks zstd."""
 
     def __init__(self, zstd: Any) -> None:
         self._error = zstd.ZstdError
-        self._unpacker = zstd.ZstdDecompressor(max_window_size=WINDOW)
-        self._inner = self._unpacker.decompressobj()
+        self._decompressor = zstd.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
+        self._inner = self._decompressor.decompressobj()
 
     def feed(self, packed: bytes) -> Iterator[bytes]:
         """What these bytes hold, one bounded piece after the other."""
-        for at in range(0, len(packed), SIP):
-            sip = packed[at : at + SIP]
+        for at in range(0, len(packed), ZSTD_FEED_BYTES):
+            part = packed[at : at + ZSTD_FEED_BYTES]
             try:
-                while sip:
+                while part:
                     if self._inner.eof:
-                        self._inner = self._unpacker.decompressobj()
-                    yield self._inner.decompress(sip)
-                    sip = self._inner.unused_data if self._inner.eof else b""
+                        self._inner = self._decompressor.decompressobj()
+                    yield self._inner.decompress(part)
+                    part = self._inner.unused_data if self._inner.eof else b""
             except self._error:
-                raise torn("zstd") from None
+                raise invalid_coding("zstd") from None
 
     def end(self) -> None:
         """Refuse what ended in its middle."""
         if not self._inner.eof:
-            raise torn("zstd")
+            raise invalid_coding("zstd")
 
 
-def torn(coding: str) -> InvalidBody:
+def invalid_coding(coding: str) -> InvalidBody:
     """The error for a body that cannot be unpacked."""
     return InvalidBody(f"the body is not whole {coding}", "pack it again, or send it plain")
 
@@ -105,7 +105,7 @@ def _zstandard() -> Any:
     return zstandard
 
 
-class Packer(Protocol):
+class Compressor(Protocol):
     """Packs an answer piece by piece."""
 
     coding: bytes
@@ -118,7 +118,7 @@ class Packer(Protocol):
 
 
 @lru_cache(256)
-def coding_of(accepted: str) -> str:
+def choose_coding(accepted: str) -> str:
     """How an answer may be packed for who accepts these codings; empty for not at all."""
     qualities = dict(_quality(part) for part in accepted.lower().split(","))
     for coding in ("zstd", "gzip"):
@@ -135,14 +135,14 @@ def _quality(part: str) -> tuple[str, float]:
         return name.strip(), 0.0
 
 
-def packer_of(coding: str) -> Packer | None:
+def compressor_for(coding: str) -> Compressor | None:
     """Whoever packs so; None for who sends it plain."""
     if coding == "gzip":
-        return PackGzip()
-    return PackZstd() if coding == "zstd" else None
+        return GzipCompressor()
+    return ZstdCompressor() if coding == "zstd" else None
 
 
-class PackGzip:
+class GzipCompressor:
     """Packs as gzip."""
 
     coding = b"gzip"
@@ -159,7 +159,7 @@ class PackGzip:
         return self._inner.flush()
 
 
-class PackZstd:
+class ZstdCompressor:
     """Packs as zstd."""
 
     coding = b"zstd"

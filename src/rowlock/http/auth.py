@@ -1,0 +1,273 @@
+"""Authentication and authorization: the principal of a request, its role, and the lists its token is for."""
+
+import asyncio
+import ipaddress
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from rowlock import audit, claims, sessions, wording
+from rowlock.engine import Tokens
+from rowlock.errors import (
+    CrossSite,
+    InvalidSetting,
+    NoSuchList,
+    NoSuchSchedule,
+    NoSuchTopic,
+    NotAllowed,
+    RowlockError,
+    TokenRefused,
+)
+from rowlock.http.executor import VerbExecutor
+from rowlock.model import ListInfo, Settings, Then
+from rowlock.outcomes import Move, Outcome
+from rowlock.roles import MAY, Role, allows, covers
+from rowlock.tokens import TokenInfo
+from rowlock.topics.records import list_of
+
+if TYPE_CHECKING:
+    from rowlock.http.call import Call
+
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+SCHEME = "bearer"
+SCOPED_NAMES = {"list": "{}", "counter": "{}", "schedule": "{}", "topic": list_of("{}", "")}
+"""Path parameters that a token's list prefixes apply to, and the list name each stands for: a topic's record lists."""
+AUDITED_ROLES = (Role.OPERATOR, Role.ADMIN)
+NOT_AUDITED = nullcontext()
+TOKEN_USE_SECONDS = 60.0
+"""How often the last use of tokens is stored."""
+
+log = logging.getLogger("rowlock.http")
+
+_CREATE_HINT = "make one with `rowlock token create`, and send it as: Authorization: Bearer rl_…"
+
+
+class Principal(msgspec.Struct, frozen=True):
+    """The caller of a request: name, role, and the lists it may use."""
+
+    name: str
+    role: Role | None
+    lists: tuple[str, ...] = ()
+    """Prefixes of the lists that it may see and change; empty for all lists."""
+    token: int | None = None
+
+    def may_touch(self, name: str) -> bool:
+        """Return whether it may see and change the list of that name."""
+        return covers(self.lists, name)
+
+    def check(self, name: str) -> None:
+        """Refuse a list outside its prefixes, with the same answer whether the list exists or not."""
+        if not self.may_touch(name):
+            what = f"this token is for lists that begin with {', '.join(self.lists)}, not for {name[:200]!r}"
+            raise NotAllowed(what, "use another name, or another token")
+
+
+class Credentials(msgspec.Struct, frozen=True):
+    """Roles of the caller for a mounted application, where Starlette's `request.auth` expects them."""
+
+    scopes: tuple[str, ...]
+    """The roles that the caller has; empty where no token is needed."""
+
+
+CREDENTIALS = {role: Credentials(tuple(each.value for each in Role if each in may)) for role, may in MAY.items()}
+
+ANONYMOUS = Principal("nobody", None)
+"""The caller of a route that needs no token."""
+
+LOCAL_ADMIN = Principal("anybody", Role.ADMIN)
+"""The caller on loopback while there are no tokens: it could open the database file as well."""
+
+
+class Authenticator:
+    """Finds the principal of a request by its token; on loopback, admits any caller until the first token exists."""
+
+    def __init__(self, tokens: Tokens, executor: VerbExecutor, *, loopback: bool) -> None:
+        self._tokens = tokens
+        self._executor = executor
+        self._token_needed = not loopback
+        self._saving_use: asyncio.Task[None] | None = None
+
+    async def authorize(self, call: "Call") -> Principal:
+        """Return the principal of the request; refuse it if it may not make this request."""
+        if call.route.role is None:
+            return ANONYMOUS
+        principal = await self._identify(call)
+        check(call, principal)
+        return principal
+
+    async def _identify(self, call: "Call") -> Principal:
+        given = call.header(b"authorization")
+        if given:
+            return await self._identify_token(given)
+        if self._token_needed or (
+            not self._tokens.known_absent and await self._executor.run_in_thread(self._tokens.exist)
+        ):
+            # Tokens are never deleted, only revoked: once there was one, there is no need to look again.
+            self._token_needed = True
+            raise TokenRefused("this needs a token, and none was sent", _CREATE_HINT)
+        refuse_cross_site(call)
+        return LOCAL_ADMIN
+
+    async def _identify_token(self, given: str) -> Principal:
+        scheme, _, text = given.partition(" ")
+        if scheme.lower() != SCHEME:
+            raise TokenRefused("the Authorization header holds no Bearer token", _CREATE_HINT)
+        text = text.strip()
+        info = self._tokens.recall(text)
+        if info is None:
+            info = await self._executor.run_in_thread(lambda: self._tokens.authenticate(text))
+        if self._saving_use is None:
+            self._saving_use = asyncio.create_task(self._save_token_use_later())
+        return token_principal(info)
+
+    async def _save_token_use_later(self) -> None:
+        await asyncio.sleep(TOKEN_USE_SECONDS)
+        self._saving_use = None
+        await self.save_token_use()
+
+    async def save_token_use(self) -> None:
+        """Store which tokens were used; failures are logged only, because nothing depends on it."""
+        if self._saving_use is not None:
+            self._saving_use.cancel()
+            self._saving_use = None
+        try:
+            await self._executor.run_in_thread(self._tokens.note_used)
+        except RowlockError as error:
+            log.info("the last use of tokens was not noted", extra={"code": error.code})
+
+
+def token_principal(info: TokenInfo) -> Principal:
+    """Return the principal that a token stands for."""
+    name = f"{info.label} ({info.shown})" if info.label else info.shown
+    return Principal(name, info.role, info.lists, info.id)
+
+
+def check(call: "Call", principal: Principal) -> None:
+    """Refuse a request that the principal's role, or the list prefixes of its token, do not allow."""
+    route = call.route
+    if not allows(principal.role, route.role):
+        what = f"{route.method} {route.path} needs the role {route.role}, and this token has the role {principal.role}"
+        raise NotAllowed(what, "ask for a token of that role", role=route.role)
+    if not principal.lists:
+        return
+    if named := [written.format(call.path[noun]) for noun, written in SCOPED_NAMES.items() if noun in call.path]:
+        principal.check(named[0])
+    elif not route.scoped:
+        # A route that was added without a thought of prefixes is closed to tokens that have some.
+        what = f"{route.method} {route.path} is of no list, and this token is for some lists only"
+        raise NotAllowed(what, "ask for a token without prefixes")
+
+
+def acting(call: "Call", need: Role | None = None) -> AbstractContextManager[None]:
+    """Return a block whose writes are audited, if the request needs an operator or an admin and may write."""
+    if call.method in SAFE_METHODS or (need or call.route.role) not in AUDITED_ROLES:
+        return NOT_AUDITED
+    if call.principal is ANONYMOUS or getattr(call.query, "dry_run", False):
+        return NOT_AUDITED
+    principal, request = call.principal, call.id.decode()
+    return audit.acting(
+        principal.name,
+        token=principal.token,
+        request=request,
+        verb=call.route.name,
+        of=call.path.get("list"),
+        keep=call.service.audit_keep,
+    )
+
+
+def redact(error: RowlockError, call: "Call") -> RowlockError:
+    """Return the error without hints that name lists, schedules or topics outside the principal's prefixes."""
+    if call.principal.lists and isinstance(error, NoSuchList | NoSuchSchedule | NoSuchTopic):
+        return type(error)(error.what, "", **error.fields)
+    return error
+
+
+def refuse_cross_site(call: "Call") -> None:
+    """Refuse a request that a page of another site makes a browser send: loopback is open to people, not to pages."""
+    host = call.header(b"host")
+    if not is_local_host(host):
+        raise CrossSite(f"this service is not {host[:100]!r}", "ask it by its address, or by localhost")
+    origin = call.header(b"origin")
+    if origin and origin not in (f"http://{host}", f"https://{host}") and call.method not in SAFE_METHODS:
+        raise CrossSite(f"a page of {origin[:100]!r} may not ask this", "ask from this address, or without a browser")
+    if call.header(b"sec-fetch-site") in ("cross-site", "same-site") and not _is_navigation(call):
+        raise CrossSite("a page of another site may not ask this", "ask from this address, or without a browser")
+
+
+def _is_navigation(call: "Call") -> bool:
+    """Return whether a user followed a link: the user sees the answer, and the page with the link does not."""
+    return call.method in SAFE_METHODS and call.header(b"sec-fetch-mode") == "navigate"
+
+
+@lru_cache(256)
+def is_local_host(host: str) -> bool:
+    """Return whether a Host header names this machine by address or as localhost, which DNS cannot be made to fake."""
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    name = name.strip("[]").lower()
+    if name in ("", "localhost") or name.endswith(".localhost"):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+async def may_use_session(call: "Call", session: str) -> bool:
+    """Return whether a session works only lists that the principal may use."""
+    lists = call.principal.lists
+    return not lists or await call.service.executor.read(sessions.is_within, session, lists)
+
+
+async def check_session(call: "Call", session: str) -> None:
+    """Refuse a session that works lists outside the principal's prefixes, as if it did not exist."""
+    check_session_id(session)
+    if not await may_use_session(call, session):
+        raise claims.lost(session)
+
+
+def check_session_id(session: str) -> None:
+    """Refuse a session id that a database could not even read."""
+    if "\0" in session:
+        raise claims.lost(session)
+
+
+def redact_list(info: ListInfo, principal: Principal) -> ListInfo:
+    """Return the list without the names of lists that the principal may not see."""
+    if not principal.lists or not info.settings.then:
+        return info
+    then = tuple(each for each in info.settings.then if covers(principal.lists, each.list))
+    return msgspec.structs.replace(info, settings=msgspec.structs.replace(info.settings, then=then))
+
+
+def check_settings(changes: Mapping[str, Any], principal: Principal) -> None:
+    """Refuse settings that would reach into a list that the principal may not use."""
+    for then in _then_of(changes) if principal.lists else ():
+        principal.check(then.list)
+
+
+def check_outcomes(outcomes: Iterable[Outcome], principal: Principal) -> None:
+    """Refuse an item that would wait for a list that the principal may not use: it would reveal that list's end."""
+    for outcome in outcomes if principal.lists else ():
+        if isinstance(outcome, Move) and isinstance(outcome.until, str):
+            principal.check(outcome.until)
+
+
+def keep_hidden_settings(changes: dict[str, Any], before: Settings | None, *, lists: Sequence[str]) -> dict[str, Any]:
+    """Return the changes plus the settings that the principal cannot see, and so cannot have meant to remove."""
+    if not lists or before is None or "then" not in changes:
+        return changes
+    hidden = [each for each in before.then if not covers(lists, each.list)]
+    return {**changes, "then": [*_then_of(changes), *hidden]}
+
+
+def _then_of(changes: Mapping[str, Any]) -> list[Then]:
+    try:
+        return msgspec.convert(changes.get("then", ()), list[Then])
+    except msgspec.ValidationError as error:
+        what = f"a setting cannot have that value: {wording.wrong(error)}"
+        raise InvalidSetting(what, "see GET /openapi.json") from None
