@@ -24,7 +24,7 @@ def _names(context: click.Context, _: click.Parameter, incomplete: str) -> list[
 name_argument = click.argument("name", metavar="NAME", shell_complete=_names)
 
 
-class NumberFirst(click.Group):
+class CounterGroup(click.Group):
     """Commands, and any other word is the name of a counter whose next number is wanted."""
 
     def resolve_command(
@@ -35,7 +35,7 @@ class NumberFirst(click.Group):
         return super().resolve_command(ctx, args if known else ["next", *args])
 
 
-@click.group("counter", cls=NumberFirst, context_settings=HELP, subcommand_metavar="NAME [--take N] | COMMAND …")
+@click.group("counter", cls=CounterGroup, context_settings=HELP, subcommand_metavar="NAME [--take N] | COMMAND …")
 def counter() -> None:
     """Take the next number of a counter, 1, 2, 3 …: none comes twice.
 

@@ -1,10 +1,12 @@
-"""How a command ends: every exit code, and what is said on stderr, in one place."""
+"""How a command ends: every exit code, what is said on stderr, and signals, in one place."""
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TextIO
+from types import FrameType, TracebackType
+from typing import Any, TextIO
 
 import click
 
@@ -21,11 +23,10 @@ BUG = 70
 OUTPUT_LOST = 74
 INTERRUPTED = 130
 PIPE_CLOSED = 141
-
 # A server's own hint speaks of a header.
 SHOW_ONE = "set ROWLOCK_TOKEN to one that `rowlock token create` has made there"
-
 COMPLETION = "_ROWLOCK_COMPLETE"
+NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run(program: click.Group, arguments: Sequence[str]) -> int:
@@ -110,3 +111,25 @@ def _bug(error: Exception, invocation: Invocation) -> int:
         traceback.print_exception(error)
     hint = "this is a bug in rowlock; please report it" + ("" if invocation.verbose else ", with what -v prints")
     return _told(f"something unexpected went wrong ({type(error).__name__})", hint, BUG)
+
+
+class StopSignals:
+    """While a with block lasts, signals call `stop(now=…)`; afterwards `status` is how the command shall end."""
+
+    def __init__(self, stop: Callable[[bool], None]) -> None:
+        self._stop = stop
+        self._before: dict[signal.Signals, Any] = {}
+        self.status: int | None = None
+
+    def __enter__(self) -> "StopSignals":
+        self._before = {number: signal.signal(number, self._hear) for number in NUMBERS}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: BaseException | TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _hear(self, number: int, _: FrameType | None) -> None:
+        again = self.status is not None
+        self.status = self.status or 128 + number
+        self._stop(again)

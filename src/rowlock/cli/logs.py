@@ -22,11 +22,11 @@ def show_logs(invocation: Invocation, *, form: str, write: Callable[[str], None]
     """Show what rowlock logs: warnings always, all of it with -v, errors alone with -q."""
     ours = logging.getLogger("rowlock")
     ours.setLevel(logging.ERROR if invocation.quiet else logging.INFO if invocation.verbose else logging.WARNING)
-    ours.handlers = [_Lines(as_json if form == "json" else as_text, write)]
+    ours.handlers = [_LogHandler(as_json if form == "json" else as_text, write)]
     ours.propagate = False
 
 
-class _Lines(logging.Handler):
+class _LogHandler(logging.Handler):
     def __init__(self, told: Callable[[logging.LogRecord], str], write: Callable[[str], None]) -> None:
         super().__init__()
         self._told = told

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from rowlock.cli.invocation import Invocation
+
 if TYPE_CHECKING:
     from rowlock.cli.invocation import Invocation
-    from rowlock.model import ListInfo
+    from rowlock.model import Item, ListInfo
 
-# Characters that would move the cursor, colour the screen or turn the direction of reading.
+# Characters that would move the cursor, colour the terminal or turn the direction of reading.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 _BAR = 12
 _COLORS = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
@@ -63,12 +65,12 @@ def numbers(invocation: "Invocation", counted: Mapping[str, int], *, sentence: s
         lines(counted.items())
 
 
-def many(count: int, noun: str = "item") -> str:
+def plural(count: int, noun: str = "item") -> str:
     """A number with its noun: `1 item`, `2,000 items`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def painted(text: str, color: str, *, plain: bool) -> str:
+def colored(text: str, color: str, *, plain: bool) -> str:
     """Text in a colour, unless colours are not wanted."""
     return text if plain or not color else f"\x1b[{_COLORS[color]}m{text}\x1b[0m"
 
@@ -110,3 +112,20 @@ def bar(info: "ListInfo") -> str:
     full, part = divmod(share(info, _BAR * 8), 8)
     drawn = "█" * full + (" ▏▎▍▌▋▊▉"[part] if part else "")
     return f"{drawn:<{_BAR}} {share(info):>3}%"
+
+
+def item_document(item: "Item") -> dict[str, Any]:
+    """An item as JSON shows it."""
+    return {
+        "key": item.key,
+        "state": item.state,
+        "attempts": item.attempts,
+        "gate": item.gate,
+        "priority": item.priority,
+        "position": item.position,
+        "due": item.due,
+        "failed_at": item.failed_at,
+        "version": item.version,
+        "trace": item.trace,
+        "data": None if item.raw_data is None else msgspec.Raw(item.raw_data.encode()),
+    }

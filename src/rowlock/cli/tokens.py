@@ -8,8 +8,8 @@ import msgspec
 
 from rowlock.audit import Record
 from rowlock.cli import output
+from rowlock.cli.input import moment
 from rowlock.cli.invocation import HELP, Invocation, command, on_terminal
-from rowlock.cli.reading import moment
 from rowlock.roles import Role
 from rowlock.tokens import NewToken, TokenInfo
 

@@ -1,8 +1,7 @@
-"""`rowlock status`, `ls` and `show`: look, and change nothing."""
+"""`rowlock status`, `ls`, `split` and `failures`: look, and change nothing."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -11,16 +10,17 @@ import msgspec
 
 from rowlock.cli import output
 from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal
-from rowlock.cli.watching import watch
+from rowlock.cli.progress import watch
 from rowlock.engine import List
 from rowlock.engine.handles import Handles
-from rowlock.model import Failure, Item, ListInfo, State
+from rowlock.failures import Group
+from rowlock.model import Item, ListInfo, State
+from rowlock.ranges import MOST
 
 PAGE = 1_000
 HEADINGS = ("LIST", "STATE", "GATE", "READY", "DELAYED", "GATED", "CLAIMED", "FAILED", "DONE", "PROGRESS")
 LIST_ICONS = {"open": "●", "paused": "‖", "complete": "✓"}
 COLORS = {State.FAILED: "red", State.CLAIMED: "green", State.DELAYED: "yellow", State.GATED: "dim"}
-
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 
 
@@ -79,8 +79,8 @@ def _numbers(info: ListInfo) -> tuple[Any, ...]:
 
 def _row(info: ListInfo) -> list[str]:
     name, state, gate, *numbers = _numbers(info)
-    spoken = [f"{number:,}" for number in numbers]
-    return [name, f"{LIST_ICONS.get(state, '')} {state}", str(gate), *spoken, output.bar(info)]
+    shown = [f"{number:,}" for number in numbers]
+    return [name, f"{LIST_ICONS.get(state, '')} {state}", str(gate), *shown, output.bar(info)]
 
 
 @command("ls")
@@ -126,7 +126,7 @@ def _writer(invocation: Invocation, options: dict[str, Any]) -> Callable[[Iterab
     if options["null"]:
         return _each(lambda item: f"{item.key}\0")
     if options["ndjson"]:
-        return _each(lambda item: msgspec.json.encode(item_document(item)).decode() + "\n")
+        return _each(lambda item: msgspec.json.encode(output.item_document(item)).decode() + "\n")
     if options["as_json"]:
         return _one_document
     if options["keys_only"]:
@@ -154,7 +154,7 @@ def _one_document(pages: Iterable[list[Item]]) -> None:
     between = ""
     for page in pages:
         for item in page:
-            output.write(between + msgspec.json.encode(item_document(item)).decode())
+            output.write(between + msgspec.json.encode(output.item_document(item)).decode())
             between = ",\n"
     output.write("]}\n")
 
@@ -162,7 +162,7 @@ def _one_document(pages: Iterable[list[Item]]) -> None:
 def _table(*, plain: bool) -> Callable[[Iterable[list[Item]]], None]:
     def text(item: Item) -> str:
         # The key stands last, so that any length fits and nothing must be known of the next page.
-        state = output.painted(f"{item.state.icon} {item.state:<8}", COLORS.get(item.state, ""), plain=plain)
+        state = output.colored(f"{item.state.icon} {item.state:<8}", COLORS.get(item.state, ""), plain=plain)
         return f"{state}  {item.attempts:>8}  {output.visible(item.key)}\n"
 
     def write(pages: Iterable[list[Item]]) -> None:
@@ -172,64 +172,65 @@ def _table(*, plain: bool) -> Callable[[Iterable[list[Item]]], None]:
     return write
 
 
-def item_document(item: Item) -> dict[str, Any]:
-    """An item as JSON shows it."""
-    return {
-        "key": item.key,
-        "state": item.state,
-        "attempts": item.attempts,
-        "gate": item.gate,
-        "priority": item.priority,
-        "position": item.position,
-        "due": item.due,
-        "failed_at": item.failed_at,
-        "version": item.version,
-        "trace": item.trace,
-        "data": None if item.raw_data is None else msgspec.Raw(item.raw_data.encode()),
-    }
-
-
-@command("show")
+@command("split")
 @list_argument()
-@click.argument("key")
+@click.argument("parts", metavar="K", type=click.IntRange(1, MOST))
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.pass_obj
+def split(invocation: Invocation, *, name: str, parts: int, as_json: bool) -> None:
+    """Cut a list's keys into K ranges of equal size.
+
+    Each range holds the keys strictly after one, up to and with another; the first begins after nothing. In a pipe
+    each line is after, upto and count, separated by tabs. Fewer keys than K: one range for each key.
+    """
+    with invocation.open() as engine:
+        ranges = engine[name].ranges(parts)
+    if as_json:
+        output.document({"list": name, "ranges": ranges})
+    elif not on_terminal():
+        output.lines((each.after, each.upto, each.count) for each in ranges)
+    elif ranges:
+        rows = [[each.after, each.upto, f"{each.count:,}"] for each in ranges]
+        output.table(("AFTER", "UPTO", "COUNT"), rows, numeric=[2])
+    else:
+        invocation.say(f"{name} has no keys to split")
+
+
+@command("failures")
+@list_argument(required=False)
+@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Groups per list.")
 @json_option
 @click.pass_obj
-def show(invocation: Invocation, *, name: str, key: str, as_json: bool) -> None:
-    """Show one item: its state, its data, how it has failed."""
+def failures(invocation: Invocation, *, name: str | None, limit: int, as_json: bool) -> None:
+    """Show what went wrong: failed items by what was said last, the most frequent first.
+
+    Numbers, quoted words and addresses in a message are masked, so that one mistake is one group. In a pipe each line
+    is list, count, kind, message and the key of one of them.
+    """
     with invocation.open() as engine:
-        item, failures = engine[name].show(key), engine[name].failures(key)
+        infos = [engine[name].info()] if name else [info for info in every_list(engine) if info.counts.failed]
+        groups = list(_groups(engine, infos, limit))
     if as_json:
-        output.document({"list": item.list, **item_document(item), "failures": failures})
-    elif on_terminal():
-        _show_to_person(item, failures)
+        output.document({"failures": [{"list": of, **msgspec.structs.asdict(group)} for of, group in groups]})
+    elif not on_terminal():
+        output.lines((of, group.count, group.kind, group.shape, group.example) for of, group in groups)
     else:
-        output.lines([*_facts(item), *[("failure", *_failure(each)) for each in failures]])
+        _tell(invocation, infos, groups, with_names=name is None)
 
 
-def _facts(item: Item) -> list[tuple[str, Any]]:
-    known = [("key", item.key), ("list", item.list), ("state", item.state), ("attempts", item.attempts)]
-    more = [("gate", item.gate), ("priority", item.priority), ("due", item.due), ("failed_at", item.failed_at)]
-    later = [("version", item.version), ("trace", item.trace)]
-    there = [(name, _spoken(value)) for name, value in [*more, *later] if value is not None]
-    return [*known, *there, ("data", item.raw_data)]
+def _groups(engine: Handles, infos: list[ListInfo], limit: int) -> Iterator[tuple[str, Group]]:
+    for info in infos:
+        yield from ((info.name, group) for group in engine[info.name].failure_groups(limit=limit))
 
 
-def _spoken(value: Any) -> str:
-    return value.isoformat(timespec="seconds") if isinstance(value, datetime) else str(value)
-
-
-def _failure(failure: Failure) -> tuple[Any, ...]:
-    message = " ".join(failure.message.split())
-    return failure.attempt, _spoken(failure.at), failure.kind, failure.holder, message
-
-
-def _show_to_person(item: Item, failures: list[Failure]) -> None:
-    facts = dict(_facts(item)) | {"state": f"{item.state.icon} {item.state}"}
-    for name, value in facts.items():
-        if value is not None:
-            output.write(f"{name.replace('_', ' '):<10} {output.visible(str(value))}\n")
-    if failures:
-        output.write("\n")
-        output.table(
-            ("ATTEMPT", "AT", "KIND", "HOLDER", "ERROR"), [list(map(str, _failure(each))) for each in failures]
-        )
+def _tell(invocation: Invocation, infos: list[ListInfo], groups: list[tuple[str, Group]], *, with_names: bool) -> None:
+    rows = [[of, f"{group.count:,}", group.kind, group.shape, group.example] for of, group in groups]
+    headings = ("LIST", "ITEMS", "KIND", "ERROR", "FOR EXAMPLE")
+    if rows:
+        first = 0 if with_names else 1
+        output.table(headings[first:], [row[first:] for row in rows], numeric=(1 - first,))
+    more = sum(info.counts.failed for info in infos) - sum(group.count for _, group in groups)
+    if more > 0:
+        invocation.say(f"{output.plural(more, 'more item')} failed, of which nothing is shown or kept")
+    elif not rows:
+        invocation.say("nothing has failed")

@@ -1,7 +1,12 @@
-"""`rowlock serve`, `up` and `openapi`: the HTTP service."""
+"""`rowlock serve`, `up` and `openapi`: the HTTP service and its applications."""
 
+import importlib
+import inspect
+import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,19 +14,24 @@ import msgspec
 
 from rowlock import config
 from rowlock.cli import output
-from rowlock.cli.applications import app_option, app_options, built
 from rowlock.cli.invocation import Invocation, command, is_absent
 from rowlock.cli.logs import log_option, show_logs
 from rowlock.db import parse
 from rowlock.engine import Engine
-from rowlock.errors import ExtraMissing
+from rowlock.errors import ExtraMissing, Invalid
+from rowlock.names import closest
 
 if TYPE_CHECKING:
     from rowlock.http.applications import Application
     from rowlock.http.service import Service
     from rowlock.worker import Worker
 
+GROUP = "rowlock.apps"
 HOST, PORT = "127.0.0.1", 8642
+app_option = click.option("--app", "apps", multiple=True, metavar="NAME", help="Also serve an application; repeatable.")
+app_options = click.option(
+    "--app-option", "app_options", multiple=True, metavar="NAME.KEY=VALUE", help="How it is made; repeatable."
+)
 PATIENCE = 5.0
 CONCURRENCY = 16
 SELDOM = (20_000, 20, 20)
@@ -32,12 +42,76 @@ BOUNDS = {
     "long_polls_per_address": "At most so many of them from one address.",
     "waiting_requests": "At most so many requests that wait for the database.",
 }
-
 host_option = click.option("--host", default=HOST, show_default=True, help="The address to listen on.")
 port_option = click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 is any.")
 
 
-class Wanted(msgspec.Struct, frozen=True):
+@contextmanager
+def built(engine: Engine, names: Sequence[str], *, settings: Sequence[str]) -> "Iterator[dict[str, Application]]":
+    """The applications of these names, made; closed when the block ends, the last first."""
+    given = _settings(names, settings)
+    with ExitStack() as stack:
+        found: dict[str, Application] = {}
+        for name in dict.fromkeys(names):
+            found[name] = _build(name, engine, given[name])
+            stack.callback(found[name].close)
+        yield found
+
+
+def _settings(names: Sequence[str], settings: Sequence[str]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {name: {} for name in names}
+    for each in settings:
+        place, equals, value = each.partition("=")
+        name, dot, key = place.partition(".")
+        if not (equals and dot and key.isidentifier()):
+            raise Invalid(
+                f"--app-option {place!r} is not NAME.KEY=VALUE", "write it like: --app-option chat.search=fts"
+            )
+        if name not in found:
+            raise Invalid(f"--app-option {place} is for an application that is not served", f"add --app {name}")
+        found[name][key] = value
+    return found
+
+
+def _build(name: str, engine: Engine, options: dict[str, str]) -> "Application":
+    build = _builder(name)
+    try:
+        inspect.signature(build).bind(engine, **options)
+    except TypeError:
+        known = [key for key in inspect.signature(build).parameters if key != "engine"]
+        what = f"the application {name!r} cannot be made with {', '.join(options) or 'no options'}"
+        raise Invalid(what, f"its options are {', '.join(known)}" if known else "it has no options") from None
+    application: Application = build(engine, **options)
+    return application
+
+
+def _builder(name: str) -> Callable[..., Any]:
+    """The function that makes an application: of a package of ours, or of whoever has registered that name."""
+    theirs = {each.name: each for each in entry_points(group=GROUP)}
+    ours = _ours()
+    build: Callable[..., Any] | None = None
+    try:
+        if name in ours:
+            build = importlib.import_module(f"{GROUP}.{name}").build
+        elif name in theirs:
+            build = theirs[name].load()
+    except ImportError as error:
+        hint = f"run: pip install {error.name}" if error.name else "install what it needs"
+        raise Invalid(f"the application {name!r} cannot be loaded: {error}".splitlines()[0], hint) from None
+    if build is not None:
+        return build
+    known = sorted({*ours, *theirs})
+    near = closest(name, known)
+    every = f"there are {', '.join(known)}" if known else "none is installed"
+    raise Invalid(f"there is no application {name!r}", f"did you mean {near!r}?" if near else every)
+
+
+def _ours() -> list[str]:
+    # Applications stand above the command line: they are found by name, never imported from here.
+    return [each.name for each in pkgutil.iter_modules(importlib.import_module(GROUP).__path__) if each.ispkg]
+
+
+class ServeOptions(msgspec.Struct, frozen=True):
     """What to serve, and where."""
 
     host: str
@@ -72,7 +146,7 @@ def up(invocation: Invocation, /, *, host: str, port: int, apps: tuple[str, ...]
     It listens on 127.0.0.1:8642 and keeps its work in ./rowlock.db, which is made if need be.
     """
     show_logs(invocation, form="text", write=lambda line: click.echo(line, err=True))
-    return _run(invocation, Wanted(host, port, invocation.verbose, apps, app_options))
+    return _run(invocation, ServeOptions(host, port, invocation.verbose, apps, app_options))
 
 
 @command("serve")
@@ -106,7 +180,7 @@ def serve(invocation: Invocation, /, *, log_format: str, **wanted: Any) -> int:
     """
     show_logs(invocation, form=log_format, write=lambda line: click.echo(line, err=True))
     bounds = {name: wanted.pop(name) for name in config.NUMBERS}
-    return _run(invocation, Wanted(**wanted, bounds=bounds))
+    return _run(invocation, ServeOptions(**wanted, bounds=bounds))
 
 
 @command("openapi")
@@ -128,7 +202,7 @@ def _require() -> None:
         raise ExtraMissing("the service needs starlette and uvicorn", "run: pip install 'rowlock[server]'") from None
 
 
-def _run(invocation: Invocation, wanted: Wanted) -> int:
+def _run(invocation: Invocation, wanted: ServeOptions) -> int:
     _require()
     # Heavy, and only who serves needs them.
     from rowlock.http.access_log import AccessLog
@@ -172,7 +246,7 @@ def _collect_rarely() -> None:
     gc.set_threshold(*SELDOM)
 
 
-def _worker(engine: Engine, wanted: Wanted, applications: "Iterable[Application]") -> "Worker | None":
+def _worker(engine: Engine, wanted: ServeOptions, applications: "Iterable[Application]") -> "Worker | None":
     register = [each.worker for each in applications if each.worker is not None]
     if wanted.work is False or not (wanted.work or register):
         return None

@@ -2,12 +2,16 @@
 
 import codecs
 import io
+import queue
 import re
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import IO, Any, cast
 
+import click
 import msgspec
 
 from rowlock import nesting
@@ -19,12 +23,13 @@ from rowlock.names import check_key, closest
 STDIN = "-"
 CHUNK = 256 * 1024
 LONGEST_LINE = 1024 * 1024
-
 Numbered = Iterator[tuple[int, Any]]
 Report = Callable[[int], None]
+BATCH = 1_000
+SECONDS = 1.0
 
 
-class Format(msgspec.Struct, frozen=True):
+class InputFormat(msgspec.Struct, frozen=True):
     """How the lines of a file are to be understood."""
 
     csv: str | None = None
@@ -55,10 +60,10 @@ def _ignore(_: int) -> None:
     pass
 
 
-class Files:
+class InputFiles:
     """Several files read in turn, as if they were one; bounded memory, however long they are."""
 
-    def __init__(self, names: Iterable[str], form: Format, *, report: Report = _ignore) -> None:
+    def __init__(self, names: Iterable[str], form: InputFormat, *, report: Report = _ignore) -> None:
         self._names = list(names) or [STDIN]
         self._form = form
         self._report = report
@@ -67,7 +72,7 @@ class Files:
     def entries(self) -> Entries:
         """What is to be added; plain lines come as an open file does, blank ones and all."""
         if self._form.plain:
-            return cast("IO[bytes]", _Lines(self._pieces()))
+            return cast("IO[bytes]", _LineReader(self._pieces()))
         return (entry for _, entry in self.numbered())
 
     def numbered(self) -> Numbered:
@@ -110,7 +115,7 @@ class Files:
             yield from _split(file, b"\0" if self._form.null else b"\n", self._report)
 
 
-class _Lines:
+class _LineReader:
     """Lines that come as those of an open file."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
@@ -249,4 +254,63 @@ def keys_from(arguments: Iterable[str]) -> list[str]:
         for number, key in enumerate(given, 1):
             check_key(key, number)
         return given
-    return [entry for _, entry in Files([STDIN], Format()).numbered()]
+    return [entry for _, entry in InputFiles([STDIN], InputFormat()).numbered()]
+
+
+def confirm(question: str) -> None:
+    """Go on only after a yes; without a terminal nobody can be asked, and the flag must say it."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise Invalid("this cannot be undone, and there is no terminal to ask on", "say --yes, or look with --dry-run")
+    if not click.confirm(question, err=True):
+        raise click.Abort
+
+
+class _EndOfInput:
+    """The end of the pipe, with what ended it if it was an error."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+
+
+def batches(files: InputFiles) -> Iterator[list[Any]]:
+    """Entries in lists of a thousand at most, none kept back for longer than a second."""
+    arriving: queue.Queue[Any] = queue.Queue(2 * BATCH)
+    threading.Thread(target=_read, args=(files, arriving), daemon=True).start()
+    end = None
+    while end is None:
+        batch, end = _gathered(arriving)
+        if batch:
+            yield batch
+    if end.error:
+        raise end.error
+
+
+def _read(files: InputFiles, arriving: "queue.Queue[Any]") -> None:
+    try:
+        for _, entry in files.numbered():
+            arriving.put(entry)
+    except Exception as error:  # told by the thread that writes
+        arriving.put(_EndOfInput(error))
+    else:
+        arriving.put(_EndOfInput())
+
+
+def _gathered(arriving: "queue.Queue[Any]") -> tuple[list[Any], _EndOfInput | None]:
+    batch: list[Any] = []
+    try:
+        _fill(batch, arriving)
+    except KeyboardInterrupt as interrupt:  # what has been read is still written
+        return batch, _EndOfInput(interrupt)
+    if batch and isinstance(batch[-1], _EndOfInput):
+        return batch[:-1], batch[-1]
+    return batch, None
+
+
+def _fill(batch: list[Any], arriving: "queue.Queue[Any]") -> None:
+    batch.append(arriving.get())
+    until = time.monotonic() + SECONDS
+    while len(batch) < BATCH and not isinstance(batch[-1], _EndOfInput):
+        try:
+            batch.append(arriving.get(timeout=max(0.0, until - time.monotonic())))
+        except queue.Empty:
+            return

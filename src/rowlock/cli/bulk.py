@@ -9,9 +9,8 @@ import click
 
 from rowlock import failures, items
 from rowlock.cli import output
-from rowlock.cli.asking import ask
+from rowlock.cli.input import confirm, keys_from, nothing_to_read
 from rowlock.cli.invocation import Invocation, command, list_argument
-from rowlock.cli.reading import keys_from, nothing_to_read
 from rowlock.db import Transaction
 from rowlock.engine import Engine
 from rowlock.engine.handles import Handles
@@ -20,9 +19,7 @@ from rowlock.errors import Invalid
 CHUNK = 10_000
 # What is recorded: done and increment are a worker's daily words.
 OPERATING = (items.retry, items.abandon)
-
 Verb = Callable[..., int]
-
 keys_argument = click.argument("keys", metavar="[KEY]...|-", nargs=-1)
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would happen, and do nothing.")
@@ -90,7 +87,7 @@ def abandon(context: click.Context, /, *, name: str, keys: tuple[str, ...], yes:
     if _wants_all_failed(keys, options):
         if not yes and not options["dry_run"]:
             saying = f" that say {options['error']!r}" if options["error"] else ""
-            ask(f"Give up on all failed items of {name!r}{saying}?")
+            confirm(f"Give up on all failed items of {name!r}{saying}?")
         return _change_failed(context, name, verb=items.abandon, word="abandoned", **options)
     dry_run, as_json = options["dry_run"], options["as_json"]
     return _change(context, name, keys, verb=items.abandon, word="abandoned", dry_run=dry_run, as_json=as_json)
@@ -184,7 +181,7 @@ def _each_failed(engine: Handles, name: str, verb: Verb, error: str | None) -> i
 
 def _report(invocation: Invocation, name: str, counted: dict[str, int], *, dry_run: bool, as_json: bool) -> None:
     (word, count), *others = counted.items()
-    sentence = f"{'would be ' if dry_run else ''}{word}: {output.many(count)} of {name}"
+    sentence = f"{'would be ' if dry_run else ''}{word}: {output.plural(count)} of {name}"
     if others and others[0][1]:
         sentence += f"; {others[0][1]:,} {'was' if others[0][1] == 1 else 'were'} not there to be"
     output.numbers(invocation, {**counted, **({"dry_run": 1} if dry_run else {})}, sentence=sentence, as_json=as_json)

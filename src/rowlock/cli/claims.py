@@ -1,25 +1,27 @@
-"""`rowlock claim` and `ack`: the raw verbs, for scripts that do the work themselves."""
+"""`rowlock claim`, `ack` and `sessions`: the raw verbs, for scripts that do the work themselves."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import click
+import msgspec
 
 from rowlock.cli import output
 from rowlock.cli.exits import NOTHING_TO_DO
+from rowlock.cli.input import STDIN, keys_from
 from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal
-from rowlock.cli.look import item_document
-from rowlock.cli.reading import STDIN, keys_from
 from rowlock.engine import Claim, Engine, Session
 from rowlock.engine.handles import Handles
 from rowlock.errors import Invalid
 from rowlock.model import Item, ListInfo
 from rowlock.outcomes import Verdict
+from rowlock.sessions import SessionInfo
 
 WATCH_SECONDS = 10
 """How long a command may watch sessions that look dead: enough for those of workers with the default expiry."""
-
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+SHOWN = 5
 
 
 @command("claim")
@@ -76,7 +78,7 @@ def _session(session: Session, known: str | None) -> Session:
 
 def _write(session: Session, taken: Claim, *, as_json: bool) -> None:
     if as_json:
-        items = [item_document(item) for item in taken]
+        items = [output.item_document(item) for item in taken]
         output.document({"session": session.id, "token": taken.token, "list": taken.taken.list, "items": items})
         return
     output.lines([(session.id, taken.token)])
@@ -152,3 +154,43 @@ def _report(invocation: Invocation, verdicts: dict[str, Verdict], *, as_json: bo
     else:
         counted = {verdict: list(verdicts.values()).count(verdict) for verdict in Verdict}
         invocation.say(", ".join(f"{verdict} {count:,}" for verdict, count in counted.items() if count) or "closed")
+
+
+@command("sessions")
+@json_option
+@click.pass_obj
+def sessions(invocation: Invocation, *, as_json: bool) -> None:
+    """Show who is at work: each session, since when, until when, and how much it has in hand.
+
+    Last come the exclusive lists that it has, in a pipe separated by commas.
+    """
+    with invocation.open() as engine:
+        found = engine.sessions()
+    if as_json:
+        output.document({"sessions": [_session_document(each) for each in found]})
+    elif not on_terminal():
+        output.lines((each.id, *_session_row(each), ",".join(each.leases)) for each in found)
+    elif found:
+        headings = ("HOLDER", "SINCE", "EXPIRES", "CLAIMS", "ITEMS", "LISTS")
+        rows = [[*map(str, _session_row(each)), _some(each.leases)] for each in found]
+        output.table(headings, rows, numeric=(3, 4))
+    else:
+        invocation.say("nobody is at work")
+
+
+def _session_row(info: SessionInfo) -> tuple[object, ...]:
+    return info.holder, _spoken(info.opened_at), _spoken(info.expires_at), info.claims, info.items
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _session_document(info: SessionInfo) -> dict[str, object]:
+    # What scripts were handed is kept in the details: no news for a reader.
+    return {name: value for name, value in msgspec.structs.asdict(info).items() if name != "details"}
+
+
+def _spoken(at: datetime) -> str:
+    return at.isoformat(timespec="seconds")

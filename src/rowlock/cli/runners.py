@@ -18,12 +18,11 @@ from rowlock.worker.outputs import Outputs
 from rowlock.worker.templates import Template
 
 Show = Callable[[IO[bytes], IO[bytes]], None]
-
 OF_COMMANDS = ("batch", "keep_output", "later", "shell")
 OF_REQUESTS = ("allow_host", "header", "secret_env")
 
 
-class Way(Protocol):
+class ItemRunner(Protocol):
     """How items are worked."""
 
     at_once: int
@@ -43,7 +42,7 @@ class Way(Protocol):
         """End what still runs."""
 
 
-class ByCommand:
+class CommandRunner:
     """A command for each item, or for each batch of them."""
 
     def __init__(self, template: Template, options: dict[str, Any], *, show: Show, trouble: Trouble) -> None:
@@ -79,7 +78,7 @@ class ByCommand:
         self._commands.close()
 
 
-class ByRequest:
+class RequestRunner:
     """A request to a processor for each item: the one given, or the list's own."""
 
     at_once = 16
@@ -124,12 +123,12 @@ def check(words: Sequence[str], options: dict[str, Any]) -> None:
 
 def chosen(
     info: ListInfo, words: Sequence[str], *, options: dict[str, Any], show: Show, trouble: Trouble, allow: Sequence[str]
-) -> Way:
+) -> ItemRunner:
     """The way that was asked for: a command, a request, or what the list's settings say."""
     if words:
-        return ByCommand(_template(words, options), options, show=show, trouble=trouble)
+        return CommandRunner(_template(words, options), options, show=show, trouble=trouble)
     if options["http"]:
-        return ByRequest(_processor(options), options, allow=allow)
+        return RequestRunner(_processor(options), options, allow=allow)
     if info.settings.processor is None:
         raise Invalid(
             "no command was given, and the list has no processor",
@@ -143,7 +142,7 @@ def chosen(
     from rowlock.worker.processing import check as check_processor  # HTTP is heavy, and only who sends needs it
 
     check_processor(info.settings.processor, allow)
-    return ByRequest(None, options, allow=allow)
+    return RequestRunner(None, options, allow=allow)
 
 
 def _was_given(name: str) -> bool:

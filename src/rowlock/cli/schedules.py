@@ -10,10 +10,10 @@ import click
 import msgspec
 
 from rowlock.cli import output
+from rowlock.cli.exits import StopSignals
+from rowlock.cli.input import json_value, moment
 from rowlock.cli.invocation import HELP, Invocation, command, list_argument, on_terminal, version_option
 from rowlock.cli.logs import log_option, show_logs
-from rowlock.cli.reading import json_value, moment
-from rowlock.cli.stopping import Stopping
 from rowlock.durations import milliseconds
 from rowlock.engine import Engine
 from rowlock.engine.handles import Handles
@@ -27,7 +27,6 @@ from rowlock.worker.ticking import LONGEST_WAIT, Ticking
 PAGE = 1_000
 FAR = 2**53
 HEADINGS = ("SCHEDULE", "LIST", "WHEN", "STATE", "NEXT", "LAST")
-
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 cron_option = click.option(
     "--cron", metavar="EXPRESSION", help="Five fields, or @hourly, @daily, @weekly, @monthly, @yearly."
@@ -269,7 +268,7 @@ def run(invocation: Invocation, *, length: str | None, log_format: str) -> int:
     item that was made.
     """
     stopped = threading.Event()
-    with invocation.open_database(why="it ticks by itself") as engine, Stopping(lambda _: stopped.set()) as stopping:
+    with invocation.open_database(why="it ticks by itself") as engine, StopSignals(lambda _: stopped.set()) as stopping:
         until = None if length is None else engine.world.monotonic() + milliseconds(length) / 1000
         show_logs(invocation, form=log_format, write=lambda line: click.echo(line, err=True))
         invocation.say("ticking; Ctrl-C stops")
@@ -298,10 +297,24 @@ def _tell_tick(tick: Tick) -> None:
 
 
 schedule.add_command(add)
+
+
 schedule.add_command(ls)
+
+
 schedule.add_command(rm)
+
+
 schedule.add_command(pause)
+
+
 schedule.add_command(resume)
+
+
 schedule.add_command(trigger)
+
+
 schedule.add_command(coming)
+
+
 schedule.add_command(run)
