@@ -24,8 +24,8 @@ from bench._patterns import SCHEMES
 from bench._places import PLACES, Fresh
 from rowlock import Engine, Worker, topics
 from rowlock.engine import Topic
-from rowlock.topics import matching, moments, predicates, records, refiling, tidying, weighing
-from rowlock.topics.accelerator import Accelerator
+from rowlock.topics import cleanup, commit_order, matching, predicates, records, reindex, statistics
+from rowlock.topics.in_memory_matcher import InMemoryMatcher
 
 BATCH = 10_000
 EVERYTHING = 10_000_000
@@ -51,13 +51,13 @@ def load(topic: Topic, size: int) -> float:
 def settle(engine: Engine) -> float:
     """What upkeep and the server's own housekeeping do in the minutes after such a crowd; microseconds for each."""
     begin, chance, rounds = time.perf_counter(), random.Random(1), 0
-    engine.run(refiling.learn, engine.read(topics.find, "comics"), chance=chance)
+    engine.run(reindex.learn, engine.read(topics.find, "comics"), chance=chance)
     while _left(engine):
-        engine.run(refiling.refile_some, chance=chance)
+        engine.run(reindex.reindex_some, chance=chance)
         rounds += 1
         if rounds % 20 == 0:
-            engine.run(tidying.sweep_gone, limit=BATCH)
-    while engine.run(tidying.sweep_gone, limit=BATCH):
+            engine.run(cleanup.sweep_gone, limit=BATCH)
+    while engine.run(cleanup.sweep_gone, limit=BATCH):
         pass
     spent = time.perf_counter() - begin
     if engine.database.address.dialect == "postgres":
@@ -68,7 +68,7 @@ def settle(engine: Engine) -> float:
 
 def _left(engine: Engine) -> bool:
     [columns] = engine.read(lambda tx: tx.rows("topics/growth", after="", limit=1))
-    known = msgspec.json.decode(columns[5], type=weighing.Statistics)
+    known = msgspec.json.decode(columns[5], type=statistics.TopicStatistics)
     return bool(columns[6] < known.upto)
 
 
@@ -89,9 +89,9 @@ def durable(engine: Engine, topic: Topic) -> Match:
 
 
 def in_memory(engine: Engine, topic: Topic) -> Match:
-    accelerator = Accelerator(topic.name)
-    seq = engine.run(moments.settled)
-    return lambda record: engine.read(accelerator.match, record, seq=seq) or []
+    matcher = InMemoryMatcher(topic.name)
+    seq = engine.run(commit_order.settled)
+    return lambda record: engine.read(matcher.match, record, seq=seq) or []
 
 
 def names(engine: Engine, numbers: list[int]) -> list[str]:
@@ -105,7 +105,7 @@ def compare(database: str, fresh: Fresh, *, size: int, count: int, passes: int) 
         topic = engine.topic("comics")
         topic.define(FIELDS)
         print(f"  subscribing, {BATCH:,} at once     {load(topic, size):>9,.0f} µs each", flush=True)
-        print(f"  filing them anew, by upkeep    {settle(engine):>9,.0f} µs each", flush=True)
+        print(f"  reindexing, by upkeep           {settle(engine):>9,.0f} µs each", flush=True)
         single = one_by_one(topic)
         print(f"  subscribing, one at a time     {single:>9,.0f} µs each")
         each = [predicates.checked(FIELDS, record) for record in Comics().records(count)]

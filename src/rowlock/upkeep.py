@@ -20,7 +20,7 @@ from rowlock import (
 )
 from rowlock.db import Database, Transaction
 from rowlock.heartbeats import HeartbeatMonitor
-from rowlock.topics import refiling, tidying
+from rowlock.topics import cleanup, reindex
 
 FOLDS = 4
 """Batches of tallies added up in one pass: enough to keep up with thousands of small settlements a second."""
@@ -119,8 +119,8 @@ class Housekeeping:
 def _keep_topics(database: Database) -> int:
     if not database.read(topics.page, limit=1):
         return 0
-    database.run(refiling.refile_some, chance=Random())
-    return sum(database.run(verb) for verb in (tidying.finish_records, tidying.sweep_gone, tidying.prune))
+    database.run(reindex.reindex_some, chance=Random())
+    return sum(database.run(verb) for verb in (cleanup.finish_records, cleanup.sweep_gone, cleanup.prune))
 
 
 def _fold(database: Database) -> int:

@@ -61,10 +61,13 @@ def subscribed(postgres_url: str) -> Iterator[Engine]:
 
 PLANS = {
     "subscriptions/find": ({"rows": '[{"subscriber": "7", "digest": "7"}]', "topic": 1}, "rowlock_subscriptions_live"),
-    "filings/crowds": ({"keys": "[1, 2]", "enough": 65}, "rowlock_filings_pkey"),
-    "filings/match": ({"keys": "[1, 2]", "lows": "[2]", "highs": "[3]", "topic": 1}, "rowlock_filings_pkey"),
-    "filings/walk": ({"key": 1, "low": 0, "high": 0, "sort": 0, "subscription": 0, "part": 0}, "rowlock_filings_pkey"),
-    "subscriptions/filed": ({"topic": 1, "after": 100}, "rowlock_filings_pkey"),
+    "subscription_index/rows_per_key": ({"keys": "[1, 2]", "enough": 65}, "rowlock_filings_pkey"),
+    "subscription_index/match": ({"keys": "[1, 2]", "lows": "[2]", "highs": "[3]", "topic": 1}, "rowlock_filings_pkey"),
+    "subscription_index/page_of_key": (
+        {"key": 1, "low": 0, "high": 0, "sort": 0, "subscription": 0, "part": 0},
+        "rowlock_filings_pkey",
+    ),
+    "subscriptions/index_rows": ({"topic": 1, "after": 100}, "rowlock_filings_pkey"),
     "subscriptions/changes": ({"topic": 1, "after": 100}, "rowlock_subscriptions_changed"),
 }
 

@@ -25,8 +25,8 @@ from tests.torture import scaled
 
 from rowlock import Engine, topics
 from rowlock.errors import InvalidPredicate
-from rowlock.topics import records, refiling, tidying
-from rowlock.topics.accelerator import Accelerator
+from rowlock.topics import cleanup, records, reindex
+from rowlock.topics.in_memory_matcher import InMemoryMatcher
 from rowlock.topics.predicates import canonical, checked, fits, text
 
 Make = Callable[[], AbstractContextManager[Engine]]
@@ -50,7 +50,7 @@ class Topics(RuleBasedStateMachine):
         self.topic.define(wishes.FIELDS)
         self.wanted: dict[tuple[str, str], dict[str, Any]] = {}
         self.open: dict[int, set[str]] = {}
-        self.eager, self.lazy = Accelerator("comics"), Accelerator("comics")
+        self.eager, self.lazy = InMemoryMatcher("comics"), InMemoryMatcher("comics")
         self.chance = Random(seed)
 
     @rule(name=st.sampled_from(NAMES), asked=wishes.predicates())
@@ -85,8 +85,8 @@ class Topics(RuleBasedStateMachine):
         value = checked(wishes.FIELDS, record)
         return {name for (name, _), asked in self.wanted.items() if fits(asked, value)}
 
-    def compare(self, number: int, accelerator: Accelerator) -> None:
-        found = self.engine.read(accelerator.find, number)
+    def compare(self, number: int, matcher: InMemoryMatcher) -> None:
+        found = self.engine.read(matcher.find, number)
         if found is not None:
             assert len(found) == len(set(found))
             assert self.whose(found) == self.open[number]
@@ -100,10 +100,10 @@ class Topics(RuleBasedStateMachine):
     @precondition(lambda self: self.open)
     def match(self, data: st.DataObject, limit: int, how: str) -> None:
         number = data.draw(st.sampled_from(sorted(self.open)))
-        accelerator = {"eager": self.eager, "lazy": self.lazy}.get(how)
-        found = None if accelerator is None else self.engine.read(accelerator.find, number)
-        if accelerator is not None:
-            self.compare(number, accelerator)
+        matcher = {"eager": self.eager, "lazy": self.lazy}.get(how)
+        found = None if matcher is None else self.engine.read(matcher.find, number)
+        if matcher is not None:
+            self.compare(number, matcher)
         while not self.engine.run(records.match_page, number, limit=limit, found=found):
             pass
         told = [item.key for item in self.engine[f"topics/comics/{number}"] if item.gate == 1]
@@ -118,14 +118,14 @@ class Topics(RuleBasedStateMachine):
     @rule(keep=st.sampled_from([2, 100_000]))
     def sweep(self, keep: int) -> None:
         if keep == 2:
-            self.eager, self.lazy = Accelerator("comics"), Accelerator("comics")  # who is behind must read anew
-        self.engine.run(tidying.sweep_gone, keep=keep)
+            self.eager, self.lazy = InMemoryMatcher("comics"), InMemoryMatcher("comics")  # who is behind must read anew
+        self.engine.run(cleanup.sweep_gone, keep=keep)
 
     @rule()
     def refile(self) -> None:
         row = self.engine.read(topics.find, "comics")
-        self.engine.run(refiling.learn, row, chance=self.chance)
-        self.engine.run(refiling.refile_some, chance=self.chance)
+        self.engine.run(reindex.learn, row, chance=self.chance)
+        self.engine.run(reindex.reindex_some, chance=self.chance)
 
     @invariant()
     def everything_is_there(self) -> None:
@@ -157,9 +157,14 @@ def on_a_server(shelf: Shelf, scheme: str) -> Make:
 
 def run(make: Make, size: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     # Small numbers, so that few subscriptions are a crowd.
-    small = {"filing.CROWDED": 3, "filing.MOST_SHAPES": 12, "subscriptions.ENOUGH": 2, "refiling.FULL": 1}
-    small |= {"weighing.WORTH": -1, "weighing.SEEN": 1}
-    small |= {"accelerator.MOST_ENDED": 1, "accelerator.MOST_SEGMENTS": 2, "accelerator.PAGE": 2}
+    small = {
+        "subscription_index.CROWDED": 3,
+        "subscription_index.MOST_SHAPES": 12,
+        "subscriptions.ENOUGH": 2,
+        "reindex.FULL": 1,
+    }
+    small |= {"statistics.WORTH": -1, "statistics.SEEN": 1}
+    small |= {"in_memory_matcher.MOST_ENDED": 1, "in_memory_matcher.MOST_SEGMENTS": 2, "in_memory_matcher.PAGE": 2}
     for name, number in small.items():
         monkeypatch.setattr(f"rowlock.topics.{name}", number)
     run_machine(type("Topics", (Topics,), {"make": staticmethod(make)}), size, phases=PHASES)

@@ -18,7 +18,7 @@ BUFFERS = 60 * BATCH
 # What the work asks for that must not go unmeasured.
 HOT = {
     "claims": "by_index close hold lock reduce settle take take_hole take_lane",
-    "filings": "match",
+    "subscription_index": "match",
     "gates": "awaited left ripe",
     "items": "add_keys delete due find increment page page_failed page_state promote retry save show show_many "
     "in_claim settle_done settle_fail settle_move settle_retry",

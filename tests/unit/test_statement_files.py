@@ -67,7 +67,7 @@ def test_a_statement_that_is_not_there_is_a_mistake_of_ours() -> None:
 
 
 def test_a_part_is_filled_in_as_the_dialect_writes_it() -> None:
-    texts = [Statements(DIALECTS[dialect])["subscriptions/filed"].text for dialect in ("sqlite", "postgres")]
+    texts = [Statements(DIALECTS[dialect])["subscriptions/index_rows"].text for dialect in ("sqlite", "postgres")]
     assert ["json_each(s.filed)" in text for text in texts] == [True, False]
     assert not any("{" in text for text in texts)
 

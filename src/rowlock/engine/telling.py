@@ -15,7 +15,7 @@ from rowlock.outcomes import Done, Fail, Move, Outcome, Retry
 from rowlock.topics import notifications, records
 
 if TYPE_CHECKING:
-    from rowlock.topics.accelerator import Accelerator
+    from rowlock.topics.in_memory_matcher import InMemoryMatcher
 
 PAGES_A_TURN = 5
 """Pages that are matched before others have their turn."""
@@ -34,7 +34,7 @@ class Telling:
         function: Function,
         *,
         page: int = records.PAGE,
-        finder: "Accelerator | None" = None,
+        finder: "InMemoryMatcher | None" = None,
         at_once: int = 8,
         timeout: Duration | None = None,
     ) -> None:

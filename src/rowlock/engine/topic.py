@@ -14,7 +14,7 @@ from rowlock.topics.records import Place
 from rowlock.topics.subscriptions import Entry
 
 if TYPE_CHECKING:
-    from rowlock.topics.accelerator import Accelerator
+    from rowlock.topics.in_memory_matcher import InMemoryMatcher
 
 
 class Topic:
@@ -160,7 +160,7 @@ class Topic:
         raises is the outcome, as with any handler. With `in_memory` the worker keeps a copy of the subscriptions, to
         match faster.
         """
-        finder = self._accelerator() if in_memory else None
+        finder = self._in_memory_matcher() if in_memory else None
 
         def register(chosen: Any) -> Any:
             half = max(1, worker.concurrency // 2)
@@ -173,10 +173,10 @@ class Topic:
 
         return register if function is None else register(function)
 
-    def _accelerator(self) -> "Accelerator":
-        from rowlock.topics.accelerator import Accelerator  # numpy is heavy, and only who wants it in memory needs it
+    def _in_memory_matcher(self) -> "InMemoryMatcher":
+        from rowlock.topics.in_memory_matcher import InMemoryMatcher  # needs numpy
 
-        return Accelerator(self.name)
+        return InMemoryMatcher(self.name)
 
     def _joined(self, using: Any) -> Runner:
         return self._runner if using is None else self._runner.join(using)

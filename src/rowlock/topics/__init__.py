@@ -12,12 +12,12 @@ from rowlock.errors import FieldTaken, InvalidName, NoSuchTopic
 from rowlock.model import TopicInfo
 from rowlock.names import check_limit, check_name, check_start, closest
 from rowlock.topics import predicates
-from rowlock.topics.filing import Layout
+from rowlock.topics.subscription_index import ColumnLayout
 
 NAME_BYTES = 150
 
 
-class Row(msgspec.Struct, frozen=True):
+class TopicRow(msgspec.Struct, frozen=True):
     """A topic's row."""
 
     id: int
@@ -27,7 +27,7 @@ class Row(msgspec.Struct, frozen=True):
     version: int
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> ColumnLayout:
         """Where its fields have their columns."""
         return _layout(self.id, tuple(self.fields.items()))
 
@@ -38,13 +38,13 @@ class Row(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def _layout(topic: int, fields: tuple[tuple[str, str], ...]) -> Layout:
-    return Layout(topic, dict(fields))
+def _layout(topic: int, fields: tuple[tuple[str, str], ...]) -> ColumnLayout:
+    return ColumnLayout(topic, dict(fields))
 
 
-def _row(columns: tuple[Any, ...]) -> Row:
+def _row(columns: tuple[Any, ...]) -> TopicRow:
     topic, name, fields, keep_for, version = columns
-    return Row(topic, name, msgspec.json.decode(fields), keep_for, version)
+    return TopicRow(topic, name, msgspec.json.decode(fields), keep_for, version)
 
 
 def check_topic(name: str) -> None:
@@ -62,7 +62,7 @@ def define(tx: Transaction, name: str, fields: Mapping[str, str], *, keep_for: s
     if keep_for is not None:
         milliseconds(keep_for)
     # More than once, if others make and drop a topic of that name in between.
-    while (columns := tx.row("topics/hold", name=name)) is None:
+    while (columns := tx.row("topics/lock", name=name)) is None:
         tx.run("topics/create", name=name)
     row = _row(columns)
     for field, kind in given.items():
@@ -76,7 +76,7 @@ def define(tx: Transaction, name: str, fields: Mapping[str, str], *, keep_for: s
     return TopicInfo(name, whole, keep)
 
 
-def find(tx: Transaction, name: str) -> Row:
+def find(tx: Transaction, name: str) -> TopicRow:
     """The topic of that name; NoSuchTopic if there is none."""
     columns = tx.row("topics/find", name=name)
     if columns is None:

@@ -11,8 +11,8 @@ from rowlock.db import Transaction
 from rowlock.db.statements import Statements
 from rowlock.model import Subscription
 from rowlock.names import check_limit
-from rowlock.topics import moments, predicates, subscriptions
-from rowlock.topics.filing import LOWEST, Plan, Probes
+from rowlock.topics import commit_order, predicates, subscriptions
+from rowlock.topics.subscription_index import LOWEST, ProbePlan, Probes
 
 Record = Mapping[str, Any]
 
@@ -22,7 +22,7 @@ State = tuple[int, int]
 """A topic's version, and how many rows tell of its shapes: what a plan was made by."""
 
 # A plan is only a hint: the statement that uses it also tells whether it still holds.
-_plans: WeakKeyDictionary[Statements, dict[int, tuple[State, Plan]]] = WeakKeyDictionary()
+_plans: WeakKeyDictionary[Statements, dict[int, tuple[State, ProbePlan]]] = WeakKeyDictionary()
 
 
 def matches(tx: Transaction, topic: str, record: Record, *, limit: int = 1000) -> list[Subscription]:
@@ -33,7 +33,9 @@ def matches(tx: Transaction, topic: str, record: Record, *, limit: int = 1000) -
     return subscriptions.among(tx, numbers)
 
 
-def match(tx: Transaction, topic: topics.Row, record: Record, *, at: int = moments.NOW, limit: int) -> list[int]:
+def match(
+    tx: Transaction, topic: topics.TopicRow, record: Record, *, at: int = commit_order.NOW, limit: int
+) -> list[int]:
     """The numbers of subscriptions that a checked record fulfils, as they stood at a place in the order of commits.
 
     At most `limit` are looked at.
@@ -41,18 +43,20 @@ def match(tx: Transaction, topic: topics.Row, record: Record, *, at: int = momen
     return _found(tx, topic, record, at=at, limit=limit)[0]
 
 
-def _found(tx: Transaction, topic: topics.Row, record: Record, *, at: int, limit: int) -> tuple[list[int], bool]:
+def _found(tx: Transaction, topic: topics.TopicRow, record: Record, *, at: int, limit: int) -> tuple[list[int], bool]:
     # And whether the limit cut it short.
     known = _plans.get(tx.statements, {}).get(topic.id)
     while True:
         state, plan = known or _planned(tx, topic)
-        [found] = tx.rows("filings/match", topic=topic.id, seq=at, limit=limit, **_asked(plan.probes(record)))
+        [found] = tx.rows(
+            "subscription_index/match", topic=topic.id, seq=at, limit=limit, **_asked(plan.probes(record))
+        )
         if found[:2] == state:
             return _fitting(record, *found[2:], limit=limit)
         known = None
 
 
-class Cursor(msgspec.Struct, frozen=True, array_like=True):
+class MatchCursor(msgspec.Struct, frozen=True, array_like=True):
     """How far a crowd has been walked: the keys that are left, and the last one seen under the first of them."""
 
     left: list[tuple[int, int, int]]
@@ -60,8 +64,8 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True):
 
 
 def page(
-    tx: Transaction, topic: topics.Row, record: Record, *, at: int, cursor: Cursor | None, limit: int
-) -> tuple[list[int], Cursor | None]:
+    tx: Transaction, topic: topics.TopicRow, record: Record, *, at: int, cursor: MatchCursor | None, limit: int
+) -> tuple[list[int], MatchCursor | None]:
     """Up to `limit` subscriptions that a record fulfils, and where to go on; None: these were the last.
 
     Few are found by one statement. Only a crowd is walked, key by key, and at the next call from where this one ended.
@@ -71,20 +75,22 @@ def page(
         if not cut:
             return numbers, None
         probes = _planned(tx, topic)[1].probes(record)
-        cursor = Cursor([*((key, 0, 0) for key in probes.keys), *probes.ranged])
+        cursor = MatchCursor([*((key, 0, 0) for key in probes.keys), *probes.ranged])
     return _walk(tx, topic, record, at=at, cursor=cursor, limit=limit)
 
 
 def _walk(
-    tx: Transaction, topic: topics.Row, record: Record, *, at: int, cursor: Cursor, limit: int
-) -> tuple[list[int], Cursor | None]:
-    values = _values(Plan(topic.layout, ()).probes(record))
+    tx: Transaction, topic: topics.TopicRow, record: Record, *, at: int, cursor: MatchCursor, limit: int
+) -> tuple[list[int], MatchCursor | None]:
+    values = _values(ProbePlan(topic.layout, ()).probes(record))
     found: list[int] = []
     left, after = list(cursor.left), cursor.after
     while left and limit > 0:
         (key, low, high), (sort, subscription, part) = left[0], after
         place = {"sort": sort, "subscription": subscription, "part": part}
-        rows = tx.rows("filings/walk", key=key, low=low, high=high, seq=at, limit=limit, values=values, **place)
+        rows = tx.rows(
+            "subscription_index/page_of_key", key=key, low=low, high=high, seq=at, limit=limit, values=values, **place
+        )
         by_hand = [number for _, number, _, checks in rows if checks & 1]
         wrong = _wrong(tx, record, by_hand) if by_hand else set()
         found += [number for _, number, _, _ in rows if number not in wrong]
@@ -93,7 +99,7 @@ def _walk(
             left, after = left[1:], START
         else:
             after = rows[-1][:3]
-    return found, Cursor(left, after) if left else None
+    return found, MatchCursor(left, after) if left else None
 
 
 def _wrong(tx: Transaction, record: Record, numbers: Sequence[int]) -> set[int]:
@@ -101,10 +107,10 @@ def _wrong(tx: Transaction, record: Record, numbers: Sequence[int]) -> set[int]:
     return {number for number in numbers if number not in asked or not predicates.fits(asked[number], record)}
 
 
-def _planned(tx: Transaction, topic: topics.Row) -> tuple[State, Plan]:
+def _planned(tx: Transaction, topic: topics.TopicRow) -> tuple[State, ProbePlan]:
     row = topics.find(tx, topic.name)
-    shapes = [shape for (shape,) in tx.rows("shapes/of_topic", topic=row.id)]
-    found = (row.version, len(shapes)), Plan(row.layout, shapes)
+    shapes = [shape for (shape,) in tx.rows("subscription_index/signatures_of_topic", topic=row.id)]
+    found = (row.version, len(shapes)), ProbePlan(row.layout, shapes)
     _plans.setdefault(tx.statements, {})[row.id] = found
     return found
 

@@ -12,14 +12,14 @@ from rowlock.db import Transaction
 from rowlock.entries import encoded
 from rowlock.model import Notification, moment
 from rowlock.names import check_key, check_limit
-from rowlock.topics import moments
+from rowlock.topics import commit_order
 
 
 def note(
     tx: Transaction, subscriptions: Sequence[int], *, topic: int, record: int, subject: int
 ) -> list[tuple[str, dict[str, Any]]]:
     """Write down who shall be told, once for a subject; those who are new, with the predicates that matched."""
-    found = tx.rows("subscriptions/among", ids=encoded(subscriptions))
+    found = tx.rows("subscriptions/by_ids", ids=encoded(subscriptions))
     rows = [{"subscriber": who, "subscription": number, "predicates": asked} for number, who, asked, _ in found]
     new = tx.rows("notifications/add", topic=topic, record=record, subject=subject, rows=encoded(rows))
     return [(subscriber, msgspec.json.decode(asked)) for subscriber, asked in new]
@@ -27,7 +27,7 @@ def note(
 
 def mark_delivered(tx: Transaction, subject: int, subscribers: Sequence[str]) -> int:
     """Write down who has been told now; how many had not been."""
-    return tx.run("notifications/delivered", subject=subject, keys=encoded(list(subscribers)))
+    return tx.run("notifications/mark_delivered", subject=subject, keys=encoded(list(subscribers)))
 
 
 def key_of(topic: str, record: int, *, published_at: datetime, subscriber: str) -> str:
@@ -50,7 +50,7 @@ def page(
     row = topics.find(tx, topic)
     asked: dict[str, Any] = {
         "topic": row.id,
-        "before": before or moments.NOW,
+        "before": before or commit_order.NOW,
         "limit": limit,
         "delivered": None if delivered is None else int(delivered),
     }
@@ -83,8 +83,8 @@ def forget(tx: Transaction, topic: str, subscriber: str, *, record: int | str) -
     check_key(subscriber)
     if isinstance(record, str):
         check_key(record)
-        found = tx.row("records/subjects", topic=row.id, keys=encoded([record]))
+        found = tx.row("records/subjects_by_key", topic=row.id, keys=encoded([record]))
         subject = found[1] if found else None
     else:
-        subject = tx.value("records/subject_of", topic=row.id, record=record)
+        subject = tx.value("records/subject_by_id", topic=row.id, record=record)
     return bool(tx.run("notifications/forget", topic=row.id, subscriber=subscriber, subject=subject))

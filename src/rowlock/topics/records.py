@@ -12,8 +12,8 @@ from rowlock.entries import Shared
 from rowlock.errors import Invalid, InvalidRecord
 from rowlock.model import Published, RecordInfo, moment
 from rowlock.names import check_key, check_limit
-from rowlock.topics import matching, moments, notifications, predicates
-from rowlock.topics.matching import Cursor
+from rowlock.topics import commit_order, matching, notifications, predicates
+from rowlock.topics.matching import MatchCursor
 
 MATCH, NOTIFY = 0, 1
 """The gates of a record's list."""
@@ -67,8 +67,8 @@ def _read(
     return {"key": key, "data": data, "subject": None}
 
 
-def _store(tx: Transaction, row: topics.Row, rows: Sequence[dict[str, Any]]) -> list[int]:
-    at = moments.enter(tx, moments.PUBLISHES)
+def _store(tx: Transaction, row: topics.TopicRow, rows: Sequence[dict[str, Any]]) -> list[int]:
+    at = commit_order.enter(tx, commit_order.PUBLISHES)
     numbers: dict[int, int] = {}
     # More than once, if some have a key in common: the first is the subject of the others.
     while missing := [place for place in range(len(rows)) if place not in numbers]:
@@ -82,7 +82,7 @@ def _store(tx: Transaction, row: topics.Row, rows: Sequence[dict[str, Any]]) -> 
 
 def _subjects(tx: Transaction, topic: int, keys: Sequence[str | None]) -> dict[str | None, int]:
     known = [key for key in keys if key is not None]
-    return dict(tx.rows("records/subjects", topic=topic, keys=entries.encoded(known))) if known else {}
+    return dict(tx.rows("records/subjects_by_key", topic=topic, keys=entries.encoded(known))) if known else {}
 
 
 def _firsts(rows: Sequence[dict[str, Any]], places: Sequence[int], subjects: Mapping[str | None, int]) -> list[int]:
@@ -108,7 +108,7 @@ def _numbered(batch: Sequence[int], asked: Sequence[dict[str, Any]], landed: Seq
     return dict(zip(there, (number for number, _, _ in found), strict=True))
 
 
-class Held(msgspec.Struct, frozen=True):
+class UnmatchedRecord(msgspec.Struct, frozen=True):
     """A record that is being matched."""
 
     topic_name: str
@@ -125,10 +125,10 @@ def match_page(tx: Transaction, record: int, *, limit: int = PAGE, found: Sequen
 
     Whoever comes late finds it done, and does nothing. `found` are all that it fulfils, if somebody knows already.
     """
-    columns = tx.row("records/hold", record=record)
+    columns = tx.row("records/lock", record=record)
     if columns is None:
         return True
-    held = Held(*columns)
+    held = UnmatchedRecord(*columns)
     if held.matched:
         return True
     numbers, cursor = _next(tx, held, limit, found)
@@ -140,16 +140,18 @@ def match_page(tx: Transaction, record: int, *, limit: int = PAGE, found: Sequen
     return cursor is None
 
 
-def _next(tx: Transaction, held: Held, limit: int, found: Sequence[int] | None) -> tuple[Sequence[int], Cursor | None]:
+def _next(
+    tx: Transaction, held: UnmatchedRecord, limit: int, found: Sequence[int] | None
+) -> tuple[Sequence[int], MatchCursor | None]:
     if found is not None and held.cursor is None and len(found) <= limit:
         return found, None
     row = topics.find(tx, held.topic_name)
     value = nesting.decoded(held.data, f"a record of {held.topic_name!r}")
-    before = None if held.cursor is None else msgspec.json.decode(held.cursor, type=Cursor)
+    before = None if held.cursor is None else msgspec.json.decode(held.cursor, type=MatchCursor)
     return matching.page(tx, row, value, at=held.seq, cursor=before, limit=limit)
 
 
-def _tell(tx: Transaction, held: Held, record: int, numbers: Sequence[int]) -> None:
+def _tell(tx: Transaction, held: UnmatchedRecord, record: int, numbers: Sequence[int]) -> None:
     if not numbers:
         return
     whose = {"topic": held.topic, "record": record, "subject": held.subject}
@@ -189,7 +191,7 @@ def page(tx: Transaction, topic: str, *, before: int | None = None, limit: int =
     """Records of a topic, the newest first, strictly before one."""
     check_limit(limit, "records")
     row = topics.find(tx, topic)
-    found = tx.rows("records/page", topic=row.id, before=before or moments.NOW, limit=limit)
+    found = tx.rows("records/page", topic=row.id, before=before or commit_order.NOW, limit=limit)
     return [_info(columns) for columns in found]
 
 

@@ -12,9 +12,9 @@ from rowlock.db import Transaction
 from rowlock.errors import Invalid
 from rowlock.model import Subscription, moment
 from rowlock.names import check_key, check_limit
-from rowlock.topics import filing, moments, predicates
-from rowlock.topics.filing import Filing, Layout, Weights
-from rowlock.topics.weighing import Statistics
+from rowlock.topics import commit_order, predicates, subscription_index
+from rowlock.topics.statistics import TopicStatistics
+from rowlock.topics.subscription_index import ColumnLayout, IndexEntry, Selectivity
 
 MOST_AT_ONCE = 10_000
 ENOUGH = 65
@@ -37,7 +37,7 @@ Known = tuple[str, str]
 """A subscriber and the digest of its predicates."""
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class NewSubscription(msgspec.Struct, frozen=True):
     """A subscription that was asked for, checked."""
 
     subscriber: str
@@ -69,11 +69,11 @@ def subscribe(tx: Transaction, topic: str, entries: Sequence[Entry]) -> list[Sub
     return [Subscribed(numbers[each.known_by], added.pop(each.known_by, None) is not None) for each in wanted]
 
 
-def _wanted(fields: predicates.Fields, subscriber: str, asked: Mapping[str, Any]) -> Wanted:
+def _wanted(fields: predicates.Fields, subscriber: str, asked: Mapping[str, Any]) -> NewSubscription:
     check_key(subscriber)
     found = predicates.canonical(fields, asked)
     text = predicates.text(found)
-    return Wanted(subscriber, found, text, digest(text))
+    return NewSubscription(subscriber, found, text, digest(text))
 
 
 def digest(text: str) -> str:
@@ -81,15 +81,15 @@ def digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _known(tx: Transaction, topic: int, wanted: Iterable[Wanted]) -> dict[Known, int]:
+def _known(tx: Transaction, topic: int, wanted: Iterable[NewSubscription]) -> dict[Known, int]:
     rows = _json([{"subscriber": each.subscriber, "digest": each.digest} for each in wanted])
     return {(who, what): number for who, what, number in tx.rows("subscriptions/find", topic=topic, rows=rows)}
 
 
-def _add(tx: Transaction, row: topics.Row, wanted: Sequence[Wanted]) -> dict[Known, int]:
+def _add(tx: Transaction, row: topics.TopicRow, wanted: Sequence[NewSubscription]) -> dict[Known, int]:
     if not wanted:
         return {}
-    born = moments.enter(tx, moments.SUBSCRIBES)
+    born = commit_order.enter(tx, commit_order.SUBSCRIBES)
     filed = file_all(tx, row.layout, [each.predicates for each in wanted])
     rows = [
         {
@@ -108,42 +108,42 @@ def _add(tx: Transaction, row: topics.Row, wanted: Sequence[Wanted]) -> dict[Kno
         if one.known_by in added
         for each in columns(added[one.known_by], filings)
     ]
-    tx.run("filings/add", rows=_json(stored), moment=born)
+    tx.run("subscription_index/add", rows=_json(stored), moment=born)
     return added
 
 
-def file_all(tx: Transaction, layout: Layout, asked: Sequence[predicates.Predicates]) -> list[list[Filing]]:
+def file_all(tx: Transaction, layout: ColumnLayout, asked: Sequence[predicates.Predicates]) -> list[list[IndexEntry]]:
     """Where each of these is to be filed; shapes that are new are made known."""
-    spread = [filing.rows(layout, each) for each in asked]
+    spread = [subscription_index.rows(layout, each) for each in asked]
     weights = _weights(tx, layout.topic, [row for rows in spread for row in rows])
     known = set(weights.shapes)
     filed = []
     for rows in spread:
-        filed.append([each for row in rows for each in filing.file(layout, row, weights=weights)])
+        filed.append([each for row in rows for each in subscription_index.file(layout, row, weights=weights)])
         weights.shapes |= {each.shape for each in filed[-1]}
     if new := weights.shapes - known:
-        tx.run("shapes/add", topic=layout.topic, keys=_json(sorted(new)))
+        tx.run("subscription_index/add_signatures", topic=layout.topic, keys=_json(sorted(new)))
     return filed
 
 
-def _weights(tx: Transaction, topic: int, rows: Sequence[filing.Row]) -> Weights:
-    statistics = msgspec.json.decode(tx.value("topics/statistics", topic=topic), type=Statistics)
+def _weights(tx: Transaction, topic: int, rows: Sequence[subscription_index.Conjunction]) -> Selectivity:
+    statistics = msgspec.json.decode(tx.value("topics/statistics", topic=topic), type=TopicStatistics)
     here = Counter(term for row in rows for term in row.terms.values())
-    crowds: dict[int, int] = dict(tx.rows("filings/crowds", keys=_json(list(here)), enough=ENOUGH))
+    crowds: dict[int, int] = dict(tx.rows("subscription_index/rows_per_key", keys=_json(list(here)), enough=ENOUGH))
     known = statistics.terms
     found = {term: max(count, crowds[term], known.get(str(term), 0)) for term, count in here.items()}
-    shapes = {shape for (shape,) in tx.rows("shapes/of_topic", topic=topic)}
+    shapes = {shape for (shape,) in tx.rows("subscription_index/signatures_of_topic", topic=topic)}
     weights = statistics.weights(found, shapes)
     weights.total = max(weights.total, len(rows))
     return weights
 
 
-def written(filings: Sequence[Filing], *, first: int = 0) -> str:
+def written(filings: Sequence[IndexEntry], *, first: int = 0) -> str:
     """Where a subscription lies, as it is stored with it."""
     return _json([(each.key, each.sort, part) for part, each in enumerate(filings, first)])
 
 
-def columns(subscription: int, filings: Sequence[Filing], *, first: int = 0) -> list[dict[str, Any]]:
+def columns(subscription: int, filings: Sequence[IndexEntry], *, first: int = 0) -> list[dict[str, Any]]:
     """Filings as they are stored."""
     return [
         {"key": each.key, "sort": each.sort, "subscription": subscription, "part": part, **each.columns}
@@ -154,7 +154,7 @@ def columns(subscription: int, filings: Sequence[Filing], *, first: int = 0) -> 
 def unsubscribe(tx: Transaction, topic: str, ids: Sequence[int]) -> int:
     """Take subscriptions back by their numbers; how many were there."""
     row = topics.find(tx, topic)
-    live = [number for (number,) in tx.rows("subscriptions/live", topic=row.id, ids=_json(list(ids)))]
+    live = [number for (number,) in tx.rows("subscriptions/active_ids", topic=row.id, ids=_json(list(ids)))]
     return _end(tx, row.id, live)
 
 
@@ -172,10 +172,10 @@ def unsubscribe_from(tx: Transaction, topic: str, subscriber: str, *, asked: Map
 def _end(tx: Transaction, topic: int, ids: Sequence[int]) -> int:
     if not ids:
         return 0
-    gone = moments.enter(tx, moments.SUBSCRIBES)
+    gone = commit_order.enter(tx, commit_order.SUBSCRIBES)
     ended = tx.rows("subscriptions/end", topic=topic, ids=_json(ids), moment=gone)
     rows = [place for number, filed in ended for place in places(number, msgspec.json.decode(filed))]
-    tx.run("filings/end", rows=_json(rows), moment=gone)
+    tx.run("subscription_index/end", rows=_json(rows), moment=gone)
     return len(ended)
 
 
@@ -200,13 +200,13 @@ def page(
 
 def among(tx: Transaction, numbers: Sequence[int]) -> list[Subscription]:
     """The subscriptions of these numbers, in their order."""
-    found = tx.rows("subscriptions/among", ids=_json(numbers))
+    found = tx.rows("subscriptions/by_ids", ids=_json(numbers))
     return [Subscription(number, who, msgspec.json.decode(asked), moment(at)) for number, who, asked, at in found]
 
 
 def asked(tx: Transaction, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:
     """What these asked for, by their numbers."""
-    found = tx.rows("subscriptions/among", ids=_json(numbers))
+    found = tx.rows("subscriptions/by_ids", ids=_json(numbers))
     return {number: msgspec.json.decode(text) for number, _, text, _ in found}
 
 

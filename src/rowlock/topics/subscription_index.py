@@ -1,4 +1,4 @@
-"""Filing: where a subscription lies so that a record finds it. Pure; statements and the accelerator do the rest.
+"""Subscription index: the entries under which a record finds subscriptions. Pure functions, no database access.
 
 A predicate is reduced to *terms*, each the hash of a field and a value, a beginning or a cell. A subscription is filed
 under the sum of its one or two rarest terms, its *key*; a record computes the keys of all *shapes* in use, which are
@@ -30,13 +30,13 @@ GROUPS = {f"c{slot}": 2 << slot // 4 for slot in range(CODES)}
 GROUPS |= {f"{end}{slot}": 16 << slot // 3 for end in "lh" for slot in range(RANGES)}
 """The bit of `checks` that says whether a row has anything in a column: most have little, and are looked at quickly."""
 CROWDED = 1024
-"""Keys with more than this are worth telling apart by a range."""
+"""KeyDirectory with more than this are worth telling apart by a range."""
 BY_HAND = 8
 """How much longer it takes to check a row by hand."""
 MOST_SHAPES = 256
 
 
-class Row(msgspec.Struct):
+class Conjunction(msgspec.Struct):
     """One way in which a subscription can be fulfilled."""
 
     terms: dict[str, int] = {}
@@ -49,7 +49,7 @@ class Row(msgspec.Struct):
     """What no column says: left to a key that has it, or to be checked by hand."""
 
 
-class Filing(msgspec.Struct, frozen=True):
+class IndexEntry(msgspec.Struct, frozen=True):
     """A row under a key."""
 
     shape: str
@@ -59,7 +59,7 @@ class Filing(msgspec.Struct, frozen=True):
     """What is stored beside the key: codes, low and high ends, and which groups of them there are."""
 
 
-class Layout:
+class ColumnLayout:
     """A topic's fields with the columns that they have."""
 
     def __init__(self, topic: int, fields: Fields) -> None:
@@ -109,14 +109,14 @@ _CODERS: dict[str, Callable[[Any], int]] = {
 """How values of a kind become numbers; others are what they are."""
 
 
-def rows(layout: Layout, predicates: Predicates) -> list[Row]:
+def rows(layout: ColumnLayout, predicates: Predicates) -> list[Conjunction]:
     """The ways in which canonical predicates can be fulfilled; a record fulfils one of them or none."""
     wide = {name: asked["in"] for name, asked in predicates.items() if isinstance(asked, dict) and "in" in asked}
     plain = any(not isinstance(asked, dict) or "prefix" in asked for asked in predicates.values())
     spread = _spread(wide, alone=not plain)
     found = []
     for values in product(*spread.values()):
-        row = Row()
+        row = Conjunction()
         for name, asked in {**predicates, **dict(zip(spread, values, strict=True))}.items():
             _enter(layout, row, name, asked)
         found.append(row)
@@ -134,7 +134,7 @@ def _spread(wide: Mapping[str, Sequence[Any]], *, alone: bool) -> dict[str, Sequ
     return chosen
 
 
-def _enter(layout: Layout, row: Row, name: str, asked: Any) -> None:
+def _enter(layout: ColumnLayout, row: Conjunction, name: str, asked: Any) -> None:
     number = layout.numbers[name]
     match asked:
         case {"in": _}:
@@ -158,7 +158,7 @@ def _enter(layout: Layout, row: Row, name: str, asked: Any) -> None:
                 row.unchecked.add(part)
 
 
-def _enter_range(layout: Layout, row: Row, name: str, asked: Mapping[str, Any]) -> None:
+def _enter_range(layout: ColumnLayout, row: Conjunction, name: str, asked: Mapping[str, Any]) -> None:
     low = high = None
     if "from" in asked or "above" in asked:
         low = layout.code(name, asked["from"]) if "from" in asked else layout.code(name, asked["above"]) + 1
@@ -173,7 +173,7 @@ def _enter_range(layout: Layout, row: Row, name: str, asked: Mapping[str, Any]) 
         row.columns[f"{number}r"] = {column: end for column, end in ends.items() if end is not None}
 
 
-class Weights(msgspec.Struct):
+class Selectivity(msgspec.Struct):
     """How many rows have a term, as far as anybody knows, and which shapes a key may have."""
 
     rows: dict[int, int] = {}
@@ -206,7 +206,7 @@ class Weights(msgspec.Struct):
         return shape in self.shapes or (shape in self.worth and len(self.shapes) < MOST_SHAPES)
 
 
-def file(layout: Layout, row: Row, *, weights: Weights) -> list[Filing]:
+def file(layout: ColumnLayout, row: Conjunction, *, weights: Selectivity) -> list[IndexEntry]:
     """The row under its key, or under two where it is filed by a range that lies in two cells."""
     chosen = rarest(row, weights)
     cells: list[tuple[dict[str, int], int]] = [({}, 0)]
@@ -217,7 +217,7 @@ def file(layout: Layout, row: Row, *, weights: Weights) -> list[Filing]:
     return [_filed(layout, row, {part: row.terms[part] for part in chosen} | more, sort) for more, sort in cells]
 
 
-def rarest(row: Row, weights: Weights) -> Sequence[str]:
+def rarest(row: Conjunction, weights: Selectivity) -> Sequence[str]:
     """The term that the fewest records have, or the two, where they may be together."""
     if len(row.terms) < 2:
         return list(row.terms)
@@ -231,12 +231,14 @@ def rarest(row: Row, weights: Weights) -> Sequence[str]:
     return min([*pairs, *((part,) for part in shares)], key=cost)
 
 
-def crowded(row: Row, chosen: Iterable[str], *, weights: Weights) -> bool:
+def crowded(row: Conjunction, chosen: Iterable[str], *, weights: Selectivity) -> bool:
     """Whether so many lie under a key that a range should tell them apart."""
     return weights.together(row.terms[part] for part in chosen) > CROWDED
 
 
-def spread_out(layout: Layout, spans: Mapping[int, tuple[int | None, int | None]]) -> list[tuple[dict[str, int], int]]:
+def spread_out(
+    layout: ColumnLayout, spans: Mapping[int, tuple[int | None, int | None]]
+) -> list[tuple[dict[str, int], int]]:
     """The cells that cover the first range with two ends; or, of one with one end, the order of that end."""
     for number, (low, high) in spans.items():
         if low is not None and high is not None:
@@ -255,13 +257,13 @@ def _ordered(value: int) -> int:
     return value + 1 if 0 <= value < HIGHEST else value
 
 
-def _filed(layout: Layout, row: Row, terms: Mapping[str, int], sort: int) -> Filing:
+def _filed(layout: ColumnLayout, row: Conjunction, terms: Mapping[str, int], sort: int) -> IndexEntry:
     key = wrapped(sum(terms.values())) if terms else layout.everything
     columns = {name: value for part, more in row.columns.items() if part not in terms for name, value in more.items()}
     checks = 1 if row.unchecked - terms.keys() else 0
     for name in columns:
         checks |= GROUPS[name]
-    return Filing("+".join(sorted(terms)), key, sort, {"checks": checks, **columns})
+    return IndexEntry("+".join(sorted(terms)), key, sort, {"checks": checks, **columns})
 
 
 class Probes(msgspec.Struct, frozen=True):
@@ -277,7 +279,7 @@ Part = tuple[str, str, str, int]
 """A part of shapes: its kind, its field, how it is written, and the size of what it takes of a value."""
 
 
-def _part(layout: Layout, text: str) -> Part:
+def _part(layout: ColumnLayout, text: str) -> Part:
     number = text.rstrip("0123456789")[:-1]
     return text[len(number)], list(layout.fields)[int(number)], text, int(text[len(number) + 1 :] or 0)
 
@@ -286,7 +288,7 @@ Term = Callable[[Any], int | None]
 """The term that a value is of a part, or None."""
 
 
-def _finder(layout: Layout, part: Part) -> Term:
+def _finder(layout: ColumnLayout, part: Part) -> Term:
     kind, name, text, size = part
 
     # A field has values of one kind: those that are equal are the same.
@@ -303,10 +305,10 @@ def _finder(layout: Layout, part: Part) -> Term:
     return find
 
 
-class Plan:
+class ProbePlan:
     """How the records of a topic look for subscriptions: its layout, and the shapes in use."""
 
-    def __init__(self, layout: Layout, shapes: Iterable[str]) -> None:
+    def __init__(self, layout: ColumnLayout, shapes: Iterable[str]) -> None:
         self.layout = layout
         self.shapes = sorted(set(shapes))
         split = [shape.split("+") for shape in self.shapes if shape]

@@ -11,13 +11,13 @@ KEPT = 100_000
 
 def settled(tx: Transaction) -> int:
     """A place in the order of commits before which nobody who subscribes or takes it back can come any more."""
-    return int(tx.value("moments/settled"))
+    return int(tx.value("commit_order/settled_upto"))
 
 
 def enter(tx: Transaction, kind: int) -> int:
     """The moment of this transaction, which now also subscribes or publishes; one for all that it does."""
     moment, kinds = tx.notes.get("moment", (None, 0))
     if not kinds & kind:
-        moment = tx.value("moments/enter", moment=moment, kinds=kind)
+        moment = tx.value("commit_order/enter", moment=moment, kinds=kind)
         tx.notes["moment"] = moment, kinds | kind
     return int(moment)

@@ -9,20 +9,24 @@ from hypothesis import strategies as st
 from tests import wishes
 
 from rowlock.errors import InvalidPredicate
-from rowlock.topics import filing
-from rowlock.topics.filing import Filing, Layout, Plan, Probes, Row, Weights
+from rowlock.topics import subscription_index
 from rowlock.topics.predicates import canonical, checked, fits
-from rowlock.topics.weighing import Sample
+from rowlock.topics.statistics import SubscriptionSample
+from rowlock.topics.subscription_index import ColumnLayout, Conjunction, IndexEntry, ProbePlan, Probes, Selectivity
 
 MANY = {f"{kind}{number}": kind for number in range(16) for kind in ("text", "integer")}
 
 
-def filed(layout: Layout, asked: dict[str, Any], weights: Weights) -> list[Filing]:
-    return [each for row in filing.rows(layout, asked) for each in filing.file(layout, row, weights=weights)]
+def filed(layout: ColumnLayout, asked: dict[str, Any], weights: Selectivity) -> list[IndexEntry]:
+    return [
+        each
+        for row in subscription_index.rows(layout, asked)
+        for each in subscription_index.file(layout, row, weights=weights)
+    ]
 
 
-def found(probes: Probes, each: Filing) -> bool:
-    """Whether a record with these probes finds a filing, by its key and columns alone."""
+def found(probes: Probes, each: IndexEntry) -> bool:
+    """Whether a record with these probes finds an entry, by its key and columns alone."""
     ranges = {(key, 0, 0) for key in probes.keys} | set(probes.ranged)
     if not any(key == each.key and low <= each.sort <= high for key, low, high in ranges):
         return False
@@ -41,19 +45,24 @@ def agrees(probes: Probes, column: str, value: int) -> bool:
     asked=st.lists(wishes.predicates(), max_size=8),
     record=wishes.records(),
     heavy=st.sets(st.integers(0, 200)),
-    shapes=st.integers(0, filing.MOST_SHAPES),
+    shapes=st.integers(0, subscription_index.MOST_SHAPES),
 )
 def test_a_record_finds_what_it_fulfils_once_and_nothing_else(
     asked: list[dict[str, Any]], record: dict[str, Any], heavy: set[int], shapes: int
 ) -> None:
-    layout = Layout(1, wishes.FIELDS)
-    every = [row for each in asked if (wanted := readable(each)) is not None for row in filing.rows(layout, wanted)]
+    layout = ColumnLayout(1, wishes.FIELDS)
+    every = [
+        row
+        for each in asked
+        if (wanted := readable(each)) is not None
+        for row in subscription_index.rows(layout, wanted)
+    ]
     weights = all_is_worth_it(layout, every)
     weights.shapes |= {f"taken{number}" for number in range(shapes)}
     stored = [
         (wanted, weighed(layout, wanted, weights, heavy)) for each in asked if (wanted := readable(each)) is not None
     ]
-    plan = Plan(layout, {each.shape for _, filings in stored for each in filings})
+    plan = ProbePlan(layout, {each.shape for _, filings in stored for each in filings})
     value = checked(wishes.FIELDS, record)
     probes = plan.probes(value)
     for wanted, filings in stored:
@@ -63,12 +72,12 @@ def test_a_record_finds_what_it_fulfils_once_and_nothing_else(
         assert fits(wanted, value) == (bool(hits) and (not by_hand or fits(wanted, value)))
 
 
-def all_is_worth_it(layout: Layout, rows: list[Row]) -> Weights:
-    """Weights by which a key may be made of any terms of these rows, beside any range of theirs."""
+def all_is_worth_it(layout: ColumnLayout, rows: list[Conjunction]) -> Selectivity:
+    """Selectivity by which a key may be made of any terms of these rows, beside any range of theirs."""
     pairs = {chosen for row in rows for size in (1, 2) for chosen in combinations(sorted(row.terms), size)}
-    cells = {part for row in rows if row.spans for part in filing.spread_out(layout, row.spans)[0][0]}
+    cells = {part for row in rows if row.spans for part in subscription_index.spread_out(layout, row.spans)[0][0]}
     worth = {"+".join(sorted([*chosen, *cell])) for chosen in pairs for cell in [(), *((part,) for part in cells)]}
-    return Weights(total=100_000, worth=worth)
+    return Selectivity(total=100_000, worth=worth)
 
 
 def readable(asked: dict[str, Any]) -> dict[str, Any] | None:
@@ -78,97 +87,97 @@ def readable(asked: dict[str, Any]) -> dict[str, Any] | None:
         return None
 
 
-def weighed(layout: Layout, wanted: dict[str, Any], weights: Weights, heavy: set[int]) -> list[Filing]:
-    terms = [term for row in filing.rows(layout, wanted) for term in row.terms.values()]
+def weighed(layout: ColumnLayout, wanted: dict[str, Any], weights: Selectivity, heavy: set[int]) -> list[IndexEntry]:
+    terms = [term for row in subscription_index.rows(layout, wanted) for term in row.terms.values()]
     weights.rows |= {term: 50_000 if term % 200 in heavy else 0 for term in terms}
     return filed(layout, wanted, weights)
 
 
 @given(data=st.data())
 def test_fields_beyond_the_columns_are_checked_by_hand(data: st.DataObject) -> None:
-    layout = Layout(1, MANY)
+    layout = ColumnLayout(1, MANY)
     wanted = canonical(MANY, {name: wishes.VALUES[kind][1] for name, kind in MANY.items()})
-    [each] = filed(layout, wanted, Weights())
+    [each] = filed(layout, wanted, Selectivity())
     assert each.columns["checks"] & 1
     record = {name: data.draw(st.sampled_from(wishes.VALUES[kind][:2])) for name, kind in MANY.items()}
-    probes = Plan(layout, [each.shape]).probes(record)
+    probes = ProbePlan(layout, [each.shape]).probes(record)
     assert found(probes, each) or not fits(wanted, record)
 
 
 def test_a_row_is_filed_under_its_rarest_term() -> None:
-    layout = Layout(1, wishes.FIELDS)
+    layout = ColumnLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": "a", "title": "b"})
     common, rare = layout.term("artist", "a")[1], layout.term("title", "b")[1]
-    [each] = filed(layout, wanted, Weights({common: 50, rare: 3}, 100_000))
+    [each] = filed(layout, wanted, Selectivity({common: 50, rare: 3}, 100_000))
     assert (each.shape, each.key) == ("5e", rare)
 
 
 def test_two_terms_are_a_key_where_that_is_worth_a_look_up() -> None:
-    layout = Layout(1, wishes.FIELDS)
+    layout = ColumnLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": "a", "title": "b"})
     terms = [layout.term("artist", "a")[1], layout.term("title", "b")[1]]
     frequent = dict.fromkeys(terms, 10_000)
-    [alone] = filed(layout, wanted, Weights(frequent, 100_000))
+    [alone] = filed(layout, wanted, Selectivity(frequent, 100_000))
     assert alone.shape == "0e"
-    [each] = filed(layout, wanted, Weights(frequent, 100_000, worth={"0e+5e"}))
-    assert (each.shape, each.key) == ("0e+5e", filing.wrapped(sum(terms)))
+    [each] = filed(layout, wanted, Selectivity(frequent, 100_000, worth={"0e+5e"}))
+    assert (each.shape, each.key) == ("0e+5e", subscription_index.wrapped(sum(terms)))
 
 
 def test_a_range_tells_a_crowd_apart() -> None:
-    layout = Layout(1, wishes.FIELDS)
+    layout = ColumnLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": "a", "year": {"from": 2000, "to": 2005}})
-    weights = Weights({layout.term("artist", "a")[1]: 90_000}, 100_000, worth={"0e+1c2"})
+    weights = Selectivity({layout.term("artist", "a")[1]: 90_000}, 100_000, worth={"0e+1c2"})
     assert {each.shape for each in filed(layout, wanted, weights)} == {"0e+1c2"}
 
 
 def test_there_is_an_end_to_shapes() -> None:
-    layout = Layout(1, wishes.FIELDS)
+    layout = ColumnLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": "a", "title": "b"})
     terms = [layout.term("artist", "a")[1], layout.term("title", "b")[1]]
-    full = {f"taken{number}" for number in range(filing.MOST_SHAPES)}
-    weights = Weights(dict.fromkeys(terms, 10_000), 100_000, full, worth={"0e+5e"})
+    full = {f"taken{number}" for number in range(subscription_index.MOST_SHAPES)}
+    weights = Selectivity(dict.fromkeys(terms, 10_000), 100_000, full, worth={"0e+5e"})
     [each] = filed(layout, wanted, weights)
     assert each.shape == "0e"
 
 
 def test_a_beginning_is_a_key_rather_than_checked_by_hand() -> None:
-    layout = Layout(1, wishes.FIELDS)
+    layout = ColumnLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": "a", "title": {"prefix": "b"}})
-    [row] = filing.rows(layout, wanted)
-    [each] = filed(layout, wanted, Weights({row.terms["0e"]: 100, row.terms["5p1"]: 300}, 100_000))
+    [row] = subscription_index.rows(layout, wanted)
+    [each] = filed(layout, wanted, Selectivity({row.terms["0e"]: 100, row.terms["5p1"]: 300}, 100_000))
     assert (each.shape, each.columns["checks"] & 1) == ("5p1", 0)
 
 
 def test_only_pairs_that_spare_many_rows_are_worth_a_look_up() -> None:
-    layout = Layout(1, wishes.FIELDS)
+    layout = ColumnLayout(1, wishes.FIELDS)
     common = {"artist": "a", "mint": True}
     wanted = [common if number % 2 else {"artist": str(number), "title": str(number)} for number in range(1000)]
-    rows = [row for asked in wanted for row in filing.rows(layout, canonical(wishes.FIELDS, asked))]
-    told = Sample(rows, scale=10).told(layout, total=10_000, upto=1000)
+    rows = [row for asked in wanted for row in subscription_index.rows(layout, canonical(wishes.FIELDS, asked))]
+    told = SubscriptionSample(rows, scale=10).told(layout, total=10_000, upto=1000)
     assert (told.worth, told.parts) == ([], {"0e": 10_000, "2e": 5_000, "5e": 5_000})
     varied = [{**asked, "mint": number % 3 == 0} if "mint" in asked else asked for number, asked in enumerate(wanted)]
-    rows = [row for asked in varied for row in filing.rows(layout, canonical(wishes.FIELDS, asked))]
-    assert Sample(rows, scale=10).told(layout, total=10_000, upto=1000).worth == ["0e+2e"]
+    rows = [row for asked in varied for row in subscription_index.rows(layout, canonical(wishes.FIELDS, asked))]
+    assert SubscriptionSample(rows, scale=10).told(layout, total=10_000, upto=1000).worth == ["0e+2e"]
 
 
 @pytest.mark.parametrize("values", [1_000, 33])
 def test_a_wide_choice_alone_is_filed_under_each_of_its_values(values: int) -> None:
-    layout = Layout(1, wishes.FIELDS)
+    layout = ColumnLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": [str(number) for number in range(values)]})
-    filings = filed(layout, wanted, Weights())
+    filings = filed(layout, wanted, Selectivity())
     assert (len({each.key for each in filings}), {each.columns["checks"] for each in filings}) == (values, {0})
 
 
 def test_a_wide_choice_beside_something_rarer_is_checked_by_hand() -> None:
-    layout = Layout(1, wishes.FIELDS)
+    layout = ColumnLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": [str(number) for number in range(33)], "title": "b"})
-    [each] = filed(layout, wanted, Weights())
+    [each] = filed(layout, wanted, Selectivity())
     assert (each.shape, each.columns) == ("5e", {"checks": 1})
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2))
 def test_numbers_keep_their_order(numbers: list[float]) -> None:
-    layout = Layout(1, {"price": "number"})
+    layout = ColumnLayout(1, {"price": "number"})
     codes = [layout.code("price", number + 0.0) for number in numbers]
     assert sorted(numbers) == [number for _, number in sorted(zip(codes, numbers, strict=True))]
     assert all(-(2**63) <= code < 2**63 for code in codes)
@@ -177,10 +186,10 @@ def test_numbers_keep_their_order(numbers: list[float]) -> None:
 @pytest.mark.parametrize("end", [-(2**63), -1, 0, 1, 2**63 - 2, 2**63 - 1])
 @pytest.mark.parametrize("side", ["from", "to"])
 def test_a_range_with_one_end_is_found_at_that_end(side: str, end: int) -> None:
-    layout = Layout(1, wishes.FIELDS)
+    layout = ColumnLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"year": {side: end}})
-    [each] = filed(layout, wanted, Weights())
-    plan = Plan(layout, [each.shape])
+    [each] = filed(layout, wanted, Selectivity())
+    plan = ProbePlan(layout, [each.shape])
     years = [year for year in (end - 1, end, end + 1) if -(2**63) <= year < 2**63]
     assert each.sort != 0
     assert [found(plan.probes({"year": year}), each) for year in years] == [

@@ -7,7 +7,7 @@ from rowlock.db import Transaction
 from rowlock.durations import milliseconds
 from rowlock.entries import encoded
 from rowlock.errors import NoSuchList
-from rowlock.topics import moments
+from rowlock.topics import commit_order
 
 LATER = 60_000
 """How long a complete list stays, so that a settlement can be asked for again."""
@@ -15,7 +15,7 @@ LATER = 60_000
 
 def finish_records(tx: Transaction, *, limit: int = 100, age: int = LATER) -> int:
     """Forget the lists of records of which everybody has been told; how many."""
-    over = tx.rows("records/over", limit=limit, age=age)
+    over = tx.rows("records/to_finish", limit=limit, age=age)
     for _, _, name in over:
         if name is not None:
             with suppress(NoSuchList):  # somebody else's upkeep was faster
@@ -25,10 +25,12 @@ def finish_records(tx: Transaction, *, limit: int = 100, age: int = LATER) -> in
     return len(over)
 
 
-def sweep_gone(tx: Transaction, *, limit: int = 1000, keep: int = moments.KEPT) -> int:
+def sweep_gone(tx: Transaction, *, limit: int = 1000, keep: int = commit_order.KEPT) -> int:
     """Remove subscriptions that were taken back and that no record or copy can need any more; how many rows."""
-    swept = tx.run("filings/sweep", limit=limit) + tx.run("subscriptions/sweep", limit=limit, keep=keep)
-    return swept + tx.run("moments/sweep", limit=limit, keep=keep)
+    swept = tx.run("subscription_index/delete_ended", limit=limit) + tx.run(
+        "subscriptions/delete_ended", limit=limit, keep=keep
+    )
+    return swept + tx.run("commit_order/delete_old", limit=limit, keep=keep)
 
 
 def prune(tx: Transaction, *, limit: int = 1000) -> int:
@@ -36,9 +38,11 @@ def prune(tx: Transaction, *, limit: int = 1000) -> int:
     pruned = 0
     for info in topics.page(tx):
         row = topics.find(tx, info.name)
-        old = [number for (number,) in tx.rows("records/old", topic=row.id, keep=milliseconds(info.keep_for), limit=10)]
+        old = [
+            number for (number,) in tx.rows("records/expired", topic=row.id, keep=milliseconds(info.keep_for), limit=10)
+        ]
         if old:
-            gone = tx.run("notifications/delete_of", topic=row.id, ids=encoded(old), limit=limit)
+            gone = tx.run("notifications/delete_by_records", topic=row.id, ids=encoded(old), limit=limit)
             if gone < limit:
                 gone += tx.run("records/delete", ids=encoded(old))
             pruned += gone

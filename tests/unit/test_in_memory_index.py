@@ -8,10 +8,19 @@ from hypothesis import strategies as st
 from tests import wishes
 
 from rowlock.errors import InvalidPredicate
-from rowlock.topics import filing
-from rowlock.topics.filing import CODES, HIGHEST, LOWEST, RANGES, Filing, Layout, Plan, Weights
+from rowlock.topics import subscription_index
+from rowlock.topics.in_memory_index import ColumnCounts, ProbeArrays, Segment, Tombstones, merged
 from rowlock.topics.predicates import canonical, checked, fits
-from rowlock.topics.segments import Ended, Question, Segment, Shape, merged
+from rowlock.topics.subscription_index import (
+    CODES,
+    HIGHEST,
+    LOWEST,
+    RANGES,
+    ColumnLayout,
+    IndexEntry,
+    ProbePlan,
+    Selectivity,
+)
 
 FIELDS = {
     "flat": {"artist": "text", "mint": "boolean"},
@@ -20,8 +29,8 @@ FIELDS = {
 }
 
 
-def numbers(subscription: int, each: Filing) -> list[int]:
-    """A filing as the statement that reads it gives it."""
+def numbers(subscription: int, each: IndexEntry) -> list[int]:
+    """An entry as the statement that reads it gives it."""
     columns = each.columns
     lows = [columns.get(f"l{slot}", LOWEST) for slot in range(RANGES)]
     highs = [columns.get(f"h{slot}", HIGHEST) for slot in range(RANGES)]
@@ -30,8 +39,10 @@ def numbers(subscription: int, each: Filing) -> list[int]:
     return [subscription, 1, HIGHEST, each.key, each.sort, columns["checks"] & 1, needs, *codes, *lows, *highs]
 
 
-def found(segment: Segment, question: Question, wanted: dict[int, dict[str, Any]], record: dict[str, Any]) -> list[int]:
-    sure, doubtful = segment.find(question, seq=1, ended=Ended({}))
+def found(
+    segment: Segment, question: ProbeArrays, wanted: dict[int, dict[str, Any]], record: dict[str, Any]
+) -> list[int]:
+    sure, doubtful = segment.find(question, seq=1, ended=Tombstones({}))
     return sorted([*sure.tolist(), *(number for number in doubtful.tolist() if fits(wanted[number], record))])
 
 
@@ -40,7 +51,7 @@ def found(segment: Segment, question: Question, wanted: dict[int, dict[str, Any]
 @given(data=st.data())
 def test_memory_finds_what_a_record_fulfils_and_nothing_else(data: st.DataObject, kind: str) -> None:
     fields = FIELDS[kind]
-    layout = Layout(1, fields)
+    layout = ColumnLayout(1, fields)
     wanted: dict[int, dict[str, Any]] = {}
     for number, asked in enumerate(data.draw(st.lists(wishes.predicates(fields), max_size=8)), 1):
         try:
@@ -50,15 +61,15 @@ def test_memory_finds_what_a_record_fulfils_and_nothing_else(data: st.DataObject
     filed = [
         (number, each)
         for number, asked in wanted.items()
-        for row in filing.rows(layout, asked)
-        for each in filing.file(layout, row, weights=Weights())
+        for row in subscription_index.rows(layout, asked)
+        for each in subscription_index.file(layout, row, weights=Selectivity())
     ]
     record = checked(fields, data.draw(wishes.records(fields)))
-    shape = Shape(len(layout.codes), len(layout.ranges))
-    question = Question(shape, Plan(layout, {each.shape for _, each in filed}).probes(record))
+    shape = ColumnCounts(len(layout.codes), len(layout.ranges))
+    question = ProbeArrays(shape, ProbePlan(layout, {each.shape for _, each in filed}).probes(record))
     rows = [numbers(number, each) for number, each in filed]
     halves = [Segment(shape, [shape.array(part)]) for part in (rows[::2], rows[1::2])]
-    whole = merged(shape, halves, without=Ended({}), upto=0)
+    whole = merged(shape, halves, without=Tombstones({}), upto=0)
     fulfilled = [number for number, asked in wanted.items() if fits(asked, record)]
     assert found(whole, question, wanted, record) == fulfilled
     assert sorted(found(halves[0], question, wanted, record) + found(halves[1], question, wanted, record)) == fulfilled

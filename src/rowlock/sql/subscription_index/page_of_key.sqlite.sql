@@ -1,7 +1,7 @@
 -- The order of moments is that of their numbers here.
 select f.sort, f.subscription, f.part, f.checks
-from ({parts/record}) as p cross join rowlock_filings f
+from ({parts/record_values}) as p cross join rowlock_filings f
 where f.key = :key and f.sort between :low and :high and (f.sort, f.subscription, f.part) > (:sort, :subscription, :part)
-    and {parts/seen}
-    and {parts/fulfils}
+    and {parts/entry_visible}
+    and {parts/entry_matches}
 order by f.sort, f.subscription, f.part limit :limit

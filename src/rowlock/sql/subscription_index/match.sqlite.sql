@@ -6,10 +6,10 @@ with probe (key, low, high) as (
 ),
 found as (
     select f.subscription, f.checks
-    from ({parts/record}) as p cross join probe cross join rowlock_filings f
+    from ({parts/record_values}) as p cross join probe cross join rowlock_filings f
     where f.key = probe.key and f.sort between probe.low and probe.high
-        and {parts/seen}
-        and {parts/fulfils}
+        and {parts/entry_visible}
+        and {parts/entry_matches}
     limit :limit
 )
 select

@@ -1,5 +1,5 @@
 -- The same for some of them.
-select s.id, {parts/life}, {parts/numbers}
+select s.id, {parts/lifetime}, {parts/entry_numbers}
 from rowlock_subscriptions s
-{parts/filings_of}
+{parts/entries_of}
 where s.id in ({ids})

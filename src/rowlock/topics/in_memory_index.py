@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from rowlock.errors import ExtraMissing
-from rowlock.topics.filing import CODES, HIGHEST, LOWEST, RANGES, Probes
+from rowlock.topics.subscription_index import CODES, HIGHEST, LOWEST, RANGES, Probes
 
 try:
     import numpy as np
@@ -19,7 +19,7 @@ except ImportError:
 Numbers = NDArray[np.int64]
 
 SUBSCRIPTION, BORN, GONE, KEY, SORT, BY_HAND, NEEDS = range(7)
-"""The first columns of a row, as `subscriptions/filed` gives them; codes, low and high ends follow."""
+"""The first columns of a row, as `subscriptions/index_rows` gives them; codes, low and high ends follow."""
 FIRST = 7
 FIELDS, SUM = FIRST, FIRST + 1
 """Here codes are two numbers: which fields have one, as bits, and what they add up to."""
@@ -30,7 +30,7 @@ ALL_WITHIN = np.uint64(0x0101010101010101)
 """Eight answers side by side that are all yes, looked at as one number."""
 
 
-class Shape(msgspec.Struct, frozen=True):
+class ColumnCounts(msgspec.Struct, frozen=True):
     """How many columns of each kind a topic uses."""
 
     codes: int
@@ -63,10 +63,10 @@ MISSING = 0x5DEECE66D1CE4E5B
 """Stands for the code of a field that a record does not have; as likely as any other to be somebody's."""
 
 
-class Question:
+class ProbeArrays:
     """A record as arrays: the keys it looks under, and its values by column."""
 
-    def __init__(self, shape: Shape, probes: Probes) -> None:
+    def __init__(self, shape: ColumnCounts, probes: Probes) -> None:
         self.keys = np.array(probes.keys, np.int64)
         self.ranged = probes.ranged
         self.sums = np.zeros(1 << shape.codes, np.int64)
@@ -90,7 +90,7 @@ Found = tuple[Numbers, Numbers]
 NONE = np.zeros(0, np.int64)
 
 
-class Ended:
+class Tombstones:
     """Subscriptions that have gone since they were read, and when."""
 
     def __init__(self, gone: dict[int, int]) -> None:
@@ -107,8 +107,8 @@ class Ended:
         return answer
 
 
-class Keys:
-    """Keys in their order. They are hashes, so few have their first bits in common, and these lie side by side.
+class KeyDirectory:
+    """KeyDirectory in their order. They are hashes, so few have their first bits in common, and these lie side by side.
 
     A search by halves would miss the processor's cache at nearly every step.
     """
@@ -137,13 +137,13 @@ class Keys:
 class Segment:
     """Rows in the order of their keys."""
 
-    def __init__(self, shape: Shape, parts: Sequence[Numbers]) -> None:
+    def __init__(self, shape: ColumnCounts, parts: Sequence[Numbers]) -> None:
         keys, sorts = _column(parts, KEY), _column(parts, SORT)
         order = np.lexsort((sorts, keys))
         self.size = len(order)
         self._shape = shape
         unique, starts = np.unique(keys[order], return_index=True)
-        self._keys, self._starts = Keys(unique), np.append(starts, self.size)
+        self._keys, self._starts = KeyDirectory(unique), np.append(starts, self.size)
         self._sorts = sorts[order]
         subscriptions, by_hand, self._born, self._gone, self._needs, self._fields, self._sums = (
             _column(parts, column)[order] for column in (SUBSCRIPTION, BY_HAND, BORN, GONE, NEEDS, FIELDS, SUM)
@@ -179,7 +179,7 @@ class Segment:
                 rows[:, LOW + self._shape.ranges + slot] = ~ends[:, BLOCK + place]
         return rows
 
-    def find(self, question: Question, *, seq: int, ended: Ended) -> Found:
+    def find(self, question: ProbeArrays, *, seq: int, ended: Tombstones) -> Found:
         """Whose rows a record fulfils, of those that held at a moment."""
         places = self._places(question)
         places = places[question.sums.take(self._fields.take(places)) == self._sums.take(places)]
@@ -191,7 +191,7 @@ class Segment:
             places = places[within.view(np.uint64)[:, 0] == ALL_WITHIN]
         return self._held(places, seq, ended)
 
-    def _held(self, places: Numbers, seq: int, ended: Ended) -> Found:
+    def _held(self, places: Numbers, seq: int, ended: Tombstones) -> Found:
         born, gone = self._always
         if not born <= seq < gone:
             places = places[(self._born.take(places) <= seq) & (self._gone.take(places) > seq)]
@@ -203,7 +203,7 @@ class Segment:
             return numbers, NONE
         return numbers[~doubtful], -numbers[doubtful]
 
-    def _places(self, question: Question) -> Numbers:
+    def _places(self, question: ProbeArrays) -> Numbers:
         at = self._keys.find(question.keys)
         starts, ends = self._starts.take(at), self._starts.take(at + 1)
         spans = [self._span(*each) for each in question.ranged if each[0] in self._spans]
@@ -223,12 +223,12 @@ class Segment:
 
 
 def _spans(keys: Numbers, starts: list[int], ordered: Numbers) -> dict[int, tuple[int, int]]:
-    """Keys whose rows have an order, and from where to where they lie."""
+    """KeyDirectory whose rows have an order, and from where to where they lie."""
     places = keys.searchsorted(ordered).tolist()
     return {key: (starts[at], starts[at + 1]) for key, at in zip(ordered.tolist(), places, strict=True)}
 
 
-def _block(parts: Sequence[Numbers], shape: Shape, block: range) -> Numbers:
+def _block(parts: Sequence[Numbers], shape: ColumnCounts, block: range) -> Numbers:
     # Low ends, and high ones turned round, so that one comparison serves both. Column by column: all parts side by
     # side would take as much memory once more.
     found = np.full((sum(map(len, parts)), 2 * BLOCK), LOWEST, np.int64)
@@ -242,7 +242,7 @@ def _column(parts: Sequence[Numbers], column: int) -> Numbers:
     return np.concatenate([part[:, column] for part in parts])
 
 
-def merged(shape: Shape, segments: Iterable[Segment], *, without: Ended, upto: int) -> Segment:
+def merged(shape: ColumnCounts, segments: Iterable[Segment], *, without: Tombstones, upto: int) -> Segment:
     """Several segments as one, without what had gone by a moment."""
     parts = []
     for segment in segments:

@@ -6,7 +6,7 @@
 -- than by functions of JSON. The record's values are handed down once, not to each look at a key.
 with found as (
     select f.subscription, f.checks
-    from ({parts/record}) as p cross join lateral (
+    from ({parts/record_values}) as p cross join lateral (
         select f.subscription, f.checks
         from unnest(
             cast('{' || btrim(:keys, '[]') || '}' as bigint[]),
@@ -14,8 +14,8 @@ with found as (
             cast('{' || btrim(:highs, '[]') || '}' as bigint[])
         ) as probe (key, low, high) cross join rowlock_filings f
         where f.key = probe.key and f.sort between coalesce(probe.low, 0) and coalesce(probe.high, 0)
-            and {parts/seen}
-            and {parts/fulfils}
+            and {parts/entry_visible}
+            and {parts/entry_matches}
         limit :limit
     ) as f
 )

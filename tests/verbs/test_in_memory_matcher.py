@@ -9,8 +9,8 @@ import pytest
 
 from rowlock import Engine, topics
 from rowlock.engine import Topic
-from rowlock.topics import accelerator, matching
-from rowlock.topics.accelerator import Accelerator
+from rowlock.topics import in_memory_matcher, matching
+from rowlock.topics.in_memory_matcher import InMemoryMatcher
 
 WITHOUT_NUMPY = """
 import sys
@@ -36,7 +36,7 @@ def comics(engine: Engine) -> Topic:
 
 
 def test_what_changes_is_followed(engine: Engine, comics: Topic) -> None:
-    copy = Accelerator("comics")
+    copy = InMemoryMatcher("comics")
     first = comics.subscribe("ann", series="Saga")
     assert engine.run(copy.matches, {"series": "Saga"}) == [first]
     second = comics.subscribe("bob", issue={"from": 1})
@@ -48,7 +48,7 @@ def test_what_changes_is_followed(engine: Engine, comics: Topic) -> None:
 
 
 def test_what_no_column_says_is_looked_at_by_hand(engine: Engine, comics: Topic) -> None:
-    copy = Accelerator("comics")
+    copy = InMemoryMatcher("comics")
     wanted = [comics.subscribe("ann", series={"prefix": "Amazing"}), comics.subscribe("bob", series="Amazing Fantasy")]
     comics.subscribe("cat", series={"prefix": "Amazin!"})
     record = {"series": "Amazing Fantasy"}
@@ -61,7 +61,7 @@ def test_what_no_column_says_is_looked_at_by_hand(engine: Engine, comics: Topic)
 
 
 def test_nothing_is_found_where_there_is_nothing(engine: Engine, comics: Topic) -> None:
-    copy = Accelerator("comics")
+    copy = InMemoryMatcher("comics")
     assert engine.run(copy.matches, {"series": "Saga"}) == []
     comics.unsubscribe(comics.subscribe("ann"))
     assert engine.run(copy.matches, {}) == []
@@ -70,25 +70,25 @@ def test_nothing_is_found_where_there_is_nothing(engine: Engine, comics: Topic) 
 def test_a_record_from_before_it_was_read_is_asked_of_the_database(engine: Engine, comics: Topic) -> None:
     comics.subscribe("ann")
     old, new = comics.publish({}), comics.publish({})
-    copy = Accelerator("comics")
+    copy = InMemoryMatcher("comics")
     assert (engine.read(copy.find, new), engine.read(copy.find, old)) == ([1], None)
 
 
 def test_a_record_that_was_matched_is_not_looked_at(engine: Engine, comics: Topic) -> None:
-    assert engine.read(Accelerator("comics").find, 4711) is None
+    assert engine.read(InMemoryMatcher("comics").find, 4711) is None
 
 
 def test_who_is_too_far_behind_reads_anew(engine: Engine, comics: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accelerator, "MOST_BEHIND", 2)
-    copy = Accelerator("comics")
+    monkeypatch.setattr(in_memory_matcher, "MOST_BEHIND", 2)
+    copy = InMemoryMatcher("comics")
     assert engine.run(copy.matches, {}) == []
     numbers = [comics.subscribe(f"{number}") for number in range(5)]
     assert sorted(engine.run(copy.matches, {})) == numbers
 
 
 def test_many_small_changes_are_merged(engine: Engine, comics: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accelerator, "MOST_SEGMENTS", 3)
-    copy = Accelerator("comics")
+    monkeypatch.setattr(in_memory_matcher, "MOST_SEGMENTS", 3)
+    copy = InMemoryMatcher("comics")
     for number in range(20):
         comics.subscribe(f"{number}", issue={"from": number})
         if number % 3 == 0:
@@ -98,14 +98,14 @@ def test_many_small_changes_are_merged(engine: Engine, comics: Topic, monkeypatc
 
 
 def test_a_crowd_is_read_in_pages(engine: Engine, comics: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accelerator, "PAGE", 7)
+    monkeypatch.setattr(in_memory_matcher, "PAGE", 7)
     comics.subscribe_many([(f"{number}", {"issue": [number, 50]}) for number in range(50)])
-    assert len(engine.run(Accelerator("comics").matches, {"issue": 50})) == 50
+    assert len(engine.run(InMemoryMatcher("comics").matches, {"issue": 50})) == 50
 
 
 def test_threads_may_share_a_copy(engine: Engine, comics: Topic) -> None:
     comics.subscribe_many([(f"{number}", {"issue": number % 10}) for number in range(200)])
-    copy, found = Accelerator("comics"), []
+    copy, found = InMemoryMatcher("comics"), []
 
     def ask(issue: int) -> None:
         found.append(len(engine.run(copy.matches, {"issue": issue})))
