@@ -21,7 +21,7 @@ from rowlock.errors import Invalid, InvalidSchedule, RowlockError, Unavailable
 from rowlock.model import DEFAULT_PRIORITY
 from rowlock.schedules import ScheduleInfo, Tick, plans
 from rowlock.schedules.plans import DEFAULT_KEY, CatchUp
-from rowlock.schedules.rhythms import ticks, zone
+from rowlock.schedules.recurrence import ticks, zone
 from rowlock.worker.ticking import LONGEST_WAIT, Ticking
 
 PAGE = 1_000
@@ -236,7 +236,7 @@ def coming(invocation: Invocation, /, *, schedule_name: str | None, limit: int, 
         explained = ""
     else:
         plan = plans.planned("next", "next", **given, start=_datetime(options["start"]))
-        explained = plan.rhythm().explain()
+        explained = plan.recurrence().explain()
         found = _ticks(plan, _datetime(options["after"]), limit)
     _tell_ticks(invocation, found, explained, as_json=as_json)
 
@@ -244,8 +244,8 @@ def coming(invocation: Invocation, /, *, schedule_name: str | None, limit: int, 
 def _ticks(plan: plans.Plan, after: datetime | None, limit: int) -> list[datetime]:
     # Nothing hangs on it: a look at this machine's clock will do.
     begin = int((after or datetime.now(UTC)).timestamp() * 1000)
-    here, rhythm = zone(plan.zone), ticks(plan.rhythm(), begin + 1, end=FAR)
-    return [datetime.fromtimestamp(tick / 1000, here) for tick, _ in zip(rhythm, range(limit), strict=False)]
+    here, recurrence = zone(plan.zone), ticks(plan.recurrence(), begin + 1, end=FAR)
+    return [datetime.fromtimestamp(tick / 1000, here) for tick, _ in zip(recurrence, range(limit), strict=False)]
 
 
 def _tell_ticks(invocation: Invocation, found: list[datetime], explained: str, *, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from rowlock.model import Added, moment
 from rowlock.names import check_limit, check_start
 from rowlock.schedules import Change, ScheduleInfo
 from rowlock.schedules.plans import CatchUp, Plan
-from rowlock.schedules.rhythms import zone
+from rowlock.schedules.recurrence import zone
 
 
 class ScheduleShown(msgspec.Struct, frozen=True):

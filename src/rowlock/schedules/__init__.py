@@ -16,7 +16,7 @@ from rowlock.model import Added, moment
 from rowlock.names import check_limit, check_start, closest
 from rowlock.roles import spans
 from rowlock.schedules.plans import CatchUp, Plan
-from rowlock.schedules.rhythms import MINUTE, SECOND, ticks, zone
+from rowlock.schedules.recurrence import MINUTE, SECOND, ticks, zone
 
 PAGE = 100
 
@@ -29,7 +29,7 @@ class Change(StrEnum):
     UNCHANGED = "unchanged"
 
 
-class Row(msgspec.Struct, frozen=True):
+class ScheduleRow(msgspec.Struct, frozen=True):
     """A schedule as it is stored: what it does, and how far it is."""
 
     name: str
@@ -89,12 +89,12 @@ class Tick(msgspec.Struct, frozen=True):
     """Why the schedule did not move on: this machine lacks what it takes to read it. Another may have that."""
 
 
-def _row(columns: tuple[Any, ...]) -> Row:
+def _row(columns: tuple[Any, ...]) -> ScheduleRow:
     name, *plan, next_at, last_at, error, version = columns
-    return Row(name, Plan(*plan), next_at, last_at, error, version)
+    return ScheduleRow(name, Plan(*plan), next_at, last_at, error, version)
 
 
-def _info(row: Row) -> ScheduleInfo:
+def _info(row: ScheduleRow) -> ScheduleInfo:
     what = row.plan
     return ScheduleInfo(
         name=row.name,
@@ -135,7 +135,7 @@ def _with_prefix(tx: Transaction, prefixes: Sequence[str], after: str, limit: in
     return found
 
 
-def _found(tx: Transaction, schedule: str, columns: tuple[Any, ...] | None) -> Row:
+def _found(tx: Transaction, schedule: str, columns: tuple[Any, ...] | None) -> ScheduleRow:
     if columns is not None:
         return _row(columns)
     near = closest(schedule, [row[0] for row in tx.rows("schedules/names")])
@@ -143,7 +143,7 @@ def _found(tx: Transaction, schedule: str, columns: tuple[Any, ...] | None) -> R
     raise NoSuchSchedule(f"there is no schedule {schedule!r}", hint, schedule=schedule)
 
 
-def _hold(tx: Transaction, schedule: str, version: int | None) -> Row:
+def _hold(tx: Transaction, schedule: str, version: int | None) -> ScheduleRow:
     row = _found(tx, schedule, tx.row("schedules/hold", name=schedule))
     if version is not None and version != row.version:
         raise StaleVersion.of(f"the schedule {schedule!r}", asked=version, actual=row.version)
@@ -168,7 +168,7 @@ def create(tx: Transaction, schedule: str, plan: Plan) -> bool:
 def define(tx: Transaction, schedule: str, plan: Plan, *, version: int | None = None) -> Change:
     """Make the schedule, or make it what is given; one that is the same already is left alone.
 
-    A new rhythm begins now: what the old one missed is not caught up. A paused schedule stays paused.
+    A new recurrence begins now: what the old one missed is not caught up. A paused schedule stays paused.
     """
     if version is None and create(tx, schedule, plan):
         return Change.ADDED
@@ -178,13 +178,13 @@ def define(tx: Transaction, schedule: str, plan: Plan, *, version: int | None = 
     new = plan if plan.start_at is not None else msgspec.structs.replace(plan, start_at=old.start_at)
     if new == old:
         return Change.UNCHANGED
-    same_rhythm = new.rhythm() == old.rhythm() and new.start_at == old.start_at
-    next_at = row.next_at if same_rhythm or row.next_at is None else new.first_after(_since(row, now))
+    same_recurrence = new.recurrence() == old.recurrence() and new.start_at == old.start_at
+    next_at = row.next_at if same_recurrence or row.next_at is None else new.first_after(_since(row, now))
     tx.run("schedules/change", name=schedule, version=row.version, next_at=next_at, **msgspec.structs.asdict(new))
     return Change.CHANGED
 
 
-def _since(row: Row, now: int) -> int:
+def _since(row: ScheduleRow, now: int) -> int:
     # A clock that was set back a little must not bring a tick again; one that had been far ahead is believed.
     last = row.last_at or 0
     return last if now < last <= now + MINUTE else now
@@ -221,7 +221,7 @@ def upcoming(tx: Transaction, schedule: str, *, limit: int = 5) -> list[datetime
     first = row.next_at if row.next_at is not None else what.first_after(_now(tx))
     if first is None:
         return []
-    coming = islice(ticks(what.rhythm(), first, end=first + 2**53), limit)
+    coming = islice(ticks(what.recurrence(), first, end=first + 2**53), limit)
     return [moment(tick).astimezone(zone(what.zone)) for tick in coming]
 
 
@@ -239,7 +239,7 @@ def seconds_to_next(tx: Transaction) -> float | None:
     return None if left is None else left / SECOND
 
 
-def due(tx: Transaction, *, after: Row | None = None, limit: int = PAGE) -> list[tuple[int, Row]]:
+def due(tx: Transaction, *, after: ScheduleRow | None = None, limit: int = PAGE) -> list[tuple[int, ScheduleRow]]:
     """Schedules whose next tick has come, each with the database's now; those that waited longest first."""
     at, name = (after.next_at, after.name) if after else (0, "")
     rows = tx.rows("schedules/due", next_at=at, after=name, limit=limit)
@@ -249,7 +249,7 @@ def due(tx: Transaction, *, after: Row | None = None, limit: int = PAGE) -> list
 def tick_due(database: Database) -> list[Tick]:
     """Make the items of all ticks that have come; what was done. However many do it at once, a tick has one item."""
     done: list[Tick] = []
-    last: Row | None = None
+    last: ScheduleRow | None = None
     while page := database.read(due, after=last):
         done += [each for now, row in page if (each := _tick_one(database, row, now)) is not None]
         last = page[-1][1]
@@ -270,13 +270,13 @@ def set_right(database: Database) -> int:
     return count
 
 
-def ahead(tx: Transaction, *, limit: int = PAGE) -> list[tuple[int, Row]]:
+def ahead(tx: Transaction, *, limit: int = PAGE) -> list[tuple[int, ScheduleRow]]:
     """Schedules whose last tick is still to come, each with the database's now."""
     rows = tx.rows("schedules/ahead", tolerance=MINUTE, limit=limit)
     return [(now, _row(tuple(columns))) for now, *columns in rows]
 
 
-def _tick_one(database: Database, row: Row, now: int) -> Tick | None:
+def _tick_one(database: Database, row: ScheduleRow, now: int) -> Tick | None:
     # The calendar is read outside of any transaction: nobody waits for it.
     try:
         coming = row.plan.due(first=row.next_at or 0, now=now)
@@ -287,12 +287,14 @@ def _tick_one(database: Database, row: Row, now: int) -> Tick | None:
     return database.run(move_on, row, keys, last_at=coming[-1] if coming else row.last_at, next_at=next_at)
 
 
-def _move(tx: Transaction, row: Row, *, last_at: int | None, next_at: int | None) -> bool:
+def _move(tx: Transaction, row: ScheduleRow, *, last_at: int | None, next_at: int | None) -> bool:
     seen = {"seen": row.next_at, "version": row.version}
     return tx.run("schedules/move_on", name=row.name, last_at=last_at, next_at=next_at, **seen) == 1
 
 
-def move_on(tx: Transaction, row: Row, keys: list[str], *, last_at: int | None, next_at: int | None) -> Tick | None:
+def move_on(
+    tx: Transaction, row: ScheduleRow, keys: list[str], *, last_at: int | None, next_at: int | None
+) -> Tick | None:
     """Move a schedule on and put its items on their list, at once; None if it is not where it was seen."""
     if not _move(tx, row, last_at=last_at, next_at=next_at):
         return None

@@ -14,7 +14,7 @@ from rowlock.entries import Batch, Shared, encoded
 from rowlock.errors import InvalidSchedule
 from rowlock.model import DEFAULT_PRIORITY, moment
 from rowlock.names import check_name, shown
-from rowlock.schedules.rhythms import SECOND, Cron, Every, Rhythm, last_ones, latest, seconds, ticks, zone
+from rowlock.schedules.recurrence import SECOND, Cron, Every, Recurrence, last_ticks, latest_tick, seconds, ticks, zone
 
 DEFAULT_KEY = "{name}@{tick}"
 MISSED = 10_000
@@ -48,7 +48,7 @@ class Plan(msgspec.Struct, frozen=True):
     catch_up: str
     start_at: int | None
 
-    def rhythm(self) -> Rhythm:
+    def recurrence(self) -> Recurrence:
         """When it ticks."""
         if self.cron is not None:
             return Cron(self.cron, self.zone)
@@ -56,7 +56,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     def first_after(self, now: int) -> int | None:
         """The first tick to come."""
-        return self.rhythm().after(max(now, (self.start_at or 0) - 1))
+        return self.recurrence().after(max(now, (self.start_at or 0) - 1))
 
     def key_at(self, name: str, tick: int) -> str:
         """The key of a tick's item."""
@@ -74,13 +74,13 @@ class Plan(msgspec.Struct, frozen=True):
 
     def due(self, *, first: int, now: int) -> Sequence[int]:
         """The ticks that get an item, of those from the first up to now."""
-        rhythm = self.rhythm()
+        recurrence = self.recurrence()
         if self.catch_up == CatchUp.ALL:
-            return last_ones(rhythm, first, now=now, most=MOST_MISSED)
-        fresh = list(ticks(rhythm, max(first, now - MISSED), end=now))
+            return last_ticks(recurrence, first, now=now, most=MOST_MISSED)
+        fresh = list(ticks(recurrence, max(first, now - MISSED), end=now))
         if fresh or self.catch_up == CatchUp.SKIP:
             return fresh
-        return [latest(rhythm, first, now=now)]
+        return [latest_tick(recurrence, first, now=now)]
 
     def batch(self, keys: Sequence[str]) -> Batch:
         """Items of these keys, ready to be added."""
@@ -105,7 +105,7 @@ def planned(
     """Read what a schedule is to do; what cannot be is refused before anything is asked or written."""
     check_name(name, "schedule")
     check_name(to)
-    _check_rhythm(cron, every, zone)
+    _check_recurrence(cron, every, zone)
     step = None if every is None else seconds(every)
     begin = None if start is None else _whole_second(start)
     plan = Plan(
@@ -116,7 +116,7 @@ def planned(
     return msgspec.structs.replace(plan, data=_checked_data(plan, name, data))
 
 
-def _check_rhythm(cron: str | None, every: Duration | None, zone: str | None) -> None:
+def _check_recurrence(cron: str | None, every: Duration | None, zone: str | None) -> None:
     if (cron is None) == (every is None):
         what = "a schedule ticks by cron or every so often" + (", not both" if cron is not None else "")
         raise InvalidSchedule(what, "give cron (0 3 * * *) or every (15m)")

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from rowlock.errors import ExtraMissing, InvalidDuration, InvalidSchedule
-from rowlock.schedules.rhythms import Cron, Every, last_ones, latest, seconds, ticks, zone
+from rowlock.schedules.recurrence import Cron, Every, last_ticks, latest_tick, seconds, ticks, zone
 
 BERLIN, NEW_YORK = "Europe/Berlin", "America/New_York"
 FORWARD = {BERLIN: (2026, 3, 29), NEW_YORK: (2026, 3, 8)}
@@ -85,12 +85,12 @@ def test_a_wildcard_goes_by_time_that_passes(place: str, expression: str, usual:
 def test_the_next_tick_is_the_same_from_wherever_it_is_asked(
     place: str, day: dict[str, tuple[int, int, int]], expression: str
 ) -> None:
-    rhythm = Cron(expression, place)
+    recurrence = Cron(expression, place)
     start = int(datetime(*day[place], 0, 0, tzinfo=ZoneInfo(place)).timestamp() * 1000)
-    whole = [*ticks(rhythm, start, end=start + 2 * 86_400_000)]
+    whole = [*ticks(recurrence, start, end=start + 2 * 86_400_000)]
     assert sorted(set(whole)) == whole
     for moment in range(start, start + 6 * 3_600_000, 7 * 60_000):
-        assert rhythm.after(moment) == next(tick for tick in whole if tick > moment)
+        assert recurrence.after(moment) == next(tick for tick in whole if tick > moment)
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def test_the_zone_that_was_meant_is_named(name: str) -> None:
 
 
 def test_an_interval_is_aligned_to_its_start() -> None:
-    rhythm = Every(900_000, at("2026-11-16T09:05:00Z"))
+    recurrence = Every(900_000, at("2026-11-16T09:05:00Z"))
     asked = ["2026-11-16T09:00Z", "2026-11-16T09:05Z", "2026-11-16T09:19:59.999Z", "2027-01-01T00:00Z"]
-    assert [rhythm.after(at(moment)) for moment in asked] == [
+    assert [recurrence.after(at(moment)) for moment in asked] == [
         at("2026-11-16T09:05Z"),
         at("2026-11-16T09:20Z"),
         at("2026-11-16T09:20Z"),
@@ -164,7 +164,7 @@ def test_an_interval_is_a_duration(every: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "rhythm",
+    "recurrence",
     [
         Every(7_000, 1_000),
         Cron("*/7 * * * *"),
@@ -177,22 +177,22 @@ def test_an_interval_is_a_duration(every: str) -> None:
 @pytest.mark.parametrize(
     "now", ["2026-03-29T00:59:59.5Z", "2026-10-25T01:30Z", "2026-11-01T06:10Z", "2028-03-01T00:00Z"]
 )
-def test_the_latest_tick_is_the_last_of_all(rhythm: Cron | Every, now: str) -> None:
-    first = rhythm.after(at("2024-02-01T00:00Z"))
+def test_the_latest_tick_is_the_last_of_all(recurrence: Cron | Every, now: str) -> None:
+    first = recurrence.after(at("2024-02-01T00:00Z"))
     assert first is not None
-    found = latest(rhythm, first, now=at(now))
+    found = latest_tick(recurrence, first, now=at(now))
     assert found <= at(now)
-    assert (rhythm.after(found) or 0) > at(now)
-    assert rhythm.after(found - 1) == found
+    assert (recurrence.after(found) or 0) > at(now)
+    assert recurrence.after(found - 1) == found
 
 
 @pytest.mark.parametrize(
-    "rhythm", [Every(60_000, 0), Cron("* * * * *"), Cron("*/30 * * * *", BERLIN), Cron("0 3 * * *")]
+    "recurrence", [Every(60_000, 0), Cron("* * * * *"), Cron("*/30 * * * *", BERLIN), Cron("0 3 * * *")]
 )
 @pytest.mark.parametrize("most", [1, 10, 1000])
-def test_the_last_ticks_are_the_end_of_all(rhythm: Cron | Every, most: int) -> None:
+def test_the_last_ticks_are_the_end_of_all(recurrence: Cron | Every, most: int) -> None:
     first, now = at("2026-10-20T03:00Z"), at("2026-10-27T12:34:56Z")
-    assert last_ones(rhythm, first, now=now, most=most) == [*ticks(rhythm, first, end=now)][-most:]
+    assert last_ticks(recurrence, first, now=now, most=most) == [*ticks(recurrence, first, end=now)][-most:]
 
 
 def test_a_rhythm_is_told_in_english() -> None:

@@ -25,14 +25,14 @@ SHORTHANDS = {
 }
 
 
-class Rhythm(Protocol):
+class Recurrence(Protocol):
     """When a schedule ticks."""
 
     def after(self, at: int) -> int | None:
         """The first tick strictly after a moment; None if there is none for fifty years."""
 
     def explain(self) -> str:
-        """The rhythm in English."""
+        """The recurrence in English."""
 
 
 class Cron(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class Cron(msgspec.Struct, frozen=True):
         return next((tick for tick in map(_at, self._from(at)) if tick > at), None)
 
     def explain(self) -> str:
-        """The rhythm in English."""
+        """The recurrence in English."""
         return f"{self._from(0).explain()} ({self.zone})"
 
     def _from(self, at: int) -> Any:
@@ -86,7 +86,7 @@ class Every(msgspec.Struct, frozen=True):
         return self.start if at < self.start else self.start + ((at - self.start) // self.step + 1) * self.step
 
     def explain(self) -> str:
-        """The rhythm in English."""
+        """The recurrence in English."""
         return f"Every {spoken(self.step)}"
 
 
@@ -128,34 +128,34 @@ def seconds(every: Duration) -> int:
     return step
 
 
-def ticks(rhythm: Rhythm, start: int, *, end: int) -> Iterator[int]:
+def ticks(recurrence: Recurrence, start: int, *, end: int) -> Iterator[int]:
     """The ticks from start to end, both included."""
-    tick = rhythm.after(start - 1)
+    tick = recurrence.after(start - 1)
     while tick is not None and tick <= end:
         yield tick
-        tick = rhythm.after(tick)
+        tick = recurrence.after(tick)
 
 
-def latest(rhythm: Rhythm, first: int, *, now: int) -> int:
+def latest_tick(recurrence: Recurrence, first: int, *, now: int) -> int:
     """The last tick up to now, where one is known: found by halves, however many lie between."""
     low, high = first, now
     while high - low > SECOND:
         middle = (low + high) // 2
-        tick = rhythm.after(middle)
+        tick = recurrence.after(middle)
         if tick is None or tick > now:
             high = middle
         else:
             low = tick
-    following = rhythm.after(low)
+    following = recurrence.after(low)
     return low if following is None or following > now else following
 
 
-def last_ones(rhythm: Rhythm, first: int, *, now: int, most: int) -> list[int]:
+def last_ticks(recurrence: Recurrence, first: int, *, now: int, most: int) -> list[int]:
     """The last ticks from the first to now, at most so many; looks back only as far as it must."""
-    end, reach = latest(rhythm, first, now=now), most * MINUTE
+    end, reach = latest_tick(recurrence, first, now=now), most * MINUTE
     while True:
         start = max(first, end - reach)
-        found = deque(ticks(rhythm, start, end=end), maxlen=most)
+        found = deque(ticks(recurrence, start, end=end), maxlen=most)
         if start == first or len(found) == most:
             return list(found)
         reach *= 2
