@@ -24,9 +24,9 @@ from tests.redis_servers import RedisServer
 
 from bench._places import DISK, PLACES, Fresh, flush_milliseconds
 from rowlock import Engine
-from rowlock.apps.chat.chats import Chats, Creating, Opening
-from rowlock.apps.chat.model import Message
-from rowlock.apps.chat.tables import Tables
+from rowlock.apps.chat.chats import Chats, CreateApplication, OpenChat
+from rowlock.apps.chat.model import ChatMessage
+from rowlock.apps.chat.tables import ChatTables
 
 GOAL = 3_000
 BATCH = 1_000
@@ -83,16 +83,16 @@ def load(port: int, process: psutil.Process, token: str, options: argparse.Names
 def seed(url: str, size: int) -> None:
     """Another chat, with messages that were stored before."""
     with Engine(url) as engine:
-        tables = Tables(engine)
+        tables = ChatTables(engine)
         tables.make()
         chats = Chats(engine, tables)
-        token, _ = chats.create(Creating("other"))
-        chats.open(Opening(token))
+        token, _ = chats.create(CreateApplication("other"))
+        chats.open(OpenChat(token))
         for low in range(1, size + 1, BATCH):
             numbers = range(low, min(low + BATCH, size + 1))
             with engine.transaction() as tx:
                 chats.messages.store(
-                    tx, [Message(1, number, 0, f"an older one, number {number}") for number in numbers]
+                    tx, [ChatMessage(1, number, 0, f"an older one, number {number}") for number in numbers]
                 )
 
 

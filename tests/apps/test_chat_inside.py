@@ -10,9 +10,9 @@ from tests.verbs.grouping import held
 
 from rowlock import Engine, Item, NotFound, Refused, Worker
 from rowlock.apps.chat import build
-from rowlock.apps.chat.chats import Chats, Creating, Editing, Opening, Posting
-from rowlock.apps.chat.model import Message
-from rowlock.apps.chat.tables import HERE, Tables
+from rowlock.apps.chat.chats import Chats, CreateApplication, EditMessage, OpenChat, PostMessage
+from rowlock.apps.chat.model import ChatMessage
+from rowlock.apps.chat.tables import HERE, ChatTables
 from rowlock.errors import Invalid, RedisUnavailable
 from rowlock.testing import drain
 
@@ -24,27 +24,27 @@ def dialect(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def tables(engine: Engine) -> Tables:
-    made = Tables(engine)
+def tables(engine: Engine) -> ChatTables:
+    made = ChatTables(engine)
     made.make()
     return made
 
 
 @pytest.fixture
-def behind(engine: Engine, tables: Tables) -> Chats:
+def behind(engine: Engine, tables: ChatTables) -> Chats:
     """Chats whose messages are accepted onto the list."""
     return Chats(engine, tables, behind=True)
 
 
 def place(chats: Chats) -> tuple[str, int]:
     """A new chat: its token and what it is called inside."""
-    token, _ = chats.create(Creating("app"))
-    chats.open(Opening(token))
+    token, _ = chats.create(CreateApplication("app"))
+    chats.open(OpenChat(token))
     return token, chats.find(token, 1)
 
 
 def say(chats: Chats, token: str, *bodies: str) -> list[int]:
-    return [chats.post(Posting(token, 1, body))[0] for body in bodies]
+    return [chats.post(PostMessage(token, 1, body))[0] for body in bodies]
 
 
 def worker(engine: Engine, chats: Chats, batch: int = 500) -> Worker:
@@ -53,22 +53,22 @@ def worker(engine: Engine, chats: Chats, batch: int = 500) -> Worker:
     return made
 
 
-def stored(engine: Engine, tables: Tables, chat: int) -> list[tuple[int, str]]:
+def stored(engine: Engine, tables: ChatTables, chat: int) -> list[tuple[int, str]]:
     rows = engine.read(tables.rows, "messages/page", chat=chat, after=0, limit=1000)
     return [(number, body) for number, body, _ in rows]
 
 
-def test_a_token_that_is_taken_is_drawn_again(engine: Engine, tables: Tables) -> None:
+def test_a_token_that_is_taken_is_drawn_again(engine: Engine, tables: ChatTables) -> None:
     tokens = iter(["a", "a", "a", "b"])
     chats = Chats(engine, tables, draw=lambda: next(tokens))
-    assert [chats.create(Creating("app"))[0] for _ in range(2)] == ["a", "b"]
+    assert [chats.create(CreateApplication("app"))[0] for _ in range(2)] == ["a", "b"]
 
 
-def test_an_older_version_never_replaces_a_newer_one(engine: Engine, tables: Tables, behind: Chats) -> None:
+def test_an_older_version_never_replaces_a_newer_one(engine: Engine, tables: ChatTables, behind: Chats) -> None:
     token, chat = place(behind)
     say(behind, token, "first")
     for body in ("second", "third"):
-        behind.edit(Editing(token, 1, 1, body))
+        behind.edit(EditMessage(token, 1, 1, body))
     items = list(engine["chat/messages"])
     for late in (items[2:], items[:1], items[1:2], items):
         with engine.transaction() as tx:
@@ -77,13 +77,13 @@ def test_an_older_version_never_replaces_a_newer_one(engine: Engine, tables: Tab
     assert engine.read(lambda tx: tables.rows(tx, "additions/take", limit=10)) == [(None, chat, 1), (1, None, 1)][::-1]
 
 
-def test_edits_of_one_group_follow_each_other(engine: Engine, tables: Tables, behind: Chats) -> None:
+def test_edits_of_one_group_follow_each_other(engine: Engine, tables: ChatTables, behind: Chats) -> None:
     for chats in (behind, Chats(engine, tables)):
         token, _ = place(chats)
         say(chats, token, "first")
         with held(engine):
-            asked = [chats.edit.ask(Editing(token, 1, 1, f"edit {number}")) for number in range(5)]
-            late = chats.edit.ask(Editing(token, 1, 1, "too late", (0,)))
+            asked = [chats.edit.ask(EditMessage(token, 1, 1, f"edit {number}")) for number in range(5)]
+            late = chats.edit.ask(EditMessage(token, 1, 1, "too late", (0,)))
         versions = [each.result().version for each in asked]
         assert versions == sorted(set(versions))
         assert (chats.message(token, 1, number=1).body, late.exception().http_status) == ("edit 4", 412)  # type: ignore[union-attr]
@@ -93,13 +93,14 @@ def test_a_group_refuses_only_those_who_are_wrong(engine: Engine, behind: Chats)
     token, _ = place(behind)
     with held(engine):
         asked = [
-            behind.post.ask(Posting(token, chat, "a", key=key)) for chat, key in ((1, ""), (2, ""), (1, "k"), (3, "l"))
+            behind.post.ask(PostMessage(token, chat, "a", key=key))
+            for chat, key in ((1, ""), (2, ""), (1, "k"), (3, "l"))
         ]
     answers = [each.exception() or each.result()[0] for each in asked]
     assert [type(each) is NotFound or each for each in answers] == [1, True, 2, True]
 
 
-def test_what_was_accepted_is_stored_once_by_two_workers(engine: Engine, tables: Tables, behind: Chats) -> None:
+def test_what_was_accepted_is_stored_once_by_two_workers(engine: Engine, tables: ChatTables, behind: Chats) -> None:
     token, chat = place(behind)
     sent = say(behind, token, *(f"message {number}" for number in range(1, 41)))
     assert (sent, stored(engine, tables, chat)) == (list(range(1, 41)), [])
@@ -118,7 +119,7 @@ def refresh(engine: Engine, chats: Chats) -> None:
         chats.counts.refresh([], tx)
 
 
-def test_a_drain_that_did_not_commit_has_stored_nothing(engine: Engine, tables: Tables, behind: Chats) -> None:
+def test_a_drain_that_did_not_commit_has_stored_nothing(engine: Engine, tables: ChatTables, behind: Chats) -> None:
     token, chat = place(behind)
     say(behind, token, "a")
     failing = Worker(engine)
@@ -135,7 +136,7 @@ def test_a_drain_that_did_not_commit_has_stored_nothing(engine: Engine, tables: 
     assert stored(engine, tables, chat) == [(1, "a")]
 
 
-def test_counts_grow_by_what_was_added_however_often_they_are_refreshed(engine: Engine, tables: Tables) -> None:
+def test_counts_grow_by_what_was_added_however_often_they_are_refreshed(engine: Engine, tables: ChatTables) -> None:
     chats = Chats(engine, tables)
     token, chat = place(chats)
     say(chats, token, "a", "b")
@@ -143,7 +144,7 @@ def test_counts_grow_by_what_was_added_however_often_they_are_refreshed(engine: 
     seen = [chats.show(token, 1).messages_count]
     say(chats, token, "c")
     with engine.transaction() as tx:  # what was stored before arrives again, from an older turn
-        chats.messages.store(tx, [Message(chat, 1, 0, "a"), Message(chat, 3, 0, "c")])
+        chats.messages.store(tx, [ChatMessage(chat, 1, 0, "a"), ChatMessage(chat, 3, 0, "c")])
     for _ in range(2):
         refresh(engine, chats)
         seen.append(chats.show(token, 1).messages_count)
@@ -151,37 +152,37 @@ def test_counts_grow_by_what_was_added_however_often_they_are_refreshed(engine: 
 
 
 def test_after_the_mode_is_changed_what_is_under_way_is_still_there(
-    engine: Engine, tables: Tables, behind: Chats
+    engine: Engine, tables: ChatTables, behind: Chats
 ) -> None:
     token, chat = place(behind)
     say(behind, token, "one", "two")
     at_once = Chats(engine, tables)
     assert say(at_once, token, "three") == [3]
-    assert at_once.edit(Editing(token, 1, 1, "ONE")).body == "ONE"
+    assert at_once.edit(EditMessage(token, 1, 1, "ONE")).body == "ONE"
     drain(worker(engine, behind))
     assert stored(engine, tables, chat) == [(1, "ONE"), (2, "two"), (3, "three")]
 
 
 def test_numbers_go_on_above_all_that_were_issued_whatever_was_stored(
-    engine: Engine, tables: Tables, behind: Chats
+    engine: Engine, tables: ChatTables, behind: Chats
 ) -> None:
     token, chat = place(behind)
     say(behind, token, *"abc")
     with Engine(
         engine.database.address.shown if engine.dialect == "sqlite" else engine.database.address.target
     ) as again:
-        others = Chats(again, Tables(again), behind=True)
+        others = Chats(again, ChatTables(again), behind=True)
         assert (stored(engine, tables, chat), say(others, token, "d")) == ([], [4])
 
 
 def test_a_number_that_is_in_use_is_never_given_to_another_message(
-    engine: Engine, tables: Tables, behind: Chats
+    engine: Engine, tables: ChatTables, behind: Chats
 ) -> None:
     for chats in (behind, Chats(engine, tables)):
         token, _ = place(chats)
-        chats.post(Posting(token, 1, "mine", number=5))
+        chats.post(PostMessage(token, 1, "mine", number=5))
         with pytest.raises(Refused):
-            chats.post(Posting(token, 1, "another", number=5))
+            chats.post(PostMessage(token, 1, "another", number=5))
         assert chats.message(token, 1, number=5).body == "mine"
 
 
@@ -190,7 +191,7 @@ def test_many_processes_make_the_tables_once(engine: Engine) -> None:
 
     def make() -> None:
         together.wait()
-        Tables(engine).make()
+        ChatTables(engine).make()
 
     threads = [threading.Thread(target=make) for _ in range(4)]
     for thread in threads:
@@ -198,10 +199,10 @@ def test_many_processes_make_the_tables_once(engine: Engine) -> None:
     for thread in threads:
         thread.join()
     assert [engine.counter(f"chat/{name}").show() for name in ("schema", "search")] == [1, 1]
-    assert Chats(engine, Tables(engine)).applications(after="", limit=10) == []
+    assert Chats(engine, ChatTables(engine)).applications(after="", limit=10) == []
 
 
-def test_without_an_index_the_same_is_found(engine: Engine, tables: Tables) -> None:
+def test_without_an_index_the_same_is_found(engine: Engine, tables: ChatTables) -> None:
     chats = Chats(engine, tables)
     token, chat = place(chats)
     say(chats, token, "message 1", 'a "quoted" part', "50%")
@@ -217,7 +218,7 @@ def test_without_an_index_the_same_is_found(engine: Engine, tables: Tables) -> N
 
 def test_the_index_is_asked_once_and_not_for_each_message(sqlite_url: str) -> None:
     with Engine(sqlite_url) as engine:
-        tables = Tables(engine)
+        tables = ChatTables(engine)
         tables.make()
         asked = (HERE / "sql/messages/search_index.sqlite.sql").read_text()
         given = {"chat": 1, "text": "abc", "after": 0, "limit": 10}

@@ -25,7 +25,7 @@ from tests.torture import scaled
 from tests.waiting import WAIT_SECONDS, until
 
 from rowlock import Engine
-from rowlock.apps.chat.tables import Tables
+from rowlock.apps.chat.tables import ChatTables
 
 WRITERS, CHATS, KILLS = 16, 3, scaled(12)
 
@@ -212,7 +212,7 @@ def written(port: int, app: str, blows: list[Callable[[], None]]) -> list[Writer
 
 def judge(engine: Engine, app: str, writers: list[Writer], *, dense: bool) -> None:
     """What was answered is stored, once; numbers and counts are right."""
-    tables = Tables(engine)
+    tables = ChatTables(engine)
     said: dict[tuple[int, int], str] = {}
     for writer in writers:
         assert writer.twice == []
@@ -231,7 +231,7 @@ def judge(engine: Engine, app: str, writers: list[Writer], *, dense: bool) -> No
         until(partial(is_counted, engine, tables, chat=chat, count=len(stored)))
 
 
-def is_counted(engine: Engine, tables: Tables, *, chat: int, count: int) -> bool:
+def is_counted(engine: Engine, tables: ChatTables, *, chat: int, count: int) -> bool:
     """Whether the count has come up to it; it must never be beyond."""
     (row,) = engine.read(tables.rows, "chats/show", chat=chat)
     assert row[1] <= count

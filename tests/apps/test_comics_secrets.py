@@ -13,7 +13,7 @@ from tests.apps.shopping import C1, Shopping, shopping
 
 from rowlock import Engine, Item, NotFound, Worker
 from rowlock.apps.comics import build
-from rowlock.apps.comics.links import Links
+from rowlock.apps.comics.links import UnsubscribeLinks
 from rowlock.apps.comics.secrets import OLD_LIST, unsubscribe_secret
 from rowlock.http.routes import ROUTES
 
@@ -135,7 +135,7 @@ def secrets_of_four(url: str) -> list[str]:
 
 def test_a_secret_of_an_earlier_version_is_moved_and_its_links_stay_good(engine: Engine) -> None:
     engine[OLD_LIST].add("unsubscribe", data={"secret": "canary"})
-    link = Links("canary").unsubscribe(EMAIL)
+    link = UnsubscribeLinks("canary").unsubscribe(EMAIL)
     with shopping(engine) as shop:
         with pytest.raises(NotFound):
             engine[OLD_LIST].info()

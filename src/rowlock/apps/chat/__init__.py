@@ -8,8 +8,8 @@ from rowlock import Engine, Invalid, RedisCounters, Worker
 from rowlock.apps import Application
 from rowlock.apps.chat import counts, messages
 from rowlock.apps.chat.chats import Chats
-from rowlock.apps.chat.routes import Routes
-from rowlock.apps.chat.tables import Tables
+from rowlock.apps.chat.routes import ChatRoutes
+from rowlock.apps.chat.tables import ChatTables
 
 __all__ = ["build"]
 
@@ -29,7 +29,7 @@ def build(
         raise Invalid(f"write_behind={write_behind} cannot be", "say on or off")
     if redis_fallback not in ("", "database"):
         raise Invalid(f"redis_fallback={redis_fallback} cannot be", "say database, or leave it out")
-    tables = Tables(engine)
+    tables = ChatTables(engine)
     tables.make()
     chats = Chats(engine, tables, behind=write_behind == "on")
     chats.counts.plan(engine, refresh)
@@ -43,5 +43,5 @@ def build(
         if numbers is not None:
             numbers.close()
 
-    asgi = Routes(engine, chats, numbers).app()
+    asgi = ChatRoutes(engine, chats, numbers).app()
     return Application(asgi, work, close, open_paths=("/chat", "/chat/page.js", "/chat/page.css"), pages=("/chat",))

@@ -11,40 +11,40 @@ from typing import Any, TypeVar
 import msgspec
 
 from rowlock import Engine, Refused, RowlockError, Transaction
-from rowlock.apps.chat.counts import Counts
+from rowlock.apps.chat.counts import ChatCounts
 from rowlock.apps.chat.messages import Messages
 from rowlock.apps.chat.model import (
-    Application,
     Chat,
-    Message,
+    ChatApplication,
+    ChatMessage,
     moment,
     new_token,
     no_such_application,
     no_such_chat,
     no_such_message,
 )
-from rowlock.apps.chat.tables import Tables
+from rowlock.apps.chat.tables import ChatTables
 from rowlock.errors import StaleVersion
 
 X = TypeVar("X")
 Work = Callable[[Transaction, Sequence[X]], list[Any]]
 
 
-class Creating(msgspec.Struct, frozen=True):
+class CreateApplication(msgspec.Struct, frozen=True):
     """Somebody wants a new application; with a key, once."""
 
     name: str
     key: str = ""
 
 
-class Renaming(msgspec.Struct, frozen=True):
+class RenameApplication(msgspec.Struct, frozen=True):
     """Somebody wants another name for an application."""
 
     token: str
     name: str
 
 
-class Opening(msgspec.Struct, frozen=True):
+class OpenChat(msgspec.Struct, frozen=True):
     """Somebody wants a new chat; numbered by the counter unless a number was taken before."""
 
     token: str
@@ -52,7 +52,7 @@ class Opening(msgspec.Struct, frozen=True):
     key: str = ""
 
 
-class Posting(msgspec.Struct, frozen=True):
+class PostMessage(msgspec.Struct, frozen=True):
     """Somebody sends a message."""
 
     token: str
@@ -62,7 +62,7 @@ class Posting(msgspec.Struct, frozen=True):
     key: str = ""
 
 
-class Editing(msgspec.Struct, frozen=True):
+class EditMessage(msgspec.Struct, frozen=True):
     """Somebody wants another body for a message, if it is at one of these versions still."""
 
     token: str
@@ -76,12 +76,12 @@ class Chats:
     """The chats of one engine."""
 
     def __init__(
-        self, engine: Engine, tables: Tables, *, behind: bool = False, draw: Callable[[], str] = new_token
+        self, engine: Engine, tables: ChatTables, *, behind: bool = False, draw: Callable[[], str] = new_token
     ) -> None:
         self._engine = engine
         self._tables = tables
         self._draw = draw
-        self.counts = Counts(tables)
+        self.counts = ChatCounts(tables)
         self.messages = Messages(tables, self.counts, behind=behind)
         self.create = engine.grouped.together(_once(self._create))
         self.rename = engine.grouped.together(self._rename)
@@ -89,14 +89,14 @@ class Chats:
         self.post = engine.grouped.together(_once(self._post))
         self.edit = engine.grouped.together(self._edit)
 
-    def applications(self, *, after: str, limit: int) -> list[Application]:
+    def applications(self, *, after: str, limit: int) -> list[ChatApplication]:
         """Applications in the order in which they were made, after the one with a token."""
         if after:
             self.application(after)
         rows = self._engine.read(self._tables.rows, "applications/page", after=after, limit=limit)
         return [_application(row) for row in rows]
 
-    def application(self, token: str) -> Application:
+    def application(self, token: str) -> ChatApplication:
         """One application."""
         rows = self._engine.read(self._tables.rows, "applications/show", token=token)
         if not rows:
@@ -122,7 +122,7 @@ class Chats:
             raise no_such_chat()
         return chat
 
-    def message(self, token: str, chat: int, *, number: int) -> Message:
+    def message(self, token: str, chat: int, *, number: int) -> ChatMessage:
         """One message."""
         found = self.messages.latest(self._engine, self.find(token, chat), number=number)
         if found is None:
@@ -140,7 +140,7 @@ class Chats:
         """The name of the counter that numbers the messages of a chat."""
         return _messages_of(self.find(token, chat))
 
-    def _create(self, tx: Transaction, asked: Sequence[Creating]) -> list[Any]:
+    def _create(self, tx: Transaction, asked: Sequence[CreateApplication]) -> list[Any]:
         return [self._created(tx, each.name) for each in asked]
 
     def _created(self, tx: Transaction, name: str) -> str:
@@ -149,11 +149,11 @@ class Chats:
             token = self._draw()
         return token
 
-    def _rename(self, tx: Transaction, asked: Sequence[Renaming]) -> list[Any]:
+    def _rename(self, tx: Transaction, asked: Sequence[RenameApplication]) -> list[Any]:
         done = [self._tables.rows(tx, "applications/rename", token=each.token, name=each.name) for each in asked]
         return [each or no_such_application() for each in done]
 
-    def _open(self, tx: Transaction, asked: Sequence[Opening]) -> list[Any]:
+    def _open(self, tx: Transaction, asked: Sequence[OpenChat]) -> list[Any]:
         owners = self._owners(tx, {each.token for each in asked})
         good = [(owners[each.token], each.number) for each in asked if each.token in owners]
         rows = list(zip((owner for owner, _ in good), _numbers(tx, good, _chats_of), strict=True))
@@ -165,18 +165,18 @@ class Chats:
         numbers = (number for _, number in rows)
         return [next(numbers) if each.token in owners else no_such_application() for each in asked]
 
-    def _post(self, tx: Transaction, asked: Sequence[Posting]) -> list[Any]:
+    def _post(self, tx: Transaction, asked: Sequence[PostMessage]) -> list[Any]:
         places = self._places(tx, {(each.token, each.chat) for each in asked})
         chats = [places.get((each.token, each.chat)) for each in asked]
         good = [(chat, each) for chat, each in zip(chats, asked, strict=True) if chat is not None]
         numbers = _numbers(tx, [(chat, each.number) for chat, each in good], _messages_of)
-        new = [Message(chat, number, 0, each.body) for (chat, each), number in zip(good, numbers, strict=True)]
+        new = [ChatMessage(chat, number, 0, each.body) for (chat, each), number in zip(good, numbers, strict=True)]
         if new:
             self.messages.accept(tx, new)
         numbered = (each.number for each in new)
         return [no_such_chat() if chat is None else next(numbered) for chat in chats]
 
-    def _edit(self, tx: Transaction, asked: Sequence[Editing]) -> list[Any]:
+    def _edit(self, tx: Transaction, asked: Sequence[EditMessage]) -> list[Any]:
         places = self._places(tx, {(each.token, each.chat) for each in asked})
         chats = [places.get((each.token, each.chat)) for each in asked]
         # From here on nobody else edits in these chats: versions follow each other in the order in which they land.
@@ -186,13 +186,13 @@ class Chats:
             for chat, each in zip(chats, asked, strict=True)
         ]
 
-    def _edited(self, tx: Transaction, asked: Editing, chat: int, version: int) -> Message | RowlockError:
+    def _edited(self, tx: Transaction, asked: EditMessage, chat: int, version: int) -> ChatMessage | RowlockError:
         now = self.messages.latest(tx, chat, number=asked.number)
         if now is None:
             return no_such_message()
         if asked.versions is not None and now.version not in asked.versions:
             return StaleVersion(f"the message is at version {now.version}", "read it again", version=now.version)
-        edited = Message(chat, asked.number, version, asked.body)
+        edited = ChatMessage(chat, asked.number, version, asked.body)
         self.messages.accept(tx, [edited])
         return edited
 
@@ -256,9 +256,9 @@ def _versions_of(chat: int) -> str:
     return f"chat/chats/{chat}/versions"
 
 
-def _application(row: tuple[Any, ...]) -> Application:
+def _application(row: tuple[Any, ...]) -> ChatApplication:
     *plain, at = row
-    return Application(*plain, moment(at))  # type: ignore[call-arg]
+    return ChatApplication(*plain, moment(at))  # type: ignore[call-arg]
 
 
 def _chat(row: tuple[Any, ...]) -> Chat:

@@ -10,17 +10,17 @@ from typing import Any
 import msgspec
 
 from rowlock import Engine, Item, Move, Transaction
-from rowlock.apps.chat.tables import Tables
+from rowlock.apps.chat.tables import ChatTables
 from rowlock.apps.tables import Executes
 
 LIST = "chat/counts"
 AT_ONCE = 10_000
 
 
-class Counts:
+class ChatCounts:
     """How many chats an application has, and how many messages a chat."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: ChatTables) -> None:
         self._tables = tables
 
     def plan(self, engine: Engine, every: str) -> None:

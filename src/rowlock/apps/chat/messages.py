@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from rowlock import Engine, Item, NewItem, Refused, Transaction
-from rowlock.apps.chat.counts import Counts
-from rowlock.apps.chat.model import Message, folded
-from rowlock.apps.chat.tables import Tables
+from rowlock.apps.chat.counts import ChatCounts
+from rowlock.apps.chat.model import ChatMessage, folded
+from rowlock.apps.chat.tables import ChatTables
 from rowlock.apps.tables import Executes
 
 LIST = "chat/messages"
@@ -26,12 +26,12 @@ FEW = 8
 class Messages:
     """The messages of one engine; `behind` says whether they are accepted onto the list."""
 
-    def __init__(self, tables: Tables, counts: Counts, *, behind: bool) -> None:
+    def __init__(self, tables: ChatTables, counts: ChatCounts, *, behind: bool) -> None:
         self._tables = tables
         self._counts = counts
         self._behind = behind
 
-    def accept(self, tx: Transaction, messages: Sequence[Message]) -> None:
+    def accept(self, tx: Transaction, messages: Sequence[ChatMessage]) -> None:
         """Take messages, each at a new version of it; they are durable when the transaction commits."""
         if self._behind:
             new = tx[LIST].add([NewItem(_key(each), each.body) for each in messages]).added
@@ -40,7 +40,7 @@ class Messages:
         if new < sum(each.version == 0 for each in messages):
             raise Refused("a number of this chat is in use already", "raise its counter above the highest message")
 
-    def store(self, tx: Executes, messages: Iterable[Message]) -> int:
+    def store(self, tx: Executes, messages: Iterable[ChatMessage]) -> int:
         """Write messages to their table, the newest version of each; how many are new."""
         newest = {(each.chat, each.number): each for each in sorted(messages, key=lambda each: each.version)}
         added = self._tables.rows(tx, "messages/add", rows=_rows(newest.values()))
@@ -54,15 +54,15 @@ class Messages:
         """Handle the list: store what was accepted, in the transaction that settles the items."""
         self.store(tx, map(_message, items))
 
-    def latest(self, source: Engine | Transaction, chat: int, *, number: int) -> Message | None:
+    def latest(self, source: Engine | Transaction, chat: int, *, number: int) -> ChatMessage | None:
         """A message as it is now, stored or under way; None if there is none."""
         # What is under way is asked for first: what a worker stores meanwhile is then found stored.
-        ends = _key(Message(chat, number, 0, ""))[:-1], _key(Message(chat, number + 1, 0, ""))[:-1]
+        ends = _key(ChatMessage(chat, number, 0, ""))[:-1], _key(ChatMessage(chat, number + 1, 0, ""))[:-1]
         pending = [_message(item) for item in source[LIST].items(after=ends[0], upto=ends[1], page=FEW)]
         stored = source.read(self._tables.rows, "messages/show", chat=chat, number=number)
         return max(pending + [_stored(chat, row) for row in stored], key=lambda each: each.version, default=None)
 
-    def page(self, engine: Engine, chat: int, *, after: int, limit: int) -> list[Message]:
+    def page(self, engine: Engine, chat: int, *, after: int, limit: int) -> list[ChatMessage]:
         """Messages of a chat in the order of their numbers, strictly after one, stored or under way."""
         found = self._pending(engine, chat, after, limit)
         for row in engine.read(self._tables.rows, "messages/page", chat=chat, after=after, limit=limit):
@@ -79,10 +79,10 @@ class Messages:
         rows = engine.read(self._tables.rows, way, chat=chat, text=wanted, after=after, limit=limit)
         return [{"number": number, "body": body} for number, body in rows]
 
-    def _pending(self, engine: Engine, chat: int, after: int, limit: int) -> dict[int, Message]:
+    def _pending(self, engine: Engine, chat: int, after: int, limit: int) -> dict[int, ChatMessage]:
         """The first so many messages under way, each at its newest version: these come last."""
-        found: dict[int, Message] = {}
-        begin, end = _key(Message(chat, after + 1, 0, ""))[:-1], _key(Message(chat + 1, 0, 0, ""))[:-1]
+        found: dict[int, ChatMessage] = {}
+        begin, end = _key(ChatMessage(chat, after + 1, 0, ""))[:-1], _key(ChatMessage(chat + 1, 0, 0, ""))[:-1]
         for item in engine[LIST].items(after=begin, upto=end, page=limit):
             message = _message(item)
             if message.number not in found and len(found) == limit:
@@ -91,21 +91,21 @@ class Messages:
         return found
 
 
-def _key(message: Message) -> str:
+def _key(message: ChatMessage) -> str:
     # Of one width, so that the order of the bytes is that of the numbers.
     return f"{message.chat:016x}/{message.number:016x}/{message.version:016x}"
 
 
-def _message(item: Item) -> Message:
+def _message(item: Item) -> ChatMessage:
     chat, number, version = (int(part, 16) for part in item.key.split("/"))
-    return Message(chat, number, version, item.data)
+    return ChatMessage(chat, number, version, item.data)
 
 
-def _stored(chat: int, row: tuple[Any, ...]) -> Message:
+def _stored(chat: int, row: tuple[Any, ...]) -> ChatMessage:
     number, body, version = row
-    return Message(chat, number, version, body)
+    return ChatMessage(chat, number, version, body)
 
 
-def _rows(messages: Iterable[Message]) -> str:
+def _rows(messages: Iterable[ChatMessage]) -> str:
     rows = [(each.chat, each.number, each.version, each.body, folded(each.body)) for each in messages]
     return msgspec.json.encode(rows).decode()

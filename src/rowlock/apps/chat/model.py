@@ -24,7 +24,7 @@ _TOKEN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NUMBER = re.compile(r"[0-9]{1,19}")
 
 
-class Application(msgspec.Struct, frozen=True):
+class ChatApplication(msgspec.Struct, frozen=True):
     """Who owns chats."""
 
     name: str
@@ -42,7 +42,7 @@ class Chat(msgspec.Struct, frozen=True):
     as_of: str
 
 
-class Message(msgspec.Struct, frozen=True):
+class ChatMessage(msgspec.Struct, frozen=True):
     """A message as it is at one of its versions; the first is 0."""
 
     chat: int
@@ -76,17 +76,17 @@ def moment(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class Given(msgspec.Struct):
+class ChatInput(msgspec.Struct):
     """What requests bring in their bodies."""
 
     name: Any = None
     body: Any = None
 
 
-_decode = msgspec.json.Decoder(Given).decode
+_decode = msgspec.json.Decoder(ChatInput).decode
 
 
-def read(body: bytes) -> Given:
+def read(body: bytes) -> ChatInput:
     """A request's body, which is a JSON object."""
     try:
         return _decode(body)

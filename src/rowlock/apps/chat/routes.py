@@ -16,10 +16,10 @@ from starlette.types import Receive, Scope, Send
 
 from rowlock import Engine, Invalid, RedisCounters, RowlockError
 from rowlock.apps import problems
-from rowlock.apps.chat.chats import Chats, Creating, Editing, Opening, Posting, Renaming
+from rowlock.apps.chat.chats import Chats, CreateApplication, EditMessage, OpenChat, PostMessage, RenameApplication
 from rowlock.apps.chat.model import (
     BODY,
-    Message,
+    ChatMessage,
     check_body,
     check_count,
     check_name,
@@ -41,7 +41,7 @@ _encode = msgspec.json.Encoder().encode
 _TAG = re.compile(r'(?:W/)?"(\d{1,19})"')
 
 
-class Routes:
+class ChatRoutes:
     """Answers requests with the chats of an engine."""
 
     def __init__(self, engine: Engine, chats: Chats, redis: RedisCounters | None) -> None:
@@ -72,7 +72,7 @@ class Routes:
     async def create(self, request: Request) -> Response:
         """A new application."""
         name = check_name((await _given(request)).name)
-        token, again = await self._chats.create.awaited(Creating(name, _key(request)))
+        token, again = await self._chats.create.awaited(CreateApplication(name, _key(request)))
         made = await asyncio.to_thread(self._chats.application, token)
         return _json(made, 201, _replayed(again=again))
 
@@ -90,14 +90,14 @@ class Routes:
     async def rename(self, request: Request) -> Response:
         """Another name for an application."""
         name = check_name((await _given(request)).name)
-        await self._chats.rename.awaited(Renaming(_token(request), name))
+        await self._chats.rename.awaited(RenameApplication(_token(request), name))
         return _json({"success": "ok"})
 
     async def open(self, request: Request) -> Response:
         """A new chat."""
         token = _token(request)
         number = await self._number(self._chats.counter_of_chats, token)
-        number, again = await self._chats.open.awaited(Opening(token, number, _key(request)))
+        number, again = await self._chats.open.awaited(OpenChat(token, number, _key(request)))
         return _json({"number": number}, headers=_replayed(again=again))
 
     async def chats(self, request: Request) -> Response:
@@ -115,7 +115,7 @@ class Routes:
         token, chat = _chat(request)
         body = check_body((await _given(request)).body)
         number = await self._number(self._chats.counter_of_messages, token, chat)
-        number, again = await self._chats.post.awaited(Posting(token, chat, body, number, _key(request)))
+        number, again = await self._chats.post.awaited(PostMessage(token, chat, body, number, _key(request)))
         return _json({"number": number}, headers=_replayed(again=again))
 
     async def messages(self, request: Request) -> Response:
@@ -124,7 +124,7 @@ class Routes:
         found = await asyncio.to_thread(self._messages, *_chat(request), after=after, limit=count)
         return _json([each.shown for each in found], headers=_next(request, count, [each.number for each in found]))
 
-    def _messages(self, token: str, chat: int, *, after: int, limit: int) -> list[Message]:
+    def _messages(self, token: str, chat: int, *, after: int, limit: int) -> list[ChatMessage]:
         return self._chats.messages.page(self._engine, self._chats.find(token, chat), after=after, limit=limit)
 
     async def message(self, request: Request) -> Response:
@@ -141,7 +141,7 @@ class Routes:
         token, chat = _chat(request)
         number = check_number(request.path_params.get("message", "search"), "message")
         body = check_body((await _given(request)).body)
-        edited = await self._chats.edit.awaited(Editing(token, chat, number, body, _versions(request)))
+        edited = await self._chats.edit.awaited(EditMessage(token, chat, number, body, _versions(request)))
         return _json(edited.shown, headers={"etag": f'"{edited.version}"'})
 
     async def search(self, request: Request) -> Response:
@@ -216,7 +216,7 @@ def _file(name: str, kind: str) -> Answering:
     return sent
 
 
-class Json(Response):
+class JsonResponse(Response):
     """A document; its headers are written once, and not read again as Starlette's are."""
 
     def __init__(self, value: Any, status: int, headers: Mapping[str, str]) -> None:
@@ -231,7 +231,7 @@ class Json(Response):
 
 
 def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Json(value, status, headers or {})
+    return JsonResponse(value, status, headers or {})
 
 
 async def _given(request: Request) -> Any:

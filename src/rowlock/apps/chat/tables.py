@@ -14,7 +14,7 @@ DIALECTS = ("sqlite", "postgres")
 log = logging.getLogger("rowlock.apps.chat")
 
 
-class Tables(AppTables):
+class ChatTables(AppTables):
     """The statements of the chat application. Its methods are verbs: functions of a transaction."""
 
     def __init__(self, engine: Engine) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 
 from rowlock import Engine, Invalid, Worker
 from rowlock.apps import Application
-from rowlock.apps.comics.links import Links
-from rowlock.apps.comics.routes import Routes
+from rowlock.apps.comics.links import UnsubscribeLinks
+from rowlock.apps.comics.notifier import ShopNotifier
+from rowlock.apps.comics.routes import ComicRoutes
 from rowlock.apps.comics.secrets import unsubscribe_secret
 from rowlock.apps.comics.shop import Shop
-from rowlock.apps.comics.telling import Telling
 
 __all__ = ["build"]
 
@@ -40,12 +40,14 @@ def build(
     if secret_env and not os.environ.get(secret_env, "").strip():
         raise Invalid(f"the variable {secret_env} is not set here", "it holds the secret that signs requests")
     shop = Shop(engine)
-    links = Links(unsubscribe_secret(engine), public)
+    links = UnsubscribeLinks(unsubscribe_secret(engine), public)
     secrets = os.environ[secret_env].split() if secret_env else []
-    telling = Telling(links, notify=notify, mail=mail, sender=sender, secrets=secrets, allow=allow.split() or None)
+    notifier = ShopNotifier(
+        links, notify=notify, mail=mail, sender=sender, secrets=secrets, allow=allow.split() or None
+    )
 
     def work(worker: Worker) -> None:
-        shop.topic.deliver(worker, telling.way, attempts=int(attempts), backoff=backoff)
+        shop.topic.deliver(worker, notifier.way, attempts=int(attempts), backoff=backoff)
 
-    asgi: Any = Routes(shop, links).app()
-    return Application(asgi, work, telling.close, open_paths=("/shop", "/shop/*", "/unsubscribe/*"), pages=("/shop",))
+    asgi: Any = ComicRoutes(shop, links).app()
+    return Application(asgi, work, notifier.close, open_paths=("/shop", "/shop/*", "/unsubscribe/*"), pages=("/shop",))

@@ -5,7 +5,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import sha256
 
 
-class Links:
+class UnsubscribeLinks:
     """Makes links and reads them."""
 
     def __init__(self, secret: str, public: str = "") -> None:

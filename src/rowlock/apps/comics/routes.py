@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from rowlock import Invalid, NotFound, Subscription
 from rowlock.apps.comics import model
-from rowlock.apps.comics.links import Links
+from rowlock.apps.comics.links import UnsubscribeLinks
 from rowlock.apps.comics.shop import REFUNDS, SALES, Shop
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -29,10 +29,10 @@ POLICY = (
 )
 
 
-class Routes:
+class ComicRoutes:
     """Answers requests with what the shop knows."""
 
-    def __init__(self, shop: Shop, links: Links) -> None:
+    def __init__(self, shop: Shop, links: UnsubscribeLinks) -> None:
         self._shop = shop
         self._links = links
 

@@ -1,4 +1,4 @@
-"""Telling: how people hear of a comic: by a request, by mail, or only in the shop's own history."""
+"""Notifier: how people hear of a comic: by a request, by mail, or only in the shop's own history."""
 
 from collections.abc import Callable, Sequence
 from email.message import EmailMessage
@@ -6,15 +6,15 @@ from typing import Any
 
 from rowlock import Invalid, Mail, Notification, Webhook
 from rowlock.apps.comics import model
-from rowlock.apps.comics.links import Links
+from rowlock.apps.comics.links import UnsubscribeLinks
 
 
-class Telling:
+class ShopNotifier:
     """The way that was chosen when the application was made."""
 
     def __init__(
         self,
-        links: Links,
+        links: UnsubscribeLinks,
         *,
         notify: str,
         mail: str,
