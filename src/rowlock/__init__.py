@@ -7,8 +7,9 @@ if TYPE_CHECKING:
     from rowlock.aio import AsyncEngine
     from rowlock.client import Client
     from rowlock.counters import CounterInfo
-    from rowlock.deliveries.mail import Mail
-    from rowlock.deliveries.webhooks import Webhook
+    from rowlock.delivery.mail import Mail
+    from rowlock.delivery.signatures import verify
+    from rowlock.delivery.webhooks import Webhook
     from rowlock.engine import (
         Claim,
         Counter,
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
         TopicInfo,
     )
     from rowlock.outcomes import Done, Fail, Move, Retry, Verdict
-    from rowlock.outgoing.signatures import verify
     from rowlock.schedules import ScheduleInfo
     from rowlock.worker import Turn, Worker
 
@@ -120,8 +120,8 @@ _HOMES = {
     "aio": ("AsyncEngine",),
     "client": ("Client",),
     "counters": ("CounterInfo",),
-    "deliveries.mail": ("Mail",),
-    "deliveries.webhooks": ("Webhook",),
+    "delivery.mail": ("Mail",),
+    "delivery.webhooks": ("Webhook",),
     "engine": (
         "Claim",
         "Counter",
@@ -155,7 +155,7 @@ _HOMES = {
         "TopicInfo",
     ),
     "outcomes": ("Done", "Fail", "Move", "Retry", "Verdict"),
-    "outgoing.signatures": ("verify",),
+    "delivery.signatures": ("verify",),
     "schedules": ("ScheduleInfo",),
     "worker": ("Turn", "Worker"),
 }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rowlock.deliveries.mail import _wanted
+from rowlock.delivery.mail import _wanted
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,17 @@ import msgspec
 import pytest
 
 from rowlock import Done, Fail, Item, Move, Retry, State
+from rowlock.delivery.responses import HttpResponse
 from rowlock.outcomes import UNCHANGED
-from rowlock.outgoing.answers import Answer
 from rowlock.worker.replies import outcome
 
 ITEM = Item("work", "a", 7, 2, 5, 0, None, None, 1, '{"n":1}', State.CLAIMED)
 
 
-def answer(body: Any, line: str = "200 OK", **headers: str) -> Answer:
+def answer(body: Any, line: str = "200 OK", **headers: str) -> HttpResponse:
     status, _, phrase = line.partition(" ")
     text = body if isinstance(body, bytes) else msgspec.json.encode(body)
-    return Answer(int(status), phrase, {name.replace("_", "-"): value for name, value in headers.items()}, text)
+    return HttpResponse(int(status), phrase, {name.replace("_", "-"): value for name, value in headers.items()}, text)
 
 
 @pytest.mark.parametrize("spelling", [("done", "data"), ("complete", "response")])

@@ -111,11 +111,11 @@ def _rows(engine: Engine) -> list[Finding]:
 def _processors(engine: Engine, given: dict[str, Processor], *, allow: list[str], listed: bool) -> list[Finding]:
     if not given and not (listed and engine.read(lists.processors, fits=lambda _: True, limit=1)):
         return []
-    from rowlock.outgoing.sender import allowing
+    from rowlock.delivery.sender import sender_from_environment
     from rowlock.worker import health  # HTTP is heavy, and only who sends needs it
     from rowlock.worker.here import Here
 
-    party = health.Party(allowing(allow), given, (lambda _: True) if listed else None)
+    party = health.Party(sender_from_environment(allow), given, (lambda _: True) if listed else None)
     answers = health.examine(Here(engine), [party])
     return [_processor(name, wrong) for name, wrong in answers.items() if name != health.STORE]
 

@@ -374,8 +374,8 @@ class DeliveryCounts:
 
 
 def _way(given: dict[str, Any], allow: list[str]) -> Callable[[Notification], Any]:
-    from rowlock.deliveries.mail import Mail  # mail and HTTP are heavy, and only who sends needs them
-    from rowlock.deliveries.webhooks import Webhook
+    from rowlock.delivery.mail import Mail  # mail and HTTP are heavy, and only who sends needs them
+    from rowlock.delivery.webhooks import Webhook
 
     to = given["to"]
     if to.startswith(("smtp:", "smtps:", "maildir:")):

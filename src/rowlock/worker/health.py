@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from rowlock import lists
+from rowlock.delivery.sender import Sender
 from rowlock.errors import RowlockError
 from rowlock.model import Processor
-from rowlock.outgoing.sender import Sender
 from rowlock.worker.source import Post
 
 SECONDS = 5.0

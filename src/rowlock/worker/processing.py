@@ -10,12 +10,12 @@ from urllib.parse import quote
 import msgspec
 
 from rowlock import lists, schema, tracing
+from rowlock.delivery.sender import OutgoingRequest, Sender, sender_from_environment
+from rowlock.delivery.signatures import key
 from rowlock.engine import Engine
 from rowlock.errors import HostNotAllowed, Invalid, NoAnswer, Unavailable
 from rowlock.model import Item, Processor, Settings
 from rowlock.outcomes import Outcome, Retry
-from rowlock.outgoing.sender import Message, Sender, allowing
-from rowlock.outgoing.signatures import key
 from rowlock.targets import Target
 from rowlock.worker import replies
 from rowlock.worker.handlers import Handler, Turn
@@ -48,7 +48,7 @@ def route(processor: Processor, environment: Mapping[str, str], *, secrets: Iter
 
 def check(processor: Processor, allow: Iterable[str] | None = None) -> None:
     """Refuse now a processor that could not be sent to from here: its host is private, or a secret is missing."""
-    allowing(allow).check(route(processor, os.environ).target)
+    sender_from_environment(allow).check(route(processor, os.environ).target)
 
 
 class Processing:
@@ -129,7 +129,7 @@ class Processing:
             return before
         return route(processor, self._environment, secrets=self._secrets)
 
-    def _message(self, item: Item, way: Route, turn: Turn) -> Message:
+    def _message(self, item: Item, way: Route, turn: Turn) -> OutgoingRequest:
         named = {
             "rowlock-list": written(item.list),
             "rowlock-key": written(item.key),
@@ -139,7 +139,7 @@ class Processing:
         }
         if (trace := tracing.onward([item])) is not None:
             named["traceparent"] = trace
-        return Message(self._id(item), (item.raw_data or "null").encode(), {**way.headers, **named}, way.keys)
+        return OutgoingRequest(self._id(item), (item.raw_data or "null").encode(), {**way.headers, **named}, way.keys)
 
     def _id(self, item: Item) -> str:
         # A position is given once and never again: the same if a turn is repeated, another if the item comes again.

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
+from rowlock.delivery.responses import HttpResponse, retry_after_seconds
 from rowlock.model import Item
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry
-from rowlock.outgoing.answers import Answer, asked_to_wait
 
 AGAIN = 1.0
 """Seconds until another pass over an item that the last one has left as it was."""
@@ -27,7 +27,7 @@ class Reply(msgspec.Struct, frozen=True):
 _KNOWN = set(Reply.__struct_fields__)
 
 
-def outcome(item: Item, answer: Answer) -> Outcome:
+def outcome(item: Item, answer: HttpResponse) -> Outcome:
     """What becomes of the item."""
     try:
         reply = msgspec.json.decode(answer.body, type=Reply)
@@ -50,13 +50,13 @@ def _one(first: Any, second: Any) -> Any:
     return second if first is None else first
 
 
-def _refuse_foreign(reply: Reply, answer: Answer) -> None:
+def _refuse_foreign(reply: Reply, answer: HttpResponse) -> None:
     # `{}` leaves the item as it is; `{"status": "ok"}` is no answer to what was asked, and would be asked for ever.
     if answer.well and reply == Reply() and not msgspec.json.decode(answer.body, type=dict).keys() <= _KNOWN:
         raise ValueError("none of the fields gate, done, data and error is there")
 
 
-def _unread(answer: Answer, error: Exception) -> Retry:
+def _unread(answer: HttpResponse, error: Exception) -> Retry:
     if not answer.well and not answer.body.strip():
         return _again(answer, answer.line)
     what = "the answer is empty" if not answer.body.strip() else _spoken(error)
@@ -75,7 +75,7 @@ def _spoken(error: Exception) -> str:
     return str(error)
 
 
-def _failed(answer: Answer, error: Any) -> Retry | Fail:
+def _failed(answer: HttpResponse, error: Any) -> Retry | Fail:
     told = error if isinstance(error, dict) else {"message": error}
     message = told.get("message", "")
     message = message if isinstance(message, str) else msgspec.json.encode(message).decode()
@@ -87,9 +87,9 @@ def _bounded(message: str) -> str:
     return message if len(message) <= MESSAGE else f"{message[:MESSAGE]}…"
 
 
-def _again(answer: Answer, said: str, *, kind: str | None = None) -> Retry:
+def _again(answer: HttpResponse, said: str, *, kind: str | None = None) -> Retry:
     kind = kind or f"status {answer.status}"
-    asked = asked_to_wait(answer)
+    asked = retry_after_seconds(answer)
     # Who says when it wants to be asked again has not tried, and so has not failed.
     return Retry(said, kind=kind) if asked is None else Retry(said, after=asked, counted=False, kind=kind)
 

@@ -115,11 +115,11 @@ class Worker:
 
         `allow` names private hosts that may be sent to, else ROWLOCK_ALLOW_HOSTS does; `secrets` sign each request.
         """
-        from rowlock.outgoing.sender import allowing  # HTTP is heavy, and only who sends needs it
+        from rowlock.delivery.sender import sender_from_environment  # HTTP is heavy, and only who sends needs it
         from rowlock.worker.processing import Processing
 
         engine = self._here("sending items to a processor")
-        processing = Processing(engine, allowing(allow), given=processor, secrets=secrets)
+        processing = Processing(engine, sender_from_environment(allow), given=processor, secrets=secrets)
         options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": None, "batch": None}
         handler = define(pattern, processing.handle, processes=False, **options)
         self._handlers.append(msgspec.structs.replace(handler, accepts=processing.accepts))

@@ -6,18 +6,18 @@ from typing import Any
 
 import msgspec
 
+from rowlock.delivery.responses import HttpResponse, retry_after_seconds
+from rowlock.delivery.sender import OutgoingRequest, sender_from_environment
+from rowlock.delivery.signatures import key
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import HostNotAllowed, InvalidUrl, NoAnswer
 from rowlock.model import Notification
 from rowlock.outcomes import Done, Fail, Outcome, Retry
-from rowlock.outgoing.answers import Answer, asked_to_wait
-from rowlock.outgoing.sender import Message, allowing
-from rowlock.outgoing.signatures import key
 from rowlock.targets import check_header, parse
 
 GONE = 410
 
-log = logging.getLogger("rowlock.deliveries")
+log = logging.getLogger("rowlock.delivery")
 
 Body = Callable[[Notification], Any]
 
@@ -54,7 +54,7 @@ class Webhook:
             check_header(name, value)
         self._keys = tuple(key(secret) for secret in secrets)
         self._seconds = milliseconds(timeout) / 1_000
-        self._sender = allowing(allow)
+        self._sender = sender_from_environment(allow)
 
     def __repr__(self) -> str:
         return f"Webhook({self._target.shown!r})" if self._target else "Webhook()"
@@ -81,17 +81,17 @@ class Webhook:
         """Close connections that are kept for the next one."""
         self._sender.close()
 
-    def _message(self, notification: Notification) -> Message:
+    def _message(self, notification: Notification) -> OutgoingRequest:
         headers = {**self._headers, "idempotency-key": notification.key}
         body = msgspec.json.encode(self._body(notification))
-        return Message(f"ntf_{notification.key}", body, headers, self._keys)
+        return OutgoingRequest(f"ntf_{notification.key}", body, headers, self._keys)
 
 
-def _outcome(answer: Answer) -> Outcome:
+def _outcome(answer: HttpResponse) -> Outcome:
     if answer.well:
         return Done()
     kind = f"status {answer.status}"
     if answer.status == GONE:
         return Fail(answer.line, kind=kind)
-    wait = asked_to_wait(answer)
+    wait = retry_after_seconds(answer)
     return Retry(answer.line, kind=kind) if wait is None else Retry(answer.line, after=wait, counted=False, kind=kind)

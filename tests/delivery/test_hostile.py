@@ -11,11 +11,11 @@ import pytest
 from tests.receivers import Answer, Heard, free_port, receiver, said
 from tests.waiting import WAIT_SECONDS
 
+from rowlock.delivery.sender import OutgoingRequest, Sender
 from rowlock.errors import NoAnswer
-from rowlock.outgoing.sender import Message, Sender
 from rowlock.targets import parse
 
-MESSAGE = Message("item_1", b'{"a": 1}')
+MESSAGE = OutgoingRequest("item_1", b'{"a": 1}')
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n"
 BOMB = gzip.compress(bytes(50_000_000))
@@ -153,7 +153,7 @@ def test_a_server_that_never_reads_is_given_up(sender: Sender) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         target = parse(f"http://localhost:{listening.getsockname()[1]}/")
         with pytest.raises(NoAnswer, match=r"timed out after 0\.5s"):
-            sender.post(target, Message("x", b"x" * 50_000_000), seconds=0.5)
+            sender.post(target, OutgoingRequest("x", b"x" * 50_000_000), seconds=0.5)
 
 
 def test_an_answer_that_comes_before_the_question_is_over_is_heard(sender: Sender) -> None:
@@ -170,7 +170,7 @@ def test_an_answer_that_comes_before_the_question_is_over_is_heard(sender: Sende
 
         threading.Thread(target=refuse, daemon=True).start()
         target = parse(f"http://localhost:{listening.getsockname()[1]}/")
-        assert sender.post(target, Message("x", b"x" * 5_000_000)).status == 413
+        assert sender.post(target, OutgoingRequest("x", b"x" * 5_000_000)).status == 413
 
 
 def test_a_certificate_of_nobody_is_not_trusted(sender: Sender) -> None:
@@ -190,7 +190,7 @@ def test_a_second_answer_to_one_question_is_not_taken_for_the_next(sender: Sende
         return said(heard.json) + said({"poison": True})
 
     with receiver(twice) as server:
-        answers = [sender.post(parse(server.url), Message("x", b"[%d]" % number)).body for number in range(5)]
+        answers = [sender.post(parse(server.url), OutgoingRequest("x", b"[%d]" % number)).body for number in range(5)]
     assert answers == [b"[0]", b"[1]", b"[2]", b"[3]", b"[4]"]
     assert server.connections == 5
 
@@ -208,7 +208,7 @@ def test_a_second_answer_that_comes_late_is_not_either(sender: Sender) -> None:
     answered = threading.Semaphore(0)
     with receiver(later) as server:
         for number in range(3):
-            assert sender.post(parse(server.url), Message("x", b"[%d]" % number)).body == b"[%d]" % number
+            assert sender.post(parse(server.url), OutgoingRequest("x", b"[%d]" % number)).body == b"[%d]" % number
             answered.release()
             assert sent.acquire(timeout=WAIT_SECONDS)
     assert server.connections == 3

@@ -9,7 +9,7 @@ import msgspec
 MOST_PLACES = 16
 
 
-class Place(msgspec.Struct, frozen=True):
+class ResolvedAddress(msgspec.Struct, frozen=True):
     """An address and port that can be connected to, as the system wrote it."""
 
     family: int
@@ -25,19 +25,19 @@ class NoSuchHost(OSError):
     """The name leads nowhere."""
 
 
-class _Question:
+class _Lookup:
     """One look-up; the system gives it as long as it likes, so it has a thread of its own."""
 
     def __init__(self, host: str, port: int) -> None:
         self._where = host, port
         self.answered = threading.Event()
-        self.places: list[Place] = []
+        self.places: list[ResolvedAddress] = []
 
     def ask(self) -> None:
         """Ask the system."""
         try:
             found = socket.getaddrinfo(*self._where, type=socket.SOCK_STREAM)
-            self.places = [Place(family, where) for family, _, _, _, where in found[:MOST_PLACES]]
+            self.places = [ResolvedAddress(family, where) for family, _, _, _, where in found[:MOST_PLACES]]
         except (OSError, UnicodeError):  # no such name, or one that cannot be a name
             self.places = []
         finally:
@@ -53,9 +53,9 @@ class Resolver:
     def _reset(self) -> None:
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._open: dict[tuple[str, int], _Question] = {}
+        self._open: dict[tuple[str, int], _Lookup] = {}
 
-    def places(self, host: str, port: int, *, seconds: float) -> list[Place]:
+    def places(self, host: str, port: int, *, seconds: float) -> list[ResolvedAddress]:
         """All places of a host; TimeoutError if the system takes longer, NoSuchHost if there is none."""
         question = self._question(host, port)
         if not question.answered.wait(seconds):
@@ -64,17 +64,17 @@ class Resolver:
             raise NoSuchHost(None, "its host has no address")
         return question.places
 
-    def _question(self, host: str, port: int) -> _Question:
+    def _question(self, host: str, port: int) -> _Lookup:
         if self._process != os.getpid():
             self._reset()  # a fork's child has no threads of its parent: none gives the lock back or answers
         with self._lock:
             question = self._open.get((host, port))
             if question is None:
-                question = self._open[host, port] = _Question(host, port)
+                question = self._open[host, port] = _Lookup(host, port)
                 threading.Thread(target=self._ask, args=(host, port, question), daemon=True).start()
             return question
 
-    def _ask(self, host: str, port: int, question: _Question) -> None:
+    def _ask(self, host: str, port: int, question: _Lookup) -> None:
         question.ask()
         with self._lock:
             self._open.pop((host, port), None)

@@ -13,7 +13,7 @@ SAID = 200
 REFUSED = range(500, 600)
 
 
-class Server:
+class SmtpServer:
     """Hands mails to a server, each on a connection of its own."""
 
     def __init__(self, url: str, *, seconds: float) -> None:

@@ -6,8 +6,8 @@ from base64 import b64decode, b64encode
 import pytest
 
 from rowlock import Invalid, verify
+from rowlock.delivery.signatures import key, signed
 from rowlock.errors import InvalidSignature
-from rowlock.outgoing.signatures import key, signed
 
 # From the specification's own description of the scheme, worked out by hand below.
 SECRET = "whsec_" + b64encode(bytes(range(24))).decode()

@@ -16,7 +16,7 @@ LATER = (429, 503)
 SOONEST, LATEST = 1.0, 3_600.0
 
 
-class Answer(msgspec.Struct, frozen=True):
+class HttpResponse(msgspec.Struct, frozen=True):
     """What the other side said."""
 
     status: int
@@ -44,7 +44,7 @@ def phrase(status: int, given: str) -> str:
     return HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
 
 
-def asked_to_wait(answer: Answer) -> float | None:
+def retry_after_seconds(answer: HttpResponse) -> float | None:
     """For how many seconds whoever is too busy wants to be left alone, if it says so."""
     given = answer.headers.get("retry-after", "").strip()
     if answer.status not in LATER or not given:
@@ -62,7 +62,7 @@ def _until(given: str, date: str | None) -> float:
     return parsedate_to_datetime(given).timestamp() - since
 
 
-class Unheard(Exception):
+class RejectedResponse(Exception):
     """Why we do not want to hear more: a reason in a word or two, and a few words for people."""
 
     def __init__(self, reason: str, words: str) -> None:
@@ -70,17 +70,17 @@ class Unheard(Exception):
         self.reason = reason
 
 
-def too_large() -> Unheard:
+def too_large() -> RejectedResponse:
     """More came than anybody wants to read."""
-    return Unheard("too large", "it is too large")
+    return RejectedResponse("too large", "it is too large")
 
 
-def compressed() -> Unheard:
+def compressed() -> RejectedResponse:
     """What came is in a form that was not asked for, and may be a thousand times as large as it looks."""
-    return Unheard("compressed", "it is compressed, which was not asked for")
+    return RejectedResponse("compressed", "it is compressed, which was not asked for")
 
 
-def unanswered(target: Target, error: Exception, *, seconds: float) -> NoAnswer:
+def no_answer(target: Target, error: Exception, *, seconds: float) -> NoAnswer:
     """Why there is no answer: a sentence, and a reason in a word or two; nothing of a driver, a key or a query."""
     reason, words = _reason(error, seconds)
     return NoAnswer(f"{target.shown} gave no answer: {words}", reason=reason)
@@ -88,7 +88,7 @@ def unanswered(target: Target, error: Exception, *, seconds: float) -> NoAnswer:
 
 def _reason(error: Exception, seconds: float) -> tuple[str, str]:
     match error:
-        case Unheard():
+        case RejectedResponse():
             return error.reason, str(error)
         case TimeoutError():
             return "timeout", f"timed out after {seconds:g}s"

@@ -65,7 +65,7 @@ def _unwrapped(address: Address) -> Address:
     return address
 
 
-class Allowed:
+class AllowedHosts:
     """Hosts that may be spoken to although they are private: names, `*.name`, addresses and networks."""
 
     def __init__(self, entries: Iterable[str] = ()) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from http.client import HTTPResponse, IncompleteRead
 from typing import Any
 
-from rowlock.outgoing.answers import Answer, compressed, phrase, too_large
-from rowlock.outgoing.resolving import Place
+from rowlock.delivery.resolver import ResolvedAddress
+from rowlock.delivery.responses import HttpResponse, compressed, phrase, too_large
 from rowlock.targets import Target
 
 HEAD_BYTES = 256 * 1024
@@ -18,7 +18,7 @@ HEAD_BYTES = 256 * 1024
 PIECE = 64 * 1024
 
 
-class Limits:
+class ExchangeLimits:
     """How long an exchange may take, and how much may come of it."""
 
     def __init__(self, *, seconds: float, connecting: float, largest: int) -> None:
@@ -35,12 +35,12 @@ class Limits:
         return seconds
 
 
-class Wire(io.RawIOBase):
+class BoundedSocket(io.RawIOBase):
     """What comes from a socket, until the limits of the present exchange. Closing a reader of it does not close it."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
-        self.limits: Limits | None = None
+        self.limits: ExchangeLimits | None = None
         self.room = 0
         self.heard = 0
 
@@ -64,10 +64,10 @@ class Wire(io.RawIOBase):
         """Nothing: the connection is closed by whoever holds it."""
 
 
-class Reader(io.BufferedReader):
+class ResponseReader(io.BufferedReader):
     """Reads one answer; notices if more came than belongs to it."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: BoundedSocket) -> None:
         super().__init__(wire, PIECE)
         self._wire = wire
         self._ended = False
@@ -81,14 +81,14 @@ class Reader(io.BufferedReader):
             self.left_over = bool(self.peek(1))
 
 
-class Connection:
+class OutgoingConnection:
     """A connection that is used for one exchange after another, by one thread at a time."""
 
     def __init__(self, connected: socket.socket) -> None:
         self.era = 0
         self._socket = connected
-        self._wire = Wire(connected)
-        self._reader: Reader | None = None
+        self._wire = BoundedSocket(connected)
+        self._reader: ResponseReader | None = None
         self.born = time.monotonic()
 
     @property
@@ -96,7 +96,7 @@ class Connection:
         """How many bytes have come in the present exchange."""
         return self._wire.heard
 
-    def exchange(self, request: bytes, limits: Limits) -> tuple[Answer, bool]:
+    def exchange(self, request: bytes, limits: ExchangeLimits) -> tuple[HttpResponse, bool]:
         """Send a request and read its answer; and whether the connection can be used again."""
         self._wire.limits, self._wire.room, self._wire.heard = limits, limits.largest + HEAD_BYTES, 0
         self._send(request, limits)
@@ -108,14 +108,14 @@ class Connection:
         response.close()
         headers = {name.lower(): value for name, value in response.headers.items()}
         again = not response.will_close and self._reader is not None and not self._reader.left_over
-        return Answer(response.status, phrase(response.status, response.reason), headers, body), again
+        return HttpResponse(response.status, phrase(response.status, response.reason), headers, body), again
 
-    def makefile(self, _: str) -> Reader:
+    def makefile(self, _: str) -> ResponseReader:
         """What an answer is read from, as the standard library asks a socket for it."""
-        self._reader = Reader(self._wire)
+        self._reader = ResponseReader(self._wire)
         return self._reader
 
-    def _send(self, request: bytes, limits: Limits) -> None:
+    def _send(self, request: bytes, limits: ExchangeLimits) -> None:
         rest = memoryview(request)
         while rest:
             self._socket.settimeout(limits.left)
@@ -151,7 +151,9 @@ def _body(response: HTTPResponse, largest: int) -> bytes:
     return b"".join(pieces)
 
 
-def connect(target: Target, places: Sequence[Place], *, limits: Limits, tls: ssl.SSLContext | None) -> Connection:
+def connect(
+    target: Target, places: Sequence[ResolvedAddress], *, limits: ExchangeLimits, tls: ssl.SSLContext | None
+) -> OutgoingConnection:
     """Connect to the first place that answers: these and no others, for they are what was checked."""
     until = time.monotonic() + min(limits.connecting, limits.left)
     trouble: OSError = TimeoutError()
@@ -166,11 +168,11 @@ def connect(target: Target, places: Sequence[Place], *, limits: Limits, tls: ssl
             plain.close()
             trouble = error
             continue
-        return Connection(plain if tls is None else _secured(plain, tls, target, limits))
+        return OutgoingConnection(plain if tls is None else _secured(plain, tls, target, limits))
     raise trouble
 
 
-def _secured(plain: socket.socket, tls: ssl.SSLContext, target: Target, limits: Limits) -> ssl.SSLSocket:
+def _secured(plain: socket.socket, tls: ssl.SSLContext, target: Target, limits: ExchangeLimits) -> ssl.SSLSocket:
     try:
         plain.settimeout(min(limits.connecting, limits.left))
         return tls.wrap_socket(plain, server_hostname=target.host.removesuffix("."))

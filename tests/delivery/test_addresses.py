@@ -5,9 +5,9 @@ from ipaddress import ip_address
 import pytest
 
 from rowlock import Invalid
+from rowlock.delivery.addresses import AllowedHosts, is_public
 from rowlock.errors import HostNotAllowed
 from rowlock.names import listed
-from rowlock.outgoing.addresses import Allowed, is_public
 from rowlock.targets import parse
 
 PRIVATE = [
@@ -69,7 +69,7 @@ def test_a_public_address_is_one(address: str) -> None:
 
 def test_one_private_address_among_public_ones_is_enough_to_refuse() -> None:
     with pytest.raises(HostNotAllowed) as refused:
-        Allowed().check(parse("https://example.org/hook?token=secret"), ["8.8.8.8", "10.0.0.5"])
+        AllowedHosts().check(parse("https://example.org/hook?token=secret"), ["8.8.8.8", "10.0.0.5"])
     assert str(refused.value) == (
         "https://example.org/hook?… leads to a private address (10.0.0.5); "
         "if that is meant, allow it by name: --allow-host example.org, or ROWLOCK_ALLOW_HOSTS"
@@ -92,7 +92,7 @@ def test_one_private_address_among_public_ones_is_enough_to_refuse() -> None:
     ],
 )
 def test_what_was_allowed_by_name_may_be_private(entry: str, url: str, address: str) -> None:
-    Allowed([entry]).check(parse(url), [address])
+    AllowedHosts([entry]).check(parse(url), [address])
 
 
 @pytest.mark.parametrize(
@@ -108,13 +108,13 @@ def test_what_was_allowed_by_name_may_be_private(entry: str, url: str, address: 
 )
 def test_nothing_else_is_allowed_with_it(entry: str, url: str, address: str) -> None:
     with pytest.raises(HostNotAllowed):
-        Allowed([entry]).check(parse(url), [address])
+        AllowedHosts([entry]).check(parse(url), [address])
 
 
 @pytest.mark.parametrize("entry", ["", "http://localhost", "localhost:80", "a b", "*", "a*b", "10.0.0.5:80", "-"])
 def test_what_is_no_host_cannot_be_allowed(entry: str) -> None:
     with pytest.raises(Invalid):
-        Allowed([entry])
+        AllowedHosts([entry])
 
 
 def test_hosts_in_a_variable_have_commas_or_blanks_between() -> None:

@@ -1,4 +1,4 @@
-"""Idle connections, kept for the next request to the same place."""
+"""Connection pool: idle connections kept for the next request to the same place."""
 
 import os
 import threading
@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 
 import msgspec
 
-from rowlock.outgoing.connections import Connection
+from rowlock.delivery.connections import OutgoingConnection
 from rowlock.targets import Target
 
 IDLE_SECONDS = 30.0
@@ -18,14 +18,14 @@ MOST = 256
 Origin = tuple[str, str, int]
 
 
-class Kept(msgspec.Struct, frozen=True):
+class IdleConnection(msgspec.Struct, frozen=True):
     """A connection that nobody uses, and since when."""
 
-    connection: Connection
+    connection: OutgoingConnection
     since: float
 
 
-class Idle:
+class ConnectionPool:
     """Connections by where they lead; the one used last is used first, so that those too many grow old."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Idle:
     def _reset(self) -> None:
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._kept: defaultdict[Origin, deque[Kept]] = defaultdict(deque)
+        self._kept: defaultdict[Origin, deque[IdleConnection]] = defaultdict(deque)
         self._count = 0
         self._looked_at = time.monotonic()
 
@@ -44,7 +44,7 @@ class Idle:
         """How often all has been closed: a connection of an earlier era is not kept."""
         return self._era
 
-    def take(self, target: Target) -> Connection | None:
+    def take(self, target: Target) -> OutgoingConnection | None:
         """A connection to the target that can still be used, if there is one."""
         while (kept := self._pop(target)) is not None:
             if kept.connection.is_quiet and not _is_old(kept, time.monotonic()):
@@ -52,7 +52,7 @@ class Idle:
             kept.connection.close()
         return None
 
-    def _pop(self, target: Target) -> Kept | None:
+    def _pop(self, target: Target) -> IdleConnection | None:
         self._forget_parents()
         with self._lock:
             kept = self._kept.get(_origin(target))
@@ -61,21 +61,21 @@ class Idle:
             self._count -= 1
             return kept.pop()
 
-    def keep(self, target: Target, connection: Connection) -> None:
+    def keep(self, target: Target, connection: OutgoingConnection) -> None:
         """Keep a connection, or close it if there are enough."""
         now = time.monotonic()
         self._forget_parents()
         with self._lock:
             old = self._taken_out(now) if now - self._looked_at > 1 else []
             if self._count < MOST and connection.era == self._era and now - connection.born < LIFE_SECONDS:
-                self._kept[_origin(target)].append(Kept(connection, now))
+                self._kept[_origin(target)].append(IdleConnection(connection, now))
                 self._count += 1
             else:
                 old.append(connection)
         for each in old:
             each.close()
 
-    def _taken_out(self, now: float) -> list[Connection]:
+    def _taken_out(self, now: float) -> list[OutgoingConnection]:
         old = []
         for origin, kept in list(self._kept.items()):
             while kept and _is_old(kept[0], now):
@@ -104,7 +104,7 @@ class Idle:
             connection.close()
 
 
-def _is_old(kept: Kept, now: float) -> bool:
+def _is_old(kept: IdleConnection, now: float) -> bool:
     return now - kept.since > IDLE_SECONDS or now - kept.connection.born > LIFE_SECONDS
 
 

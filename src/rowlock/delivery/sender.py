@@ -8,22 +8,22 @@ from http.client import HTTPException
 
 import msgspec
 
+from rowlock.delivery.addresses import AllowedHosts
+from rowlock.delivery.connection_pool import ConnectionPool
+from rowlock.delivery.connections import ExchangeLimits, OutgoingConnection, connect
+from rowlock.delivery.resolver import ResolvedAddress, Resolver
+from rowlock.delivery.responses import HttpResponse, RejectedResponse, no_answer
+from rowlock.delivery.signatures import signed
 from rowlock.names import listed
-from rowlock.outgoing.addresses import Allowed
-from rowlock.outgoing.answers import Answer, Unheard, unanswered
-from rowlock.outgoing.connections import Connection, Limits, connect
-from rowlock.outgoing.idle import Idle
-from rowlock.outgoing.resolving import Place, Resolver
-from rowlock.outgoing.signatures import signed
 from rowlock.targets import Target, check_header
 
 LARGEST_ANSWER = 1024 * 1024
 CONNECTING = 5.0
 
-_TROUBLE = (OSError, HTTPException, ValueError, OverflowError, Unheard)
+_TROUBLE = (OSError, HTTPException, ValueError, OverflowError, RejectedResponse)
 
 
-class Message(msgspec.Struct, frozen=True):
+class OutgoingRequest(msgspec.Struct, frozen=True):
     """What is to be told: who it is known by if it is told again, its body, and the keys to sign it with."""
 
     id: str
@@ -36,13 +36,13 @@ class Sender:
     """Sends requests from any thread. It follows no redirect, uses no proxy, and unpacks nothing."""
 
     def __init__(self, *, allow: Iterable[str] = (), largest: int = LARGEST_ANSWER) -> None:
-        self._allowed = Allowed(allow)
+        self._allowed = AllowedHosts(allow)
         self._largest = largest
         self._resolver = Resolver()
-        self._idle = Idle()
+        self._pool = ConnectionPool()
         self._tls: ssl.SSLContext | None = None
 
-    def post(self, target: Target, message: Message, *, seconds: float = 30.0) -> Answer:
+    def post(self, target: Target, message: OutgoingRequest, *, seconds: float = 30.0) -> HttpResponse:
         """Send a message, with its signature if it has keys; what the other side says to it, whatever its status.
 
         NoAnswer, with a `reason`, if none came in time that can be read; HostNotAllowed if it must not be sent.
@@ -51,10 +51,10 @@ class Sender:
         headers = {"content-type": "application/json", **_lower(message.headers), **signature}
         return self._ask(target, _request("POST", target, headers, message.body), seconds)
 
-    def get(self, target: Target, *, headers: Mapping[str, str] | None = None, seconds: float = 5.0) -> Answer:
+    def get(self, target: Target, *, headers: Mapping[str, str] | None = None, seconds: float = 5.0) -> HttpResponse:
         """Ask for something, on a connection that is not kept; errors as `post`."""
         alone = {**(headers or {}), "connection": "close"}
-        limits = Limits(seconds=seconds, connecting=CONNECTING, largest=self._largest)
+        limits = ExchangeLimits(seconds=seconds, connecting=CONNECTING, largest=self._largest)
         try:
             connection = self._connected(target, limits)
             try:
@@ -62,28 +62,28 @@ class Sender:
             finally:
                 connection.close()
         except _TROUBLE as error:
-            raise unanswered(target, error, seconds=seconds) from None
+            raise no_answer(target, error, seconds=seconds) from None
 
     def check(self, target: Target, *, seconds: float = CONNECTING) -> None:
         """Refuse now what `post` would refuse; a host that cannot be found now may be there later."""
         try:
-            self._places(target, Limits(seconds=seconds, connecting=seconds, largest=0))
+            self._places(target, ExchangeLimits(seconds=seconds, connecting=seconds, largest=0))
         except OSError:
             return
 
     def close(self) -> None:
         """Close what is kept."""
-        self._idle.close()
+        self._pool.close()
 
-    def _ask(self, target: Target, request: bytes, seconds: float) -> Answer:
-        limits = Limits(seconds=seconds, connecting=CONNECTING, largest=self._largest)
+    def _ask(self, target: Target, request: bytes, seconds: float) -> HttpResponse:
+        limits = ExchangeLimits(seconds=seconds, connecting=CONNECTING, largest=self._largest)
         try:
             return self._on_kept(target, request, limits) or self._on_new(target, request, limits)
         except _TROUBLE as error:
-            raise unanswered(target, error, seconds=seconds) from None
+            raise no_answer(target, error, seconds=seconds) from None
 
-    def _on_kept(self, target: Target, request: bytes, limits: Limits) -> Answer | None:
-        kept = self._idle.take(target)
+    def _on_kept(self, target: Target, request: bytes, limits: ExchangeLimits) -> HttpResponse | None:
+        kept = self._pool.take(target)
         if kept is None:
             return None
         try:
@@ -93,31 +93,33 @@ class Sender:
                 raise
             return None  # hung up on us while it was idle, most likely: the same message again is still the same
 
-    def _on_new(self, target: Target, request: bytes, limits: Limits) -> Answer:
-        era = self._idle.era
+    def _on_new(self, target: Target, request: bytes, limits: ExchangeLimits) -> HttpResponse:
+        era = self._pool.era
         connection = self._connected(target, limits)
         connection.era = era
         return self._exchange(target, connection, request, limits)
 
-    def _exchange(self, target: Target, connection: Connection, request: bytes, limits: Limits) -> Answer:
+    def _exchange(
+        self, target: Target, connection: OutgoingConnection, request: bytes, limits: ExchangeLimits
+    ) -> HttpResponse:
         again = False
         try:
             answer, again = connection.exchange(request, limits)
         finally:
             if again:
-                self._idle.keep(target, connection)
+                self._pool.keep(target, connection)
             else:
                 connection.close()
         return answer
 
-    def _connected(self, target: Target, limits: Limits) -> Connection:
+    def _connected(self, target: Target, limits: ExchangeLimits) -> OutgoingConnection:
         try:
             places = self._places(target, limits)
             return connect(target, places, limits=limits, tls=self._context() if target.secure else None)
         except TimeoutError:
-            raise Unheard("timeout", f"no connection within {limits.connecting:g}s") from None
+            raise RejectedResponse("timeout", f"no connection within {limits.connecting:g}s") from None
 
-    def _places(self, target: Target, limits: Limits) -> list[Place]:
+    def _places(self, target: Target, limits: ExchangeLimits) -> list[ResolvedAddress]:
         # Looked up once: what was checked is what is connected to, whatever the name leads to a moment later.
         places = self._resolver.places(target.host, target.port, seconds=min(limits.connecting, limits.left))
         self._allowed.check(target, (place.address for place in places))
@@ -130,7 +132,7 @@ class Sender:
         return self._tls
 
 
-def allowing(hosts: Iterable[str] | None = None) -> Sender:
+def sender_from_environment(hosts: Iterable[str] | None = None) -> Sender:
     """A sender that may reach the private hosts that are named here, or by ROWLOCK_ALLOW_HOSTS."""
     return Sender(allow=listed(os.environ.get("ROWLOCK_ALLOW_HOSTS", "")) if hosts is None else hosts)
 

@@ -13,17 +13,17 @@ from tests.receivers import CERTIFICATE, Heard, receiver, said
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import verify
+from rowlock.delivery import connection_pool
+from rowlock.delivery.resolver import Resolver
+from rowlock.delivery.sender import OutgoingRequest, Sender
+from rowlock.delivery.signatures import key
 from rowlock.errors import HostNotAllowed, Invalid, NoAnswer
-from rowlock.outgoing import idle
-from rowlock.outgoing.resolving import Resolver
-from rowlock.outgoing.sender import Message, Sender
-from rowlock.outgoing.signatures import key
 from rowlock.targets import parse
 
 SECRET = "whsec_" + "A" * 43 + "="
 GOOD = said({"done": True})
 CHILD_SECONDS = int(WAIT_SECONDS / 2)
-MESSAGE = Message("item_1", b'{"a": 1}', {"rowlock-key": "a"})
+MESSAGE = OutgoingRequest("item_1", b'{"a": 1}', {"rowlock-key": "a"})
 
 
 @pytest.fixture
@@ -36,7 +36,9 @@ def sender() -> Iterator[Sender]:
 
 def test_a_message_arrives_whole_and_signed(sender: Sender) -> None:
     with receiver(GOOD) as server:
-        answer = sender.post(parse(f"{server.url}?x=1"), Message("item_1", b'{"a": 1}', {"x-own": "ü"}, (key(SECRET),)))
+        answer = sender.post(
+            parse(f"{server.url}?x=1"), OutgoingRequest("item_1", b'{"a": 1}', {"x-own": "ü"}, (key(SECRET),))
+        )
     [heard] = server.heard
     assert (answer.status, answer.line, answer.body) == (200, "200 OK", b'{"done":true}')
     assert (heard.method, heard.path, heard.body) == ("POST", "/work?x=1", b'{"a": 1}')
@@ -65,7 +67,7 @@ def test_threads_have_a_connection_each_and_no_more(sender: Sender) -> None:
     def send(number: int) -> None:
         for turn in range(5):
             body = f"[{number}, {turn}]".encode()
-            answers.append((body, sender.post(parse(server.url), Message("x", body)).body.replace(b",", b", ")))
+            answers.append((body, sender.post(parse(server.url), OutgoingRequest("x", body)).body.replace(b",", b", ")))
 
     with receiver(answer) as server:
         threads = [threading.Thread(target=send, args=(number,)) for number in range(8)]
@@ -110,7 +112,7 @@ def test_a_connection_that_closes_on_the_next_request_is_tried_anew(sender: Send
 
 
 def test_an_old_connection_is_not_used_again(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idle, "LIFE_SECONDS", 0.0)
+    monkeypatch.setattr(connection_pool, "LIFE_SECONDS", 0.0)
     with receiver(GOOD) as server:
         for _ in range(3):
             sender.post(parse(server.url), MESSAGE)
@@ -125,7 +127,7 @@ def test_a_fork_does_not_speak_on_its_parents_connections(sender: Sender) -> Non
     assert (len(server.heard), server.connections) == (3, 2)
 
 
-@pytest.mark.parametrize("part", ["_resolver", "_idle"])
+@pytest.mark.parametrize("part", ["_resolver", "_pool"])
 def test_a_fork_waits_for_no_thread_of_its_parent(sender: Sender, part: str) -> None:
     with receiver(GOOD) as server, getattr(sender, part)._lock:  # held by a thread that the child does not have
         assert in_a_child(lambda: sender.post(parse(server.url), MESSAGE).well)
@@ -232,7 +234,7 @@ def test_a_redirect_is_an_answer_and_is_not_followed(sender: Sender) -> None:
 
 def test_a_header_cannot_carry_another(sender: Sender) -> None:
     with receiver(GOOD) as server, pytest.raises(Invalid):
-        sender.post(parse(server.url), Message("x", b"", {"a": "b\r\nc: d"}))
+        sender.post(parse(server.url), OutgoingRequest("x", b"", {"a": "b\r\nc: d"}))
     assert server.connections == 0
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from rowlock.deliveries.maildirs import Maildir
-from rowlock.deliveries.servers import Server
+from rowlock.delivery.maildir import Maildir
+from rowlock.delivery.smtp import SmtpServer
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid, InvalidUrl
 from rowlock.model import Notification
@@ -66,7 +66,7 @@ class Mail:
         if scheme not in ("maildir", "smtp", "smtps"):
             raise InvalidUrl("mail goes to smtp://…, smtps://… or maildir:…", "write it like smtp://localhost:25")
         seconds = milliseconds(timeout) / 1_000
-        self._post = Maildir(Path(rest)) if scheme == "maildir" else Server(to, seconds=seconds)
+        self._post = Maildir(Path(rest)) if scheme == "maildir" else SmtpServer(to, seconds=seconds)
 
     def __repr__(self) -> str:
         return f"Mail({self._post.shown!r})"
