@@ -18,9 +18,9 @@ from typing import Any
 
 from bench._children import measured
 from bench._places import DISK, PLACES, Fresh, flush_milliseconds
-from rowlock import Engine, entries, items
+from rowlock import Engine, item_input, items
 from rowlock.engine.list import List
-from rowlock.entries import Shared
+from rowlock.item_input import ItemDefaults
 
 GOAL = 10_000
 PLAIN_SIZE = 2_000
@@ -32,7 +32,7 @@ VERBS: dict[str, Callable[[List, str], Any]] = {
     "done": lambda names, key: names.done(key),
 }
 ASKED: dict[str, Callable[[str], tuple[Any, ...]]] = {
-    "add": lambda key: (items.add, "names", list(entries.batches(key, Shared()))),
+    "add": lambda key: (items.add, "names", list(item_input.batches(key, ItemDefaults()))),
     "increment": lambda key: (items.increment, "names", [key]),
     "done": lambda key: (items.done, "names", [key]),
 }

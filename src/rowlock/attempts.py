@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import msgspec
 
-from rowlock.durations import span
+from rowlock.durations import parse_range
 from rowlock.outcomes import Fail, Outcome, Retry
 
 DEFAULT_ATTEMPTS = 5
@@ -31,7 +31,7 @@ class Policy(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=1_000)
 def policy(attempts: int | None = None, backoff: str | None = None) -> Policy:
     """A policy from how people write it: `attempts=5, backoff="1s..10m"`; what is left out is the default."""
-    low, high = span(backoff or DEFAULT_BACKOFF)
+    low, high = parse_range(backoff or DEFAULT_BACKOFF)
     return Policy(DEFAULT_ATTEMPTS if attempts is None else attempts, low, high)
 
 

@@ -13,22 +13,22 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import msgspec
 
 from rowlock.db import Transaction
-from rowlock.durations import Duration, Moment, delay_or_moment, milliseconds
-from rowlock.entries import Changes
+from rowlock.durations import Duration, DurationOrTime, delay_or_time, milliseconds
 from rowlock.errors import Invalid
 from rowlock.grouping import placed_as
-from rowlock.model import Added, moment
+from rowlock.item_input import CheckedChanges
+from rowlock.model import Added, to_datetime
 from rowlock.names import check_limit
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-KEEP = "90d"
-WHO_BYTES = 200
+DEFAULT_KEEP = "90d"
+MAX_ACTOR_BYTES = 200
 DETAILS = ("to", "changes", "gate", "role", "lists", "label", "schedule", "token")
 """What a record tells of how a verb was asked: short things. Keys and data are the list's own."""
-DETAILS_BYTES = 1_000
-LAST = 2**63 - 1
+MAX_DETAILS_BYTES = 1_000
+MAX_ID = 2**63 - 1
 
 
 class Actor(msgspec.Struct, frozen=True):
@@ -43,10 +43,10 @@ class Actor(msgspec.Struct, frozen=True):
     """What it is called, where the verb that runs is only a part of it."""
     of: str | None = None
     """The list that it is done to, where the verb that runs does not tell."""
-    keep: int = milliseconds(KEEP)
+    keep: int = milliseconds(DEFAULT_KEEP)
 
 
-class Record(msgspec.Struct, frozen=True):
+class AuditRecord(msgspec.Struct, frozen=True):
     """One thing that somebody did."""
 
     id: int
@@ -72,11 +72,11 @@ def acting(
     request: str | None = None,
     verb: str | None = None,
     of: str | None = None,
-    keep: Duration = KEEP,
+    keep: Duration = DEFAULT_KEEP,
 ) -> Iterator[None]:
     """Record what is done in the block as done by somebody."""
-    if not who or not who.isprintable() or len(who.encode()) > WHO_BYTES:
-        raise Invalid("who acts cannot be shown in a line", f"give 1 to {WHO_BYTES} bytes of printable text")
+    if not who or not who.isprintable() or len(who.encode()) > MAX_ACTOR_BYTES:
+        raise Invalid("who acts cannot be shown in a line", f"give 1 to {MAX_ACTOR_BYTES} bytes of printable text")
     before = _actor.set(Actor(who, token, request, verb, of, milliseconds(keep)))
     try:
         yield
@@ -84,15 +84,15 @@ def acting(
         _actor.reset(before)
 
 
-def witnessed(verb: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Transaction, P], T]:
+def audited(verb: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Transaction, P], T]:
     """The verb as it is to be run here: by itself, or with its record if somebody is acting."""
     actor = _actor.get()
     return verb if actor is None else placed_as(verb)(partial(_recorded, actor, verb))
 
 
-def by(way: Callable[..., T]) -> Callable[..., T]:
+def audited_runner(way: Callable[..., T]) -> Callable[..., T]:
     """A way of running verbs, with their records if somebody is acting."""
-    return lambda verb, /, *args, **kwargs: way(witnessed(verb), *args, **kwargs)
+    return lambda verb, /, *args, **kwargs: way(audited(verb), *args, **kwargs)
 
 
 def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Transaction, *args: Any, **kwargs: Any) -> T:
@@ -109,7 +109,7 @@ def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Transaction, *args: A
         verb=actor.verb or f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}",
         list=actor.of or asked.get("name"),
         count=_count(result),
-        details=details if details and len(details.encode()) <= DETAILS_BYTES else None,
+        details=details if details and len(details.encode()) <= MAX_DETAILS_BYTES else None,
         request=actor.request,
         keep=actor.keep,
     )
@@ -118,7 +118,7 @@ def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Transaction, *args: A
 
 def _detail(value: Any) -> Any:
     """A detail as it is told; of what is changed of an item only the names, for its data is the list's own."""
-    if not isinstance(value, Changes):
+    if not isinstance(value, CheckedChanges):
         return value
     return [name for name, changed in msgspec.structs.asdict(value).items() if changed is not msgspec.UNSET]
 
@@ -136,11 +136,16 @@ def _count(result: Any) -> int | None:
 
 
 def page(
-    tx: Transaction, *, of: str | None = None, since: Moment | None = None, before: int = LAST, limit: int = 1000
-) -> list[Record]:
+    tx: Transaction,
+    *,
+    of: str | None = None,
+    since: DurationOrTime | None = None,
+    before: int = MAX_ID,
+    limit: int = 1000,
+) -> list[AuditRecord]:
     """What was done, the newest first, strictly before one; of one list, or in the last while or since a moment."""
     check_limit(limit, "records")
-    delay, at = delay_or_moment(since)
+    delay, at = delay_or_time(since)
     begin = {"delay": None if since is None else delay, "moment": at}
     if of is None:
         rows = tx.rows("audit/page", before=before, limit=limit, **begin)
@@ -149,10 +154,10 @@ def page(
     return [_record(*row) for row in rows]
 
 
-def _record(record: int, at: int, who: str, token: int | None, verb: str, *rest: Any) -> Record:
+def _record(record: int, at: int, who: str, token: int | None, verb: str, *rest: Any) -> AuditRecord:
     of, count, details, request = rest
     decoded = None if details is None else msgspec.json.decode(details)
-    return Record(record, moment(at), who, token, verb, of, count, decoded, request)
+    return AuditRecord(record, to_datetime(at), who, token, verb, of, count, decoded, request)
 
 
 def prune(tx: Transaction, *, limit: int = 1000) -> int:

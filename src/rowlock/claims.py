@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 import msgspec
 
 from rowlock import gates, leases, limits, tallies
-from rowlock.bounds import check_attempts
 from rowlock.db import Transaction, unflushed
 from rowlock.errors import Invalid, StaleSession
 from rowlock.grouping import Place, placed
-from rowlock.model import PRIORITIES, Item, Limits, State
+from rowlock.list_limits import check_attempts
+from rowlock.model import PRIORITIES, Item, ListLimits, State
 
 LARGEST = 10_000
 PROMOTED_AT_ONCE = 1_000
@@ -146,7 +146,7 @@ def _only_lane(lanes: int, rows: list[tuple[Any, ...]]) -> Lane | None:
 class _Looking:
     """A thorough look at one list, which is locked."""
 
-    def __init__(self, tx: Transaction, asking: Asking, list_id: int, bounds: Limits | None) -> None:
+    def __init__(self, tx: Transaction, asking: Asking, list_id: int, bounds: ListLimits | None) -> None:
         self._tx = tx
         self._asking = asking
         self._list = list_id
@@ -169,7 +169,7 @@ class _Looking:
         limit = min(self._asking.limit, self._allowed.items)
         return self._tx.rows("claims/take_hole", **{**_parameters(self._asking), "limit": limit})
 
-    def _one_of_a_family(self, bounds: Limits) -> list[tuple[Any, ...]]:
+    def _one_of_a_family(self, bounds: ListLimits) -> list[tuple[Any, ...]]:
         found = limits.next_of_family(self._tx, self._list, bounds, allowed=self._allowed)
         if found is None:
             return []
@@ -191,7 +191,7 @@ class _Looking:
     def _again_or_asleep(self, *, exclusive: bool) -> list[tuple[Any, ...]]:
         # While somebody is adding the list cannot be got, and stays awake; once it is got nobody can begin to add, so
         # that what is not found now is not there: the next gate may open.
-        if self._tx.row("lists/hold_still", name=self._asking.list) is None:
+        if self._tx.row("lists/lock_exclusive_nowait", name=self._asking.list) is None:
             return []
         rows = self.look()
         while not rows and gates.advance(self._tx, self._list):

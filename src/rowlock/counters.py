@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 
 from rowlock.db import Transaction
-from rowlock.entries import encoded
 from rowlock.errors import CounterSpent, Invalid
 from rowlock.grouping import Call, Place, placed
+from rowlock.item_input import encode_json
 from rowlock.names import check_limit, check_name, check_start
-from rowlock.roles import spans
+from rowlock.roles import prefix_ranges
 
-LAST = 2**63 - 1
+MAX_NUMBER = 2**63 - 1
 """The highest number there is."""
-MOST = 1_000_000_000
+MAX_NUMBERS_PER_TAKE = 1_000_000_000
 """Numbers in one take."""
 
 
@@ -39,7 +39,7 @@ def _take_together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
         if wrong is None:
             name, count = call.place.given
             wanted[name] += count
-    ends = _moved(tx, wanted)
+    ends = _advance(tx, wanted)
     given = {name: end - wanted[name] for name, end in ends.items()}
     for number, call in enumerate(calls):
         name, count = call.place.given
@@ -52,7 +52,7 @@ def _take_together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
 
 def _wrong(call: Call) -> Invalid | None:
     try:
-        check(*call.place.given)
+        check_take(*call.place.given)
     except Invalid as wrong:
         return wrong
     return None
@@ -68,8 +68,8 @@ def _taken_or_spent(tx: Transaction, call: Call) -> range | CounterSpent:
 @placed(_place, _take_together)
 def take(tx: Transaction, name: str, count: int = 1) -> range:
     """The counter's next numbers, in a row; they are taken only if the transaction commits."""
-    check(name, count)
-    ends = _moved(tx, {name: count})
+    check_take(name, count)
+    ends = _advance(tx, {name: count})
     if name not in ends:
         raise _spent(name, count)
     return range(ends[name] - count + 1, ends[name] + 1)
@@ -78,28 +78,28 @@ def take(tx: Transaction, name: str, count: int = 1) -> range:
 def take_each(tx: Transaction, wanted: Mapping[str, int]) -> dict[str, range]:
     """The next numbers of several counters, in one statement; all of them, or CounterSpent and none."""
     for name, count in wanted.items():
-        check(name, count)
-    ends = _moved(tx, wanted) if wanted else {}
+        check_take(name, count)
+    ends = _advance(tx, wanted) if wanted else {}
     for name, count in wanted.items():
         if name not in ends:
             raise _spent(name, count)
     return {name: range(ends[name] - count + 1, ends[name] + 1) for name, count in wanted.items()}
 
 
-def _moved(tx: Transaction, wanted: Mapping[str, int]) -> dict[str, int]:
+def _advance(tx: Transaction, wanted: Mapping[str, int]) -> dict[str, int]:
     takes = [{"name": name, "count": count} for name, count in wanted.items()]
-    return dict(tx.rows("counters/take", takes=encoded(takes)))
+    return dict(tx.rows("counters/take", takes=encode_json(takes)))
 
 
-def check(name: str, count: int) -> None:
+def check_take(name: str, count: int) -> None:
     """Refuse what no counter can be asked for."""
     check_name(name, "counter")
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST:
-        raise Invalid(f"{count!r} numbers cannot be taken at once", f"take 1 to {MOST}")
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_NUMBERS_PER_TAKE:
+        raise Invalid(f"{count!r} numbers cannot be taken at once", f"take 1 to {MAX_NUMBERS_PER_TAKE}")
 
 
 def _spent(name: str, count: int) -> CounterSpent:
-    what = f"the counter {name!r} has no {count} numbers left below {LAST}"
+    what = f"the counter {name!r} has no {count} numbers left below {MAX_NUMBER}"
     return CounterSpent(what, "go on with a counter of another name", counter=name)
 
 
@@ -119,7 +119,7 @@ def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Seque
 
 def _with_prefix(tx: Transaction, prefixes: Sequence[str], after: str, limit: int) -> list[Any]:
     found: list[Any] = []
-    for span in spans(prefixes):
+    for span in prefix_ranges(prefixes):
         found += tx.rows("counters/page_prefix", after=after, limit=limit - len(found), **span)
     return found
 
@@ -134,8 +134,8 @@ def raise_to(tx: Transaction, name: str, number: int) -> int:
 def check_number(name: str, number: int) -> None:
     """Refuse a number that a counter cannot be raised to."""
     check_name(name, "counter")
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= LAST:
-        raise Invalid(f"a counter cannot be raised to {number!r}", f"give a whole number from 0 to {LAST}")
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MAX_NUMBER:
+        raise Invalid(f"a counter cannot be raised to {number!r}", f"give a whole number from 0 to {MAX_NUMBER}")
 
 
 def epoch(tx: Transaction, name: str) -> str | None:
@@ -146,10 +146,10 @@ def epoch(tx: Transaction, name: str) -> str | None:
 
 def reserve(tx: Transaction, name: str, size: int, *, epoch: str, instead: str = "") -> range | None:
     """A block of numbers that nobody else will be given, under a new epoch; None if somebody has since `instead`."""
-    check(name, size)
+    check_take(name, size)
     end = tx.value("counters/reserve", name=name, size=size, epoch=epoch, instead=instead)
     if end is not None:
         return range(end - size + 1, end + 1)
-    if show(tx, name) > LAST - size:
+    if show(tx, name) > MAX_NUMBER - size:
         raise _spent(name, size)
     return None

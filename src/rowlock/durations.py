@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from rowlock.errors import InvalidDuration
 
 Duration = str | int | float | timedelta
-Moment = Duration | datetime
+DurationOrTime = Duration | datetime
 
 UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-LONGEST = 100 * 365 * UNITS["d"]
+MAX_MILLISECONDS = 100 * 365 * UNITS["d"]
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)")
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+")
@@ -18,23 +18,23 @@ _HINT = "write it like 90s, 5m, 1h30m or 2d"
 
 def milliseconds(duration: Duration) -> int:
     """The length in whole milliseconds; a bare number is seconds."""
-    length = _length(duration)
-    if not 0 <= length <= LONGEST:
+    length = _to_milliseconds(duration)
+    if not 0 <= length <= MAX_MILLISECONDS:
         raise InvalidDuration(f"a duration of {duration!r} is not between 0 and 100 years", _HINT)
     return round(length)
 
 
-def _length(duration: Duration) -> float:
+def _to_milliseconds(duration: Duration) -> float:
     if isinstance(duration, timedelta):
         return duration / timedelta(milliseconds=1)
     if isinstance(duration, bool) or not isinstance(duration, str | int | float):
         raise InvalidDuration(f"{duration!r} is not a duration", _HINT)
     if isinstance(duration, str):
-        return _parsed(duration.strip())
+        return _parse(duration.strip())
     return duration * 1_000 if duration == duration else -1
 
 
-def _parsed(text: str) -> float:
+def _parse(text: str) -> float:
     if text.replace(".", "", 1).isdecimal() and text.isascii():
         return float(text) * 1_000
     if not _WHOLE.fullmatch(text):
@@ -42,7 +42,7 @@ def _parsed(text: str) -> float:
     return sum(float(number) * UNITS[unit] for number, unit in _PART.findall(text))
 
 
-def span(text: str) -> tuple[int, int]:
+def parse_range(text: str) -> tuple[int, int]:
     """A shortest and a longest length as `1s..10m`, in milliseconds; one length alone is both."""
     shortest, dots, longest = text.partition("..")
     low = milliseconds(shortest)
@@ -52,7 +52,7 @@ def span(text: str) -> tuple[int, int]:
     return low, high
 
 
-def spoken(length: int) -> str:
+def format_duration(length: int) -> str:
     """Milliseconds as a person reads them: the two largest units, `1h 30m`."""
     if length < UNITS["s"]:
         return f"{length}ms"
@@ -64,7 +64,7 @@ def spoken(length: int) -> str:
     return " ".join(parts[:2])
 
 
-def delay_or_moment(due: Moment | None) -> tuple[int, int | None]:
+def delay_or_time(due: DurationOrTime | None) -> tuple[int, int | None]:
     """A time as (delay from the database's now, or the moment itself), both in milliseconds."""
     if due is None:
         return 0, None

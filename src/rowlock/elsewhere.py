@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from rowlock import attempts, claims, lists, requests, sessions, settlements
+from rowlock import attempts, claims, idempotency, lists, sessions, settlements
 from rowlock.claims import Asking, Taken
 from rowlock.db import Transaction, unflushed
-from rowlock.entries import encoded
 from rowlock.errors import StaleClaim
 from rowlock.grouping import placed
-from rowlock.outcomes import Outcome, Verdict, read
+from rowlock.item_input import encode_json
+from rowlock.outcomes import Outcome, Verdict, from_return_value
 from rowlock.receipts import Settling
 from rowlock.roles import covers
 
@@ -87,8 +87,8 @@ def take(tx: Transaction, asking: Asking, *, thorough: bool) -> Taken | None:
 @placed(claims.place_of)
 def take_once(tx: Transaction, asking: Asking, *, thorough: bool, key: str) -> Taken | None:
     """The same under a key: asked again, the claim of the first time with what is left of it."""
-    fingerprint = requests.digest(asking.session, asking.list, str(asking.limit))
-    token = requests.find(tx, key, fingerprint)
+    fingerprint = idempotency.digest(asking.session, asking.list, str(asking.limit))
+    token = idempotency.find(tx, key, fingerprint)
     if token is not None:
         taken = claims.left(tx, asking.session, token)
         if taken is None:
@@ -96,7 +96,7 @@ def take_once(tx: Transaction, asking: Asking, *, thorough: bool, key: str) -> T
         return taken
     taken = take(tx, asking, thorough=thorough)
     if taken is not None:
-        requests.remember(tx, key, fingerprint, answer=taken.token)
+        idempotency.record(tx, key, fingerprint, answer=taken.token)
     return taken
 
 
@@ -133,7 +133,7 @@ class Settlement(msgspec.Struct, frozen=True):
     @property
     def receipt(self) -> str:
         """By which the same settlement is known again."""
-        return requests.digest("settle", self.session, self.token, encoded([[*self.said.items()], self.close]))
+        return idempotency.digest("settle", self.session, self.token, encode_json([[*self.said.items()], self.close]))
 
 
 def settle(tx: Transaction, settlement: Settlement, *, random: Callable[[], float]) -> dict[str, Verdict]:
@@ -148,13 +148,13 @@ def settle(tx: Transaction, settlement: Settlement, *, random: Callable[[], floa
         raise _gone(settlement)
     standing = {} if held is None else _standing(tx, held, list(said))
     if held is None or len(standing) < len(said):
-        before = requests.find(tx, settlement.receipt, token)
+        before = idempotency.find(tx, settlement.receipt, token)
         if before is not None:
             return dict(zip(said, map(_VERDICTS.__getitem__, before), strict=True))
     if held is None:
         raise _gone(settlement)
     verdicts = dict.fromkeys(said, Verdict.GONE) | _written(tx, held, settlement, standing, random)
-    requests.remember(tx, settlement.receipt, token, answer="".join(verdict[0] for verdict in verdicts.values()))
+    idempotency.record(tx, settlement.receipt, token, answer="".join(verdict[0] for verdict in verdicts.values()))
     return verdicts
 
 
@@ -163,7 +163,7 @@ _VERDICTS = {verdict[0]: verdict for verdict in Verdict}
 
 def _standing(tx: Transaction, held: settlements.Held, keys: list[str]) -> dict[str, tuple[int, int]]:
     where = {**held.lane, "low": held.low, "high": held.high}
-    rows = tx.rows("items/named_in_claim", keys=encoded(keys), **where) if keys else []
+    rows = tx.rows("items/named_in_claim", keys=encode_json(keys), **where) if keys else []
     return {key: (position, failed) for position, key, failed in rows}
 
 
@@ -183,7 +183,7 @@ def _written(
     rules = attempts.policy(held.attempts, held.settings.backoff)
     keys = [key for key in settlement.said if key in standing]
     settling = [
-        (standing[key][0], attempts.resolve(read(settlement.said[key]), standing[key][1], rules, random))
+        (standing[key][0], attempts.resolve(from_return_value(settlement.said[key]), standing[key][1], rules, random))
         for key in keys
     ]
     holder = tx.value("sessions/holder", session=session) or ""

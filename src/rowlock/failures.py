@@ -9,12 +9,12 @@ import msgspec
 
 from rowlock import lists
 from rowlock.db import Transaction
-from rowlock.entries import encoded
-from rowlock.model import Failure, moment
+from rowlock.item_input import encode_json
+from rowlock.model import Failure, to_datetime
 from rowlock.names import check_key, check_limit, check_start
 
-MESSAGE_CHARACTERS = 4_000
-SHAPE_CHARACTERS = 200
+MAX_MESSAGE_CHARACTERS = 4_000
+MAX_SHAPE_CHARACTERS = 200
 
 Change = Callable[[Transaction, str, Sequence[str]], int]
 
@@ -24,7 +24,7 @@ _PARTICULARS = re.compile(
 )
 
 
-class Group(msgspec.Struct, frozen=True):
+class FailureGroup(msgspec.Struct, frozen=True):
     """Failed items whose last error has one shape."""
 
     kind: str
@@ -35,16 +35,16 @@ class Group(msgspec.Struct, frozen=True):
     last: datetime
 
 
-def bounded(message: str) -> str:
+def truncate_message(message: str) -> str:
     """What was said, as it can be stored everywhere: without NUL and lone surrogates, its end kept if it is long."""
     text = message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
-    return text if len(text) <= MESSAGE_CHARACTERS else f"…{text[1 - MESSAGE_CHARACTERS :]}"
+    return text if len(text) <= MAX_MESSAGE_CHARACTERS else f"…{text[1 - MAX_MESSAGE_CHARACTERS :]}"
 
 
 def shape(message: str) -> str:
     """The last line of a message with its particulars masked: numbers, quoted words and addresses become #."""
     lines = message.strip().splitlines()
-    return _PARTICULARS.sub("#", lines[-1].strip())[:SHAPE_CHARACTERS] if lines else ""
+    return _PARTICULARS.sub("#", lines[-1].strip())[:MAX_SHAPE_CHARACTERS] if lines else ""
 
 
 def of_item(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Failure]:
@@ -52,58 +52,58 @@ def of_item(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Fa
     check_key(key)
     check_limit(limit, "failures")
     return [
-        Failure(attempt, moment(at), holder, kind, message)
+        Failure(attempt, to_datetime(at), holder, kind, message)
         for attempt, at, holder, kind, message in tx.rows("errors/of_item", list=name, key=key, limit=limit)
     ]
 
 
-def groups(tx: Transaction, name: str, *, limit: int = 50) -> list[Group]:
+def groups(tx: Transaction, name: str, *, limit: int = 50) -> list[FailureGroup]:
     """The list's failed items by the shape of their last error, the most frequent first."""
     check_limit(limit, "groups")
     row = lists.find(tx, name)
     if row is None:
-        raise lists.missing(tx, name)
+        raise lists.no_such_list(tx, name)
     return [
-        Group(kind, said, count, example, moment(last))
+        FailureGroup(kind, said, count, example, to_datetime(last))
         for kind, said, count, example, last in tx.rows("errors/groups", list=row.id, limit=limit)
     ]
 
 
-def keys_saying(tx: Transaction, name: str, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
+def keys_matching_error(tx: Transaction, name: str, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
     """The keys of failed items whose last error contains the text, in byte order, strictly after one."""
     row = lists.find(tx, name)
     if row is None:
-        raise lists.missing(tx, name)
+        raise lists.no_such_list(tx, name)
     check_start(after)
     check_limit(limit, "keys")
-    text = bounded(text)
+    text = truncate_message(text)
     escaped = re.sub(r"([!%_])", r"!\1", text)
-    rows = tx.rows("errors/keys_saying", list=row.id, said=f"%{escaped}%", kind=text, after=after, limit=limit)
+    rows = tx.rows("errors/keys_matching_error", list=row.id, said=f"%{escaped}%", kind=text, after=after, limit=limit)
     return [key for (key,) in rows]
 
 
-def found(tx: Transaction, name: str, keys: Sequence[str]) -> list[tuple[Any, ...]]:
+def lock_existing(tx: Transaction, name: str, keys: Sequence[str]) -> list[tuple[Any, ...]]:
     """Of these keys those that are there, locked: key, gate, attempts, whether delayed, whether failed."""
     row = lists.find(tx, name)
-    return tx.rows("items/find", list=row.id, keys=encoded(keys)) if row else []
+    return tx.rows("items/lock_existing", list=row.id, keys=encode_json(keys)) if row else []
 
 
-def there(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+def count_existing(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     """Of these keys how many are there."""
-    return len(found(tx, name, keys))
+    return len(lock_existing(tx, name, keys))
 
 
-def waiting(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+def count_retryable(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     """Of these keys how many are delayed or failed: what a retry would change."""
-    return sum(1 for _, _, _, delayed, failed in found(tx, name, keys) if delayed or failed)
+    return sum(1 for _, _, _, delayed, failed in lock_existing(tx, name, keys) if delayed or failed)
 
 
-def counted(tx: Transaction, name: str, keys: Sequence[str]) -> int:  # noqa: ARG001
+def count_given(tx: Transaction, name: str, keys: Sequence[str]) -> int:  # noqa: ARG001
     """How many keys these are: what is done to them by who only wants to know."""
     return len(keys)
 
 
-def change_some(
+def change_failed(
     tx: Transaction, name: str, *, change: Change, after: str = "", error: str | None = None, limit: int = 1000
 ) -> tuple[int, str | None]:
     """Do something to the next failed items, all or those that say something; how many, and after which to go on.
@@ -112,10 +112,10 @@ def change_some(
     """
     row = lists.find(tx, name)
     if row is None:
-        raise lists.missing(tx, name)
+        raise lists.no_such_list(tx, name)
     if error is None:
-        keys = [key for key, *_ in tx.rows("items/find_failed", list=row.id, after=after, limit=limit)]
+        keys = [key for key, *_ in tx.rows("items/lock_failed", list=row.id, after=after, limit=limit)]
         return (change(tx, name, keys), keys[-1]) if keys else (0, None)
-    saying = keys_saying(tx, name, error, after=after, limit=limit)
-    still = [key for key, _, _, _, failed in found(tx, name, saying) if failed]
+    saying = keys_matching_error(tx, name, error, after=after, limit=limit)
+    still = [key for key, _, _, _, failed in lock_existing(tx, name, saying) if failed]
     return (change(tx, name, still), saying[-1]) if saying else (0, None)

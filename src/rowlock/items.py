@@ -12,7 +12,6 @@ from msgspec import UNSET
 
 from rowlock import failures, gates, lists, tallies
 from rowlock.db import Transaction
-from rowlock.entries import Batch, Changes, encoded
 from rowlock.errors import (
     AlreadyThere,
     GatePassed,
@@ -24,18 +23,19 @@ from rowlock.errors import (
     StaleVersion,
 )
 from rowlock.grouping import Call, Place, Together, placed
+from rowlock.item_input import Batch, CheckedChanges, encode_json
 from rowlock.model import Added, Item, State
 from rowlock.names import check_key, check_keys, check_limit, check_start
 
 _STATES = {state.value: state for state in State}
 
-SMALL = 500
+MAX_GROUPED_KEYS = 500
 """Keys of one call that others can be asked to wait for."""
 
 
 def _place_of_add(name: str, batches: Iterable[Batch], *, strict: bool = False) -> Place:
-    weight = sum(batch.count for batch in batches) if isinstance(batches, list) else SMALL + 1
-    small = weight <= SMALL
+    weight = sum(batch.count for batch in batches) if isinstance(batches, list) else MAX_GROUPED_KEYS + 1
+    small = weight <= MAX_GROUPED_KEYS
     return Place(name, merges=small and not strict, apart=not small, weight=weight, given=batches)
 
 
@@ -45,8 +45,8 @@ def _add_together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
     into = _enter(tx, name)
     given = [_brought(call, name, into.gate) for call in calls]
     good = [row for each in given if isinstance(each, list) for row in each]
-    lists.widen(tx, into, reduce(or_, {1 << row["priority"] for row in good}, 0))
-    landed = _add_rows(tx, into, encoded(good))
+    lists.add_lanes(tx, into, reduce(or_, {1 << row["priority"] for row in good}, 0))
+    landed = _add_rows(tx, into, encode_json(good))
     return [_share(each, landed) if isinstance(each, list) else each for each in given]
 
 
@@ -76,7 +76,7 @@ def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = 
     given = added = 0
     for batch in batches:
         _check_gate(batch, name, into.gate)
-        into = lists.widen(tx, into, batch.lanes)
+        into = lists.add_lanes(tx, into, batch.lanes)
         if strict:
             _refuse_taken(tx, into.id, name, batch)
         given += batch.count
@@ -89,8 +89,8 @@ def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = 
     return Added(added, given - added)
 
 
-def _enter(tx: Transaction, name: str) -> lists.Entrance:
-    into = lists.enter(tx, name)
+def _enter(tx: Transaction, name: str) -> lists.ListForAdding:
+    into = lists.lock_for_adding(tx, name)
     if into.sealed:
         raise ListSealed(f"the list {name!r} is sealed and takes no new items", "reopen it, or add to another list")
     return into
@@ -103,7 +103,7 @@ def _check_gate(batch: Batch, name: str, gate: int) -> None:
         raise GatePassed(what, f"add at gate {gate} or later, or leave the gate out", gate=gate)
 
 
-def _add_keys(tx: Transaction, into: lists.Entrance, batch: Batch) -> int:
+def _add_keys(tx: Transaction, into: lists.ListForAdding, batch: Batch) -> int:
     same = batch.same or {}
     at = into.gate if same["gate"] is None else same["gate"]
     row = {**same, "gate": at, "separator": into.separator}
@@ -114,7 +114,7 @@ def _add_keys(tx: Transaction, into: lists.Entrance, batch: Batch) -> int:
     return added
 
 
-def _add_rows(tx: Transaction, into: lists.Entrance, rows: str) -> set[str]:
+def _add_rows(tx: Transaction, into: lists.ListForAdding, rows: str) -> set[str]:
     landed = tx.rows("items/add_rows", list=into.id, gate=into.gate, rows=rows, separator=into.separator)
     delayed = Counter(at for _, at, due in landed if due is not None)
     for at, count in Counter(at for _, at, _ in landed).items():
@@ -123,7 +123,7 @@ def _add_rows(tx: Transaction, into: lists.Entrance, rows: str) -> set[str]:
 
 
 def _refuse_taken(tx: Transaction, list_id: int, name: str, batch: Batch) -> None:
-    taken = tx.value("items/taken", list=list_id, keys=encoded(batch.keys()))
+    taken = tx.value("items/first_existing", list=list_id, keys=encode_json(batch.keys()))
     if taken is not None:
         hint = "nothing was added; leave strict out to add the rest"
         raise AlreadyThere(f"{taken!r} is on the list {name!r} already", hint, key=taken)
@@ -169,18 +169,18 @@ def show(tx: Transaction, name: str, key: str) -> Item:
     row = tx.row("items/show", list=name, key=key)
     if row is None:
         if lists.find(tx, name) is None:
-            raise lists.missing(tx, name)
+            raise lists.no_such_list(tx, name)
         raise _no_such_item(name, key)
     return _item(row)
 
 
 def ask_many(tx: Transaction, name: str, keys: Sequence[str]) -> Callable[[], dict[str, tuple[Item, bool]]]:
     """What reads items by their keys, each with whether it is known how it failed; who is not there is left out."""
-    rows = tx.ask("items/show_many", list=name, keys=encoded(keys))
+    rows = tx.ask("items/show_many", list=name, keys=encode_json(keys))
     return lambda: {row[1]: (_item(row[:-1]), bool(row[-1])) for row in rows()}
 
 
-class Standing(msgspec.Struct, frozen=True):
+class LockedItem(msgspec.Struct, frozen=True):
     """An item that is held, as it stands."""
 
     gate: int
@@ -191,27 +191,27 @@ class Standing(msgspec.Struct, frozen=True):
     claimed: bool
 
 
-def hold(tx: Transaction, row: lists.Row, key: str) -> Standing | None:
+def lock(tx: Transaction, row: lists.ListRow, key: str) -> LockedItem | None:
     """An item of a list, locked until the transaction ends; None if it is not there."""
     check_key(key)
-    found = tx.row("items/hold", list=row.id, key=key)
-    return None if found is None else Standing(*found)
+    found = tx.row("items/lock", list=row.id, key=key)
+    return None if found is None else LockedItem(*found)
 
 
-def save(tx: Transaction, name: str, key: str, *, changes: Changes, version: int | None = None) -> Item:
+def save(tx: Transaction, name: str, key: str, *, changes: CheckedChanges, version: int | None = None) -> Item:
     """Change what is given of an item, leave the rest; with `version`, only if it is at that one still.
 
     What a worker has in hand stays as it was handed out: ItemClaimed. What is gone stays gone: NoSuchItem.
     """
-    row = lists.hold(tx, name)  # claimers wait meanwhile: nobody is handed what is being changed
-    item = hold(tx, row, key)
+    row = lists.lock(tx, name)  # claimers wait meanwhile: nobody is handed what is being changed
+    item = lock(tx, row, key)
     if item is None:
         raise _no_such_item(name, key)
     _refuse_save(name, key, item, changes, version)
     moves = changes.priority not in (UNSET, item.priority)
     due = _new_due(item, changes.due, moves=moves)
     if moves:
-        tx.run("lists/widen", list=row.id, lanes=1 << changes.priority)  # type: ignore[operator]
+        tx.run("lists/add_lanes", list=row.id, lanes=1 << changes.priority)  # type: ignore[operator]
     new = _columns(item, changes, due)
     if not tx.run("items/save", list=row.id, key=key, version=item.version, **new):
         raise StaleVersion.of(f"the item {key!r} of {name!r}", asked=item.version, actual=item.version + 1)
@@ -226,7 +226,7 @@ def _no_such_item(name: str, key: str) -> NoSuchItem:
     return NoSuchItem(f"the list {name!r} has no item {key!r}", "it may be done already, or never was added", key=key)
 
 
-def _refuse_save(name: str, key: str, item: Standing, changes: Changes, version: int | None) -> None:
+def _refuse_save(name: str, key: str, item: LockedItem, changes: CheckedChanges, version: int | None) -> None:
     what = f"the item {key!r} of {name!r}"
     if version is not None and version != item.version:
         raise StaleVersion.of(what, asked=version, actual=item.version)
@@ -236,7 +236,7 @@ def _refuse_save(name: str, key: str, item: Standing, changes: Changes, version:
         raise ItemFailed(f"{what} has failed: it is not due", "retry it, then say when it is due", key=key)
 
 
-def _new_due(item: Standing, due: Any, *, moves: bool) -> tuple[int, int | None] | None:
+def _new_due(item: LockedItem, due: Any, *, moves: bool) -> tuple[int, int | None] | None:
     """When the item is due from now on; None leaves that as it is.
 
     Due at once it gets a new place, at the back of its lane, by the next claim: so does one that changes its lane.
@@ -248,7 +248,7 @@ def _new_due(item: Standing, due: Any, *, moves: bool) -> tuple[int, int | None]
     return (0, None) if at_once else None
 
 
-def _columns(item: Standing, changes: Changes, due: tuple[int, int | None] | None) -> dict[str, Any]:
+def _columns(item: LockedItem, changes: CheckedChanges, due: tuple[int, int | None] | None) -> dict[str, Any]:
     delay, at = due or (0, None)
     return {
         "keeps_data": changes.data is UNSET,
@@ -261,11 +261,11 @@ def _columns(item: Standing, changes: Changes, due: tuple[int, int | None] | Non
 
 
 def _place_of_keys(name: str, keys: Sequence[str], *, error: str | None = None) -> Place:
-    small = len(keys) <= SMALL
+    small = len(keys) <= MAX_GROUPED_KEYS
     return Place(name, merges=small and error is None, apart=not small, weight=len(keys), given=keys)
 
 
-def _keys_together(change: Callable[[Transaction, lists.Row, Sequence[str]], Iterable[str]]) -> Together:
+def _keys_together(change: Callable[[Transaction, lists.ListRow, Sequence[str]], Iterable[str]]) -> Together:
     """One change for the keys of all; whoever names a key that was named before comes in a round of its own."""
 
     def together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
@@ -305,8 +305,8 @@ def _round(calls: Sequence[Call], numbers: Iterable[int]) -> tuple[set[str], lis
     return keys, now, later
 
 
-def _increment(tx: Transaction, row: lists.Row, keys: Sequence[str]) -> dict[str, int]:
-    touched = tx.rows("items/increment", list=row.id, keys=encoded(keys))
+def _increment(tx: Transaction, row: lists.ListRow, keys: Sequence[str]) -> dict[str, int]:
+    touched = tx.rows("items/increment", list=row.id, keys=encode_json(keys))
     for gate, count in Counter(gate for _, gate, _ in touched).items():
         tallies.record(tx, row.id, gate, retried=count)
     return {key: attempts for key, _, attempts in touched}
@@ -325,19 +325,19 @@ def increment(tx: Transaction, name: str, keys: Sequence[str], *, error: str | N
     return len(touched)
 
 
-def _record_error(tx: Transaction, row: lists.Row, key: str, attempt: int, message: str) -> None:
-    text = failures.bounded(message)
+def _record_error(tx: Transaction, row: lists.ListRow, key: str, attempt: int, message: str) -> None:
+    text = failures.truncate_message(message)
     said = {"attempt": attempt, "kind": "increment", "message": text, "shape": failures.shape(text), "holder": ""}
     tx.run("errors/record", list=row.id, key=key, keep=row.settings.keep, **said)
 
 
-def _take_off(tx: Transaction, row: lists.Row, keys: Sequence[str]) -> list[str]:
-    gone = tx.rows("items/delete", list=row.id, keys=encoded(keys))
+def _take_off(tx: Transaction, row: lists.ListRow, keys: Sequence[str]) -> list[str]:
+    gone = tx.rows("items/delete", list=row.id, keys=encode_json(keys))
     tallies.record_removed(tx, row.id, gone, event="done")
     _go_on(tx, row)
     if row.settings.keep_results and gone:
         kept = [{"key": key, "attempts": attempts, "data": None} for key, _, attempts, *_ in gone]
-        tx.run("results/keep_many", list=row.id, keep=row.settings.keep, rows=encoded(kept))
+        tx.run("results/keep_many", list=row.id, keep=row.settings.keep, rows=encode_json(kept))
     return [key for key, *_ in gone]
 
 
@@ -354,15 +354,15 @@ def abandon(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     row = _named(tx, name, keys)
     if row is None:
         return 0
-    gone = tx.rows("items/delete", list=row.id, keys=encoded(keys))
+    gone = tx.rows("items/delete", list=row.id, keys=encode_json(keys))
     tallies.record_removed(tx, row.id, gone, event="abandoned")
     _go_on(tx, row)
     return len(gone)
 
 
-def _go_on(tx: Transaction, row: lists.Row) -> None:
-    if gates.awaited(tx, row.id):
-        gates.go_on(tx, row.id, row.name)
+def _go_on(tx: Transaction, row: lists.ListRow) -> None:
+    if gates.is_awaited(tx, row.id):
+        gates.advance_if_cleared(tx, row.id, row.name)
 
 
 @placed(_place_of_keys)
@@ -371,11 +371,11 @@ def retry(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     row = _named(tx, name, keys)
     if row is None:
         return 0
-    found = tx.rows("items/find", list=row.id, keys=encoded(keys))
+    found = tx.rows("items/lock_existing", list=row.id, keys=encode_json(keys))
     waiting = [(gate, bool(delayed), bool(failed)) for _, gate, _, delayed, failed in found if delayed or failed]
     if not waiting:
         return 0
-    tx.run("items/retry", list=row.id, keys=encoded(keys))
+    tx.run("items/retry", list=row.id, keys=encode_json(keys))
     for gate, group in groupby(sorted(waiting), key=lambda each: each[0]):
         of_gate = list(group)
         tallies.record(
@@ -389,6 +389,6 @@ def retry(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     return len(waiting)
 
 
-def _named(tx: Transaction, name: str, keys: Sequence[str]) -> lists.Row | None:
+def _named(tx: Transaction, name: str, keys: Sequence[str]) -> lists.ListRow | None:
     check_keys(keys)
     return lists.find_for_keys(tx, name) if keys else None

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from rowlock.db import Transaction
-from rowlock.lists import Awake
+from rowlock.lists import ListWithWork
 
 KEEP = 15_000
 """How long a lease may lie idle before others may have the list, in milliseconds."""
@@ -48,10 +48,10 @@ def next_step(shares: Mapping[str, Share], me: str, *, free: int) -> Step:
     return Step(ask=holder if most > target or (most == target and need > 1) else None)
 
 
-def free(tx: Transaction, *, after: Awake | None = None, limit: int = 100) -> list[Awake]:
+def free(tx: Transaction, *, after: ListWithWork | None = None, limit: int = 100) -> list[ListWithWork]:
     """Exclusive lists with work that nobody has, those that have waited longest first, a page at a time."""
     at, last = (after.wake_at, after.id) if after else (0, 0)
-    return [Awake(*row) for row in tx.rows("leases/free", wake_at=at, after=last, limit=limit)]
+    return [ListWithWork(*row) for row in tx.rows("leases/free", wake_at=at, after=last, limit=limit)]
 
 
 def shares(tx: Transaction, session: str) -> dict[str, Share]:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from rowlock.db import Transaction
-from rowlock.model import PRIORITIES, Limits
+from rowlock.model import PRIORITIES, ListLimits
 
 SLOTS = 100
 """A rate is counted in hundredths of its while."""
@@ -43,12 +43,12 @@ class Found(msgspec.Struct, frozen=True):
     """Its key, attempts, version, data and trace."""
 
 
-def read(text: str) -> Limits:
+def read(text: str) -> ListLimits:
     """A list's limits as they are stored with it."""
-    return msgspec.json.decode(text, type=Limits)
+    return msgspec.json.decode(text, type=ListLimits)
 
 
-def allowance(tx: Transaction, list_id: int, limits: Limits) -> Allowance:
+def allowance(tx: Transaction, list_id: int, limits: ListLimits) -> Allowance:
     """What may be handed out at this moment without going beyond any limit."""
     row = tx.row("limits/in_hand", list=list_id)
     if row is None:
@@ -63,7 +63,7 @@ def allowance(tx: Transaction, list_id: int, limits: Limits) -> Allowance:
     return Allowance(min(free, items), wait, gate, lanes, served)
 
 
-def _rated(tx: Transaction, list_id: int, limits: Limits) -> tuple[int, int]:
+def _rated(tx: Transaction, list_id: int, limits: ListLimits) -> tuple[int, int]:
     if limits.rate is None:
         return ANY, LOOK_AGAIN
     most, period = limits.rate
@@ -76,7 +76,7 @@ def width(period: int) -> int:
     return max(1, period // SLOTS)
 
 
-def count(tx: Transaction, list_id: int, limits: Limits, *, items: int) -> None:
+def count(tx: Transaction, list_id: int, limits: ListLimits, *, items: int) -> None:
     """Take note that so many were handed out."""
     if limits.rate is not None:
         _, period = limits.rate
@@ -94,7 +94,7 @@ def wake(tx: Transaction, name: str) -> None:
     tx.ask("limits/wake", name=name)
 
 
-def next_of_family(tx: Transaction, list_id: int, limits: Limits, *, allowed: Allowance) -> Found | None:
+def next_of_family(tx: Transaction, list_id: int, limits: ListLimits, *, allowed: Allowance) -> Found | None:
     """The first item of the next family that may have one more in hand; families take turns."""
     if limits.by is None:
         return None

@@ -6,17 +6,17 @@ from typing import Any
 
 import msgspec
 
-from rowlock import tallies, waiters
+from rowlock import dependencies, tallies
 from rowlock.db import Transaction, unflushed
-from rowlock.entries import encoded
 from rowlock.errors import Invalid, InvalidSetting, ListComplete, NameTaken, NoSuchList, StaleVersion
 from rowlock.grouping import Place, placed
-from rowlock.model import Counts, Limits, ListInfo, Processor, Settings
+from rowlock.item_input import encode_json
+from rowlock.model import Counts, ListInfo, ListLimits, Processor, Settings
 from rowlock.names import check_limit, check_name, check_start, closest
-from rowlock.roles import spans
+from rowlock.roles import prefix_ranges
 
 
-class Row(msgspec.Struct, frozen=True):
+class ListRow(msgspec.Struct, frozen=True):
     """A list's row, without its counts."""
 
     id: int
@@ -34,64 +34,64 @@ def _settings(text: str) -> Settings:
     return msgspec.json.decode(text, type=Settings)
 
 
-def _row(columns: tuple[Any, ...]) -> Row:
+def _row(columns: tuple[Any, ...]) -> ListRow:
     list_id, name, state, gate, sealed, version, settings = columns
-    return Row(list_id, name, state, gate, bool(sealed), version, _settings(settings))
+    return ListRow(list_id, name, state, gate, bool(sealed), version, _settings(settings))
 
 
-def find(tx: Transaction, name: str) -> Row | None:
+def find(tx: Transaction, name: str) -> ListRow | None:
     """The list of that name, if there is one."""
     columns = tx.row("lists/find", name=name)
     return None if columns is None else _row(columns)
 
 
-def find_for_keys(tx: Transaction, name: str) -> Row | None:
+def find_for_keys(tx: Transaction, name: str) -> ListRow | None:
     """The same before items are looked up by their keys: in this transaction no plan from smaller times is used."""
     columns = tx.row("lists/find_for_keys", name=name)
     return None if columns is None else _row(columns[:-1])
 
 
-def hold(tx: Transaction, name: str, version: int | None = None) -> Row:
+def lock(tx: Transaction, name: str, version: int | None = None) -> ListRow:
     """The list of that name, locked until the transaction ends; with `version`, only if it is at that one."""
-    row = find_and_hold(tx, name)
+    row = lock_if_exists(tx, name)
     if row is None:
-        raise missing(tx, name)
+        raise no_such_list(tx, name)
     return _at_version(row, version)
 
 
-def _at_version(row: Row, version: int | None) -> Row:
+def _at_version(row: ListRow, version: int | None) -> ListRow:
     if version is not None and version != row.version:
         raise StaleVersion.of(f"the list {row.name!r}", asked=version, actual=row.version)
     return row
 
 
-def hold_without_adders(tx: Transaction, name: str, version: int | None = None) -> Row:
+def lock_without_adders(tx: Transaction, name: str, version: int | None = None) -> ListRow:
     """The same as `hold`, when every add to the list has ended: nobody can begin another before the transaction ends.
 
     For changes that no add may pass: the list's end, its name, and its gate. It waits for adds that have not committed.
     """
-    columns = tx.row("lists/hold_without_adders", name=name)
+    columns = tx.row("lists/lock_exclusive", name=name)
     if columns is None:
-        raise missing(tx, name)
+        raise no_such_list(tx, name)
     return _at_version(_row(columns), version)
 
 
-def refuse_old_view(tx: Transaction, what: str) -> None:
+def refuse_stale_snapshot(tx: Transaction, what: str) -> None:
     """Refuse a change that needs to see every item, in a transaction that does not see what was added since."""
-    if not tx.value("gates/sees_now"):
+    if not tx.value("gates/snapshot_is_current"):
         raise Invalid(
             f"{what} at repeatable read: items that were added since are not seen",
             "do it in a transaction at read committed or serializable",
         )
 
 
-def find_and_hold(tx: Transaction, name: str) -> Row | None:
+def lock_if_exists(tx: Transaction, name: str) -> ListRow | None:
     """The same, if there is one."""
-    columns = tx.row("lists/hold", name=name)
+    columns = tx.row("lists/lock", name=name)
     return None if columns is None else _row(columns)
 
 
-def missing(tx: Transaction, name: str) -> NoSuchList:
+def no_such_list(tx: Transaction, name: str) -> NoSuchList:
     """The error for a name that no list has, with the one that was probably meant."""
     names = [row[0] for row in tx.rows("lists/names")]
     near = closest(name, names)
@@ -99,7 +99,7 @@ def missing(tx: Transaction, name: str) -> NoSuchList:
     return NoSuchList(f"there is no list {name!r}", hint, list=name)
 
 
-def make(tx: Transaction, name: str) -> bool:
+def create(tx: Transaction, name: str) -> bool:
     """Make the list if it is not there yet, whoever else is about to; whether it was made."""
     check_name(name)
     return bool(tx.run("lists/create", name=name))
@@ -107,10 +107,10 @@ def make(tx: Transaction, name: str) -> bool:
 
 def ensure(tx: Transaction, name: str) -> None:
     """Make the list if it is not there yet."""
-    make(tx, name)
+    create(tx, name)
 
 
-class Entrance(msgspec.Struct, frozen=True):
+class ListForAdding(msgspec.Struct, frozen=True):
     """A list whose row is shared until the transaction ends: nobody can drop it, pass its gate or put it to sleep."""
 
     id: int
@@ -123,30 +123,30 @@ class Entrance(msgspec.Struct, frozen=True):
     @property
     def separator(self) -> str | None:
         """What a key's family ends at, where families are limited."""
-        return None if self.limits is None else msgspec.json.decode(self.limits, type=Limits).separator
+        return None if self.limits is None else msgspec.json.decode(self.limits, type=ListLimits).separator
 
 
-def enter(tx: Transaction, name: str) -> Entrance:
+def lock_for_adding(tx: Transaction, name: str) -> ListForAdding:
     """Go in to add items, making the list if need be; whether it is sealed is for the caller to say."""
     # More than once, if others make and drop a list of that name in between.
-    while (row := tx.row("lists/enter", name=name)) is None:
+    while (row := tx.row("lists/lock_shared", name=name)) is None:
         ensure(tx, name)
-    found = Entrance(*row)
+    found = ListForAdding(*row)
     if found.asleep:
         tx.run("lists/wake", list=found.id)
     return found
 
 
-def widen(tx: Transaction, entrance: Entrance, lanes: int) -> Entrance:
+def add_lanes(tx: Transaction, entrance: ListForAdding, lanes: int) -> ListForAdding:
     """Open the lanes that the list's items never had before."""
     if not lanes & ~entrance.lanes:
         return entrance
     lanes |= entrance.lanes
-    tx.run("lists/widen", list=entrance.id, lanes=lanes)
+    tx.run("lists/add_lanes", list=entrance.id, lanes=lanes)
     return msgspec.structs.replace(entrance, lanes=lanes)
 
 
-class Awake(msgspec.Struct, frozen=True):
+class ListWithWork(msgspec.Struct, frozen=True):
     """A list that may have work, and where it stands among those."""
 
     id: int
@@ -154,7 +154,7 @@ class Awake(msgspec.Struct, frozen=True):
     wake_at: int
 
 
-class Sight(msgspec.Struct, frozen=True):
+class PollResult(msgspec.Struct, frozen=True):
     """What somebody who looks for work has found."""
 
     names: Sequence[str] = ()
@@ -171,58 +171,58 @@ class Sight(msgspec.Struct, frozen=True):
 
 @unflushed
 @placed(Place)
-def answer_calls(tx: Transaction) -> None:
+def apply_wakes(tx: Transaction) -> None:
     """Wake the lists that were called for since somebody last looked."""
-    tx.rows("lists/answer_calls")
+    tx.rows("lists/apply_wakes")
 
 
 @unflushed
-def ask_to_answer(tx: Transaction) -> Callable[[], Any]:
+def ask_apply_wakes(tx: Transaction) -> Callable[[], Any]:
     """The same for a trip."""
-    return tx.ask("lists/answer_calls")
+    return tx.ask("lists/apply_wakes")
 
 
-def called(tx: Transaction) -> bool:
+def has_pending_wakes(tx: Transaction) -> bool:
     """Whether anybody has called for a look at a sleeping list."""
-    return tx.row("lists/called") is not None
+    return tx.row("lists/has_pending_wakes") is not None
 
 
-def awake(tx: Transaction, *, after: Awake | None = None, limit: int = 100) -> list[Awake]:
+def awake(tx: Transaction, *, after: ListWithWork | None = None, limit: int = 100) -> list[ListWithWork]:
     """Lists that may have work now, those that have waited longest first, a page at a time."""
     at, last = (after.wake_at, after.id) if after else (0, 0)
-    return [Awake(*row) for row in tx.rows("lists/awake", wake_at=at, after=last, limit=limit)]
+    return [ListWithWork(*row) for row in tx.rows("lists/awake", wake_at=at, after=last, limit=limit)]
 
 
 def awake_among(tx: Transaction, names: Sequence[str]) -> list[str]:
     """Of these lists, those that may have work now."""
-    return [name for (name,) in tx.rows("lists/awake_among", keys=encoded(names))]
+    return [name for (name,) in tx.rows("lists/awake_among", keys=encode_json(names))]
 
 
 def settings_of(tx: Transaction, names: Sequence[str]) -> dict[str, Settings]:
     """The settings of these lists, of those that are there."""
-    rows = tx.rows("lists/settings_of", keys=encoded(names))
+    rows = tx.rows("lists/settings_of", keys=encode_json(names))
     return {name: _settings(settings) for name, settings in rows}
 
 
-def unfinished(tx: Transaction, *, fits: Callable[[Row], bool]) -> int:
+def unfinished(tx: Transaction, *, fits: Callable[[ListRow], bool]) -> int:
     """How many items of fitting lists are ready, delayed, in anybody's hands or behind a gate that will open."""
     fitting = (row for row in _all(tx) if row.state == "open" and fits(row))
-    return sum(left(row, tallies.read(tx, row.id, row.gate)[0]) for row in fitting)
+    return sum(count_unfinished(row, tallies.read(tx, row.id, row.gate)[0]) for row in fitting)
 
 
-def with_work(tx: Transaction, *, fits: Callable[[Row], bool], holder: str) -> list[str]:
+def with_work(tx: Transaction, *, fits: Callable[[ListRow], bool], holder: str) -> list[str]:
     """The names of fitting lists that have something for the holder's workers to do now; exact, whoever sleeps."""
     fitting = [row for row in _all(tx) if may_have_work(row) and fits(row)]
     busy = [row for row in fitting if has_work(row, tallies.read(tx, row.id, row.gate)[0])]
     return [row.name for row in busy if not row.settings.exclusive or _leased_to(tx, row.id) in (None, holder)]
 
 
-def may_have_work(row: Row) -> bool:
+def may_have_work(row: ListRow) -> bool:
     """Whether the list hands out items by itself. What a limit holds back is for a later time, as is what is paused."""
     return row.state == "open" and row.settings.limits is None
 
 
-def has_work(row: Row, counts: Counts) -> bool:
+def has_work(row: ListRow, counts: Counts) -> bool:
     """Whether items are ready, the next gate can open or the list can be completed."""
     if counts.ready:
         return True
@@ -236,7 +236,7 @@ def _leased_to(tx: Transaction, list_id: int) -> str | None:
     return holder
 
 
-def _all(tx: Transaction) -> Iterator[Row]:
+def _all(tx: Transaction) -> Iterator[ListRow]:
     after = ""
     while rows := tx.rows("lists/page", after=after, limit=1000):
         yield from map(_row, rows)
@@ -258,7 +258,7 @@ def processors(tx: Transaction, *, fits: Callable[[str], bool], limit: int = 100
     return found
 
 
-def left(row: Row, counts: Counts) -> int:
+def count_unfinished(row: ListRow, counts: Counts) -> int:
     """How many items of a list are ready, delayed, in anybody's hands or behind a gate that will open."""
     opens = not counts.failed and not row.settings.manual
     return counts.ready + counts.delayed + counts.claimed + (counts.gated if opens else 0)
@@ -280,7 +280,7 @@ def show(tx: Transaction, name: str) -> ListInfo:
     """The list with its counts and progress."""
     row = find(tx, name)
     if row is None:
-        raise missing(tx, name)
+        raise no_such_list(tx, name)
     return _info(tx, row)
 
 
@@ -294,12 +294,12 @@ def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Seque
 
 def _with_prefix(tx: Transaction, prefixes: Sequence[str], after: str, limit: int) -> list[Any]:
     found: list[Any] = []
-    for span in spans(prefixes):
+    for span in prefix_ranges(prefixes):
         found += tx.rows("lists/page_prefix", after=after, limit=limit - len(found), **span)
     return found
 
 
-def _info(tx: Transaction, row: Row) -> ListInfo:
+def _info(tx: Transaction, row: ListRow) -> ListInfo:
     counts, progress = tallies.read(tx, row.id, row.gate)
     holder = _leased_to(tx, row.id) if row.settings.exclusive else None
     return ListInfo(row.name, row.state, row.gate, row.sealed, row.version, row.settings, counts, progress, holder)
@@ -316,14 +316,14 @@ def resume(tx: Transaction, name: str, *, version: int | None = None) -> bool:
 
 
 def _set_state(tx: Transaction, name: str, state: str, version: int | None) -> bool:
-    if hold(tx, name, version).state == "complete":
+    if lock(tx, name, version).state == "complete":
         raise ListComplete(f"the list {name!r} is complete: it hands out nothing", "reopen it", list=name)
     return bool(tx.run("lists/set_state", name=name, state=state))
 
 
 def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, version: int | None = None) -> Settings:
     """Set what is given, leave the rest; with `version`, only if it is there at that one still."""
-    row = hold_or_make(tx, name) if version is None else hold(tx, name, version)
+    row = lock_or_create(tx, name) if version is None else lock(tx, name, version)
     settings = row.settings.changed(**changes)
     if any(then.list == name for then in settings.then):
         raise InvalidSetting(f"the list {name!r} cannot follow itself: it would never end", "name another list")
@@ -349,10 +349,10 @@ def _change_families(tx: Transaction, list_id: int, separator: str | None) -> No
     tx.run("limits/forget_families", list=list_id)
 
 
-def hold_or_make(tx: Transaction, name: str) -> Row:
+def lock_or_create(tx: Transaction, name: str) -> ListRow:
     """The list of that name, locked until the transaction ends; a new one if there is none."""
     # More than once, if others make and drop a list of that name in between.
-    while (columns := tx.row("lists/hold", name=name)) is None:
+    while (columns := tx.row("lists/lock", name=name)) is None:
         ensure(tx, name)
     return _row(columns)
 
@@ -360,26 +360,26 @@ def hold_or_make(tx: Transaction, name: str) -> Row:
 def rename(tx: Transaction, name: str, to: str, *, version: int | None = None) -> None:
     """Give the list another name; items, counts, history and schedules stay with it."""
     check_name(to)
-    hold_without_adders(tx, name, version)
+    lock_without_adders(tx, name, version)
     if to != name and find(tx, to):
         raise NameTaken(f"there is a list {to!r} already", "drop it first, or choose another name", list=to)
     tx.run("lists/rename", name=name, to=to)
     tx.run("schedules/follow", name=name, to=to)
 
 
-def _apart(name: str, **_: Any) -> Place:
+def _isolated(name: str, **_: Any) -> Place:
     return Place(name, apart=True)
 
 
-@placed(_apart)
+@placed(_isolated)
 def drop(tx: Transaction, name: str, *, version: int | None = None) -> int:
     """Forget the list with all its items and history; how many items it had."""
-    refuse_old_view(tx, f"the list {name!r} cannot be dropped")
-    row = hold_without_adders(tx, name, version)
-    waiters.release(tx, row.id)
+    refuse_stale_snapshot(tx, f"the list {name!r} cannot be dropped")
+    row = lock_without_adders(tx, name, version)
+    dependencies.release(tx, row.id)
     # The list goes first: adders that wait for its row then find none, and make a new list.
     tx.run("lists/drop", list=row.id)
     dropped = tx.run("items/delete_all", list=row.id)
-    for noun in ("claims", "leases", "waiters", "limits", "tallies", "errors", "results"):
+    for noun in ("claims", "leases", "dependencies", "limits", "tallies", "errors", "results"):
         tx.run(f"{noun}/delete_all", list=row.id)
     return dropped

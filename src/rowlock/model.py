@@ -8,33 +8,33 @@ from typing import Any
 
 import msgspec
 
-from rowlock import nesting, wording
-from rowlock.bounds import ConcurrencyBy, Limits, check_attempts, check_concurrency, read_rate
-from rowlock.durations import Duration, Moment, milliseconds, span
+from rowlock import nesting, validation_errors
+from rowlock.durations import Duration, DurationOrTime, milliseconds, parse_range
 from rowlock.errors import Invalid, InvalidSetting
+from rowlock.list_limits import ConcurrencyBy, ListLimits, check_attempts, check_concurrency, parse_rate
 from rowlock.names import check_key, check_name
 from rowlock.processors import Processor, refuse_secrets
 
 DEFAULT_PRIORITY = 5
 PRIORITIES = range(10)
-DATA_BYTES = 256 * 1024
+MAX_DATA_BYTES = 256 * 1024
 GATES = range(2**31)
-GATE_CHARACTERS = 60
+MAX_GATE_NAME_CHARACTERS = 60
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def moment(at: int) -> datetime:
+def to_datetime(at: int) -> datetime:
     """Milliseconds of the database's clock as an aware datetime."""
     return _EPOCH + timedelta(milliseconds=at)
 
 
-def finite(data: Any) -> bool:
+def is_finite(data: Any) -> bool:
     """Whether JSON can say all numbers in it; what is no number would silently become null."""
     if isinstance(data, dict):
-        return all(map(finite, data.values()))
+        return all(map(is_finite, data.values()))
     if isinstance(data, list | tuple):
-        return all(map(finite, data))
+        return all(map(is_finite, data))
     return not isinstance(data, float) or isfinite(data)
 
 
@@ -58,7 +58,7 @@ class NewItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     key: str
     data: Any = None
-    due: Moment | None = None
+    due: DurationOrTime | None = None
     gate: int | str | None = None
     priority: int = DEFAULT_PRIORITY
 
@@ -92,17 +92,17 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     @property
     def data(self) -> Any:
         """The item's data, decoded when asked for; InvalidData if it was stored with more levels than are allowed."""
-        return None if self.raw_data is None else nesting.decoded(self.raw_data, f"the data of {self.key!r}")
+        return None if self.raw_data is None else nesting.decode(self.raw_data, f"the data of {self.key!r}")
 
     @property
     def due(self) -> datetime | None:
         """When a delayed item becomes ready."""
-        return None if self.due_at is None else moment(self.due_at)
+        return None if self.due_at is None else to_datetime(self.due_at)
 
     @property
     def failed_at(self) -> datetime | None:
         """When a failed item gave up."""
-        return None if self.failed_since is None else moment(self.failed_since)
+        return None if self.failed_since is None else to_datetime(self.failed_since)
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -169,7 +169,7 @@ class Then(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
                 "what follows a list has no such gate or priority", "gates count from 0, priorities are 0 to 9"
             )
         with suppress(TypeError, ValueError):  # what cannot be written at all is refused where it is
-            nesting.written(self.data, "data of then", error=InvalidSetting)
+            nesting.encode(self.data, "data of then", error=InvalidSetting)
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -203,12 +203,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     def __post_init__(self) -> None:
         check_attempts(self.attempts)
         milliseconds(self.keep_for)
-        if len(set(self.gates)) < len(self.gates) or not all(_names_a_gate(name) for name in self.gates):
+        if len(set(self.gates)) < len(self.gates) or not all(_is_gate_name(name) for name in self.gates):
             raise InvalidSetting(
                 "a gate's name is printable text that is no number, each once", "such as match, notify"
             )
         if self.backoff is not None:
-            span(self.backoff)
+            parse_range(self.backoff)
         if self.processor is not None:
             refuse_secrets(self.processor)
         self._check_limits()
@@ -217,7 +217,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         if self.concurrency is not None:
             check_concurrency(self.concurrency)
         if self.rate is not None:
-            read_rate(self.rate)
+            parse_rate(self.rate)
         if self.exclusive and self.concurrency_by is not None:
             raise InvalidSetting(
                 "an exclusive list is worked in order, and concurrency_by lets families pass each other",
@@ -225,11 +225,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
             )
 
     @property
-    def limits(self) -> Limits | None:
+    def limits(self) -> ListLimits | None:
         """What claims must not go beyond, if anything."""
-        rate = None if self.rate is None else read_rate(self.rate)
-        found = Limits(self.concurrency, rate, self.concurrency_by)
-        return None if found == Limits() else found
+        rate = None if self.rate is None else parse_rate(self.rate)
+        found = ListLimits(self.concurrency, rate, self.concurrency_by)
+        return None if found == ListLimits() else found
 
     @property
     def separator(self) -> str | None:
@@ -263,12 +263,14 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         try:
             return msgspec.convert(known | changes, Settings)
         except msgspec.ValidationError as error:
-            what = f"a setting cannot have that value: {wording.wrong(error)}"
+            what = f"a setting cannot have that value: {validation_errors.describe(error)}"
             raise InvalidSetting(what, "the reference of settings tells what each takes") from None
 
 
-def _names_a_gate(name: str) -> bool:
-    return 0 < len(name) <= GATE_CHARACTERS and name.isprintable() and name == name.strip() and not name.isdigit()
+def _is_gate_name(name: str) -> bool:
+    return (
+        0 < len(name) <= MAX_GATE_NAME_CHARACTERS and name.isprintable() and name == name.strip() and not name.isdigit()
+    )
 
 
 class ListInfo(msgspec.Struct, frozen=True):
@@ -342,19 +344,19 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 __all__ = [
-    "DATA_BYTES",
     "DEFAULT_PRIORITY",
+    "MAX_DATA_BYTES",
     "PRIORITIES",
     "Added",
     "ConcurrencyBy",
     "Counts",
     "Duration",
+    "DurationOrTime",
     "Failure",
     "GateInfo",
     "Item",
-    "Limits",
     "ListInfo",
-    "Moment",
+    "ListLimits",
     "NewItem",
     "Notification",
     "Processor",
@@ -366,6 +368,6 @@ __all__ = [
     "Subscription",
     "Then",
     "TopicInfo",
-    "finite",
-    "moment",
+    "is_finite",
+    "to_datetime",
 ]

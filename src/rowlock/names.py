@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from rowlock.errors import Invalid, InvalidKey, InvalidName
 
-KEY_BYTES = 512
-NAME_BYTES = 200
-PAGE_LIMIT = 100_000
+MAX_KEY_BYTES = 512
+MAX_NAME_BYTES = 200
+MAX_PAGE_ROWS = 100_000
 
 # NUL cannot be stored everywhere; a line break cannot travel in a line, and lines are how keys travel.
 _NOT_IN_A_KEY = {"\0": "a NUL character", "\n": "a line break", "\r": "a carriage return"}
@@ -17,16 +17,16 @@ _NOT_IN_A_KEY = {"\0": "a NUL character", "\n": "a line break", "\r": "a carriag
 
 def check_keys(keys: Sequence[str]) -> None:
     """Refuse the whole batch if one key cannot be stored, naming it and its line; quick when all are good."""
-    if not plainly_good(keys):
+    if not all_simple_keys(keys):
         for line, key in enumerate(keys, 1):
             check_key(key, line)
 
 
-def plainly_good(keys: Sequence[str]) -> bool:
+def all_simple_keys(keys: Sequence[str]) -> bool:
     """Whether all keys are good beyond doubt, at a glance; if not, each wants a look."""
     try:
         # Printable text has no line break, NUL or surrogate; four bytes hold any character.
-        return min(map(len, keys)) > 0 and max(map(len, keys)) <= KEY_BYTES // 4 and "".join(keys).isprintable()
+        return min(map(len, keys)) > 0 and max(map(len, keys)) <= MAX_KEY_BYTES // 4 and "".join(keys).isprintable()
     except (TypeError, ValueError):
         return False
 
@@ -36,20 +36,20 @@ def check_key(key: str, line: int | None = None) -> None:
     wrong = _wrong_with_key(key)
     if wrong:
         where = f" in line {line}" if line is not None else ""
-        hint = f"a key is 1 to {KEY_BYTES} bytes of UTF-8 text without line breaks"
-        raise InvalidKey(f"the key {shown(key)}{where} {wrong}", hint, key=shown(key), line=line)
+        hint = f"a key is 1 to {MAX_KEY_BYTES} bytes of UTF-8 text without line breaks"
+        raise InvalidKey(f"the key {short_repr(key)}{where} {wrong}", hint, key=short_repr(key), line=line)
 
 
 def check_limit(limit: int, what: str) -> None:
     """Refuse a page whose size cannot be had."""
-    if not 0 <= limit <= PAGE_LIMIT:
-        raise Invalid(f"a page of {limit} {what} cannot be had", f"ask for 0 to {PAGE_LIMIT}")
+    if not 0 <= limit <= MAX_PAGE_ROWS:
+        raise Invalid(f"a page of {limit} {what} cannot be had", f"ask for 0 to {MAX_PAGE_ROWS}")
 
 
 def check_start(after: str) -> None:
     """Refuse a place to start after that no database can be asked about; it need not be there."""
     if "\0" in after or any("\ud800" <= character <= "\udfff" for character in after):
-        raise InvalidKey(f"nothing can come after {shown(after)}", "start after a key or a name, or leave it out")
+        raise InvalidKey(f"nothing can come after {short_repr(after)}", "start after a key or a name, or leave it out")
 
 
 def _wrong_with_key(key: object) -> str:
@@ -64,10 +64,10 @@ def _wrong_with_key(key: object) -> str:
         size = len(key.encode())
     except UnicodeEncodeError:
         return "is not valid Unicode (a lone surrogate)"
-    return f"is {size} bytes long" if size > KEY_BYTES else ""
+    return f"is {size} bytes long" if size > MAX_KEY_BYTES else ""
 
 
-def shown(key: object) -> str:
+def short_repr(key: object) -> str:
     """Whatever was given, on one line and not too long for it."""
     text = ascii(key) if isinstance(key, str) and not key.isprintable() else repr(key)
     return text if len(text) <= 80 else f"{text[:77]}…"
@@ -77,8 +77,8 @@ def check_name(name: str, noun: str = "list") -> None:
     """Refuse a name that cannot be one, of a list or of another noun."""
     wrong = _wrong_with_name(name)
     if wrong:
-        hint = f"a name is 1 to {NAME_BYTES} bytes of printable text without '*' or blanks at its ends"
-        raise InvalidName(f"the {noun} name {shown(name)} {wrong}", hint, name=shown(name))
+        hint = f"a name is 1 to {MAX_NAME_BYTES} bytes of printable text without '*' or blanks at its ends"
+        raise InvalidName(f"the {noun} name {short_repr(name)} {wrong}", hint, name=short_repr(name))
 
 
 def _wrong_with_name(name: object) -> str:
@@ -93,10 +93,10 @@ def _wrong_with_name(name: object) -> str:
     if "*" in name:
         return "contains '*', which patterns need"
     size = len(name.encode())
-    return f"is {size} bytes long" if size > NAME_BYTES else ""
+    return f"is {size} bytes long" if size > MAX_NAME_BYTES else ""
 
 
-def fits(pattern: str, name: str) -> bool:
+def matches_pattern(pattern: str, name: str) -> bool:
     """Whether a name fits a pattern, in which `*` stands for anything."""
     return _expression(pattern).fullmatch(name) is not None
 
@@ -117,6 +117,6 @@ def closest(name: str, names: Iterable[str]) -> str | None:
     return near[0] if near else None
 
 
-def listed(text: str) -> list[str]:
+def split_names(text: str) -> list[str]:
     """Names as they are written in a variable or a file: with commas or blanks between."""
     return text.replace(",", " ").split()

@@ -13,9 +13,9 @@ import msgspec
 from rowlock.errors import Invalid, InvalidData
 
 MAX_LEVELS = 128
-CUT_LEVELS = MAX_LEVELS + 32
+TRUNCATE_LEVELS = MAX_LEVELS + 32
 """Where a document that holds such data is cut: what is left of the data is still too deep to be taken for whole."""
-CUT = b'"(nested too deeply)"'
+TRUNCATED = b'"(nested too deeply)"'
 HINT = "keep it flatter, or keep it elsewhere and store where"
 
 _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}]', re.DOTALL)
@@ -51,39 +51,39 @@ def check_levels(text: str, whose: str, *, error: type[Invalid] = InvalidData, *
         raise error(what, HINT, **fields)
 
 
-def endless(whose: str, *, error: type[Invalid] = InvalidData, **fields: Any) -> Invalid:
+def too_deep(whose: str, *, error: type[Invalid] = InvalidData, **fields: Any) -> Invalid:
     """The error for what cannot even be written as JSON, because it is nested too deeply."""
     what = f"{whose} is nested too deeply, or contains itself; at most {MAX_LEVELS} levels are allowed"
     return error(what, HINT, **fields)
 
 
-def written(value: Any, whose: str, *, error: type[Invalid] = InvalidData) -> str:
+def encode(value: Any, whose: str, *, error: type[Invalid] = InvalidData) -> str:
     """A value as JSON; refused if it is nested deeper than is allowed."""
     try:
         text = msgspec.json.encode(value).decode()
     except RecursionError:
-        raise endless(whose, error=error) from None
+        raise too_deep(whose, error=error) from None
     check_levels(text, whose, error=error)
     return text
 
 
-def decoded(text: str, whose: str) -> Any:
+def decode(text: str, whose: str) -> Any:
     """What was stored as JSON; InvalidData if it is nested deeper than is allowed."""
     check_levels(text, whose)
     return msgspec.json.decode(text)
 
 
-def cut(document: bytes) -> bytes:
+def truncate(document: bytes) -> bytes:
     """A JSON document without what is nested so deeply that it may not be decodable."""
     pieces: list[bytes] = []
     depth = kept = 0
     for token in _TOKENS.finditer(document):
         if token[0] in b"[{":
             depth += 1
-            if depth == CUT_LEVELS + 1:
-                pieces.append(document[kept : token.start()] + CUT)
+            if depth == TRUNCATE_LEVELS + 1:
+                pieces.append(document[kept : token.start()] + TRUNCATED)
         elif token[0] in b"]}":
-            if depth == CUT_LEVELS + 1:
+            if depth == TRUNCATE_LEVELS + 1:
                 kept = token.end()
             depth -= 1
     return b"".join([*pieces, document[kept:]])

@@ -51,7 +51,7 @@ class Fail(msgspec.Struct, frozen=True, tag="fail"):
 Outcome = Done | Retry | Move | Fail
 
 
-class Ending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class PositionedOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The outcome of the item at a position, as it travels: its kind in small letters, and what its fields say."""
 
     position: int
@@ -70,7 +70,7 @@ class Ending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """The list that a move waits for."""
 
     @classmethod
-    def of(cls, position: int, outcome: Outcome) -> "Ending":
+    def of(cls, position: int, outcome: Outcome) -> "PositionedOutcome":
         """The outcome, ready to travel."""
         match outcome:
             case Done(result):
@@ -88,11 +88,11 @@ class Ending(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
             case "done":
                 return Done(self.result)
             case "retry":
-                return checked(Retry(self.error, self.after, self.counted, self.kind or "retry"))
+                return validate(Retry(self.error, self.after, self.counted, self.kind or "retry"))
             case "move":
-                return checked(Move(self.gate, self.data, self.after, self.until))
+                return validate(Move(self.gate, self.data, self.after, self.until))
             case "fail":
-                return checked(Fail(self.error, self.kind or "fail"))
+                return validate(Fail(self.error, self.kind or "fail"))
 
 
 def _seconds(after: Duration | None) -> float | None:
@@ -123,27 +123,27 @@ def verdict_of(outcome: Outcome) -> Verdict:
             return Verdict.FAILED
 
 
-def plainly_done(outcomes: Iterable[Outcome]) -> bool:
+def all_plainly_done(outcomes: Iterable[Outcome]) -> bool:
     """Whether all are done, and nothing was said of how."""
     return all(type(outcome) is Done and outcome.result is None for outcome in outcomes)
 
 
-def read(answer: Any) -> Outcome:
+def from_return_value(answer: Any) -> Outcome:
     """What a handler returned, as an outcome; None is Done, anything else is no answer."""
     if answer is None:
         return Done()
     if isinstance(answer, Outcome):
-        return checked(answer)
+        return validate(answer)
     what = f"the handler returned {type(answer).__name__}, which is no outcome"
     raise InvalidOutcome(what, "return None, Done(…), Retry(…), Move(…) or Fail(…)")
 
 
-def checked(outcome: Outcome) -> Outcome:
+def validate(outcome: Outcome) -> Outcome:
     """The outcome, if it can be written; an exception given as its error becomes what it says."""
     if isinstance(outcome, Retry | Fail):
         given: Any = outcome.error
         if isinstance(given, BaseException):
-            outcome = msgspec.structs.replace(outcome, error=said(given), kind=type(given).__name__)
+            outcome = msgspec.structs.replace(outcome, error=error_text(given), kind=type(given).__name__)
         if not isinstance(outcome.error, str) or not isinstance(outcome.kind, str):
             raise InvalidOutcome("an outcome's error and kind are text", "say in words what went wrong")
     if isinstance(outcome, Move):
@@ -159,12 +159,12 @@ def checked(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def of_exception(error: BaseException) -> Retry:
+def from_exception(error: BaseException) -> Retry:
     """What a handler raised, as an outcome: one failed attempt, with what was said."""
-    return Retry(error=said(error), kind=type(error).__name__)
+    return Retry(error=error_text(error), kind=type(error).__name__)
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """What an exception says; its name if it says nothing, or cannot even do that."""
     try:
         return str(error) or type(error).__name__

@@ -7,7 +7,7 @@ import msgspec
 
 from rowlock.durations import milliseconds
 from rowlock.errors import Invalid, InvalidSetting
-from rowlock.targets import Target, check_header, parse
+from rowlock.http_url import HttpUrl, check_header, parse
 
 SECRETS = "ROWLOCK_SECRET"
 """How variables' names begin that settings may speak of: the rest of a worker's environment is not theirs to send."""
@@ -51,12 +51,12 @@ class Processor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
         return f"Processor({self.target.shown!r})"
 
     @property
-    def target(self) -> Target:
+    def target(self) -> HttpUrl:
         """Where its items are sent."""
         return parse(self.url)
 
     @property
-    def health_target(self) -> Target | None:
+    def health_target(self) -> HttpUrl | None:
         """Where it says whether it is well, if it does."""
         return None if self.health is None else self.target.beside(self.health)
 

@@ -8,7 +8,7 @@ import msgspec
 
 from rowlock import nesting
 from rowlock.db import Transaction
-from rowlock.outcomes import Fail, Outcome, Retry, Verdict, plainly_done, verdict_of
+from rowlock.outcomes import Fail, Outcome, Retry, Verdict, all_plainly_done, verdict_of
 
 Settling = Sequence[tuple[int, Outcome]]
 """Positions that were handed out under a claim, each with its outcome."""
@@ -47,7 +47,7 @@ def note(settling: Settling, landed: Mapping[int, Outcome]) -> str | None:
 def digest(settling: Settling) -> str:
     """By which the same settlement is known again."""
     # All plainly done is known by its positions, whichever way it was asked for.
-    if plainly_done(outcome for _, outcome in settling):
+    if all_plainly_done(outcome for _, outcome in settling):
         return of_text(_json([position for position, _ in settling]))
     try:
         return of_text(_json([(position, outcome) for position, outcome in settling]))
@@ -55,7 +55,7 @@ def digest(settling: Settling) -> str:
         # Said with what JSON cannot say; it is refused where it would have to be kept.
         return of_text(repr(settling))
     except RecursionError:
-        raise nesting.endless("the data of an outcome") from None
+        raise nesting.too_deep("the data of an outcome") from None
 
 
 def of_text(text: str) -> str:

@@ -7,7 +7,7 @@ import msgspec
 
 from rowlock import lists, nesting
 from rowlock.db import Transaction
-from rowlock.model import moment
+from rowlock.model import to_datetime
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -24,10 +24,10 @@ def of_item(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Re
     """The results of an item, the newest first; more than one if it was added and done again."""
     row = lists.find(tx, name)
     if row is None:
-        raise lists.missing(tx, name)
+        raise lists.no_such_list(tx, name)
     return [_result(key, *columns) for columns in tx.rows("results/of_item", list=row.id, key=key, limit=limit)]
 
 
 def _result(key: str, data: str | None, attempts: int, settled_at: int) -> Result:
-    decoded = None if data is None else nesting.decoded(data, f"the result of {key!r}")
-    return Result(key, decoded, attempts, moment(settled_at))
+    decoded = None if data is None else nesting.decode(data, f"the result of {key!r}")
+    return Result(key, decoded, attempts, to_datetime(settled_at))

@@ -20,7 +20,7 @@ class Role(StrEnum):
     """Makes and revokes tokens, drops lists, reads the audit."""
 
 
-MAY: dict[Role | None, frozenset[Role | None]] = {
+INCLUDED_ROLES: dict[Role | None, frozenset[Role | None]] = {
     None: frozenset({None}),
     Role.VIEWER: frozenset({None, Role.VIEWER}),
     Role.WORKER: frozenset({None, Role.VIEWER, Role.WORKER}),
@@ -32,7 +32,7 @@ MAY: dict[Role | None, frozenset[Role | None]] = {
 
 def allows(role: Role | None, need: Role | None) -> bool:
     """Whether the role may do what needs that role at least."""
-    return need in MAY[role]
+    return need in INCLUDED_ROLES[role]
 
 
 def read_role(text: str) -> Role:
@@ -56,7 +56,7 @@ def within(inner: Sequence[str], outer: Sequence[str]) -> bool:
     return not outer or (bool(inner) and all(covers(outer, prefix) for prefix in inner))
 
 
-def apart(prefixes: Iterable[str]) -> list[str]:
+def without_covered(prefixes: Iterable[str]) -> list[str]:
     """The same prefixes without those that another covers, in order: no name has two of them."""
     found: list[str] = []
     for prefix in sorted(prefixes):
@@ -65,7 +65,7 @@ def apart(prefixes: Iterable[str]) -> list[str]:
     return found
 
 
-def spans(prefixes: Iterable[str]) -> list[dict[str, str]]:
+def prefix_ranges(prefixes: Iterable[str]) -> list[dict[str, str]]:
     """Where names with these prefixes stand in the order of names: from the prefix on, before what is beyond."""
     # No name has that character, and none sorts after it.
-    return [{"prefix": prefix, "beyond": f"{prefix}\U0010ffff"} for prefix in apart(prefixes)]
+    return [{"prefix": prefix, "beyond": f"{prefix}\U0010ffff"} for prefix in without_covered(prefixes)]

@@ -10,8 +10,8 @@ from rowlock import claims, leases, nesting, settlements
 from rowlock.db import Transaction
 from rowlock.errors import StaleClaim
 from rowlock.heartbeats import Silent
-from rowlock.model import moment
-from rowlock.names import PAGE_LIMIT
+from rowlock.model import to_datetime
+from rowlock.names import MAX_PAGE_ROWS
 from rowlock.outcomes import Retry
 from rowlock.roles import covers, within
 
@@ -68,7 +68,7 @@ def open_session(
     Those who seek lists by the same patterns share the exclusive ones among these evenly. With `beats` the worker
     promises a heartbeat in each half of the expiry; without, it ends at its deadline by the database's clock.
     """
-    text = None if details is None else nesting.written(details, "details")
+    text = None if details is None else nesting.encode(details, "details")
     sought = msgspec.json.encode(sorted(seeks)).decode() if seeks else None
     length = expiry if beats else None
     who = {"session": session, "holder": holder, "details": text, "seeks": sought}
@@ -144,7 +144,7 @@ def page_within(tx: Transaction, lists: Sequence[str], *, limit: int = 1000) -> 
     if not lists:
         return page(tx, limit=limit)
     theirs = {session for session, scope in tx.rows("sessions/scoped") if _is_within(scope, lists)}
-    found = [info for info in page(tx, limit=PAGE_LIMIT) if info.id in theirs]
+    found = [info for info in page(tx, limit=MAX_PAGE_ROWS) if info.id in theirs]
     return [
         msgspec.structs.replace(info, leases=[name for name in info.leases if covers(lists, name)])
         for info in found[:limit]
@@ -163,7 +163,7 @@ def page(tx: Transaction, *, limit: int = 1000) -> list[SessionInfo]:
 def _info(row: tuple[Any, ...]) -> SessionInfo:
     session, holder, opened, expires, details, claims, items = row
     decoded = None if details is None else msgspec.json.decode(details)
-    return SessionInfo(session, holder, moment(opened), moment(expires), decoded, claims, items)
+    return SessionInfo(session, holder, to_datetime(opened), to_datetime(expires), decoded, claims, items)
 
 
 def silent(tx: Transaction, *, limit: int = 1000) -> list[Silent]:

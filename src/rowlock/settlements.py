@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from rowlock import attempts, failures, gates, limits, lists, nesting, receipts, tallies, waiters
+from rowlock import attempts, dependencies, failures, gates, limits, lists, nesting, receipts, tallies
 from rowlock.db import Transaction
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, ItemsGone, StaleClaim
-from rowlock.model import DATA_BYTES, Settings
+from rowlock.model import MAX_DATA_BYTES, Settings
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, verdict_of
 from rowlock.receipts import Settling
 
@@ -165,7 +165,7 @@ def _settle(
     _record(tx, held, landed, token=token, receipt=receipts.digest(settling), answer=receipts.note(settling, landed))
     _end_or_reduce(tx, held, session, token, settled=len(settling), close=close)
     if landed and held.awaited:
-        gates.go_on(tx, held.list, held.name)
+        gates.advance_if_cleared(tx, held.list, held.name)
     return [verdict_of(landed[position]) if position in landed else Verdict.GONE for position, _ in settling]
 
 
@@ -217,20 +217,20 @@ def _wait(tx: Transaction, held: Held, moves: Mapping[int, Move]) -> set[int]:
     if not wanted:
         return set()
     # Locked before any item is, in one order: a list's completion comes to the items that wait for it likewise.
-    rows = {name: lists.find_and_hold(tx, name) for name in sorted(set(wanted.values()))}
+    rows = {name: lists.lock_if_exists(tx, name) for name in sorted(set(wanted.values()))}
     keys = {row[0]: row[1] for row in tx.rows("items/in_claim", **held.at(wanted))}
     waiting: set[int] = set()
     for name, row in rows.items():
         if row is not None and row.state != "complete":
             those = [position for position in keys if wanted[position] == name]
-            waiters.wait(tx, held.list, [keys[position] for position in those], awaited=row.id)
+            dependencies.wait(tx, held.list, [keys[position] for position in those], awaited=row.id)
             waiting.update(those)
     return waiting
 
 
 def _place(held: Held, outcome: Move, *, waits: bool) -> Move:
     gate = None if outcome.gate is None else held.settings.gate_number(outcome.gate)
-    return Move(gate, outcome.data, waiters.WAITING if waits else outcome.after)
+    return Move(gate, outcome.data, dependencies.WAITING_DELAY if waits else outcome.after)
 
 
 def _refuse_passed_gates(held: Held, settling: Settling) -> None:
@@ -310,17 +310,17 @@ def _data(value: Any, whose: str) -> str | None:
     if value is None:
         return None
     try:
-        text = nesting.written(value, f"the data for {whose!r}")
+        text = nesting.encode(value, f"the data for {whose!r}")
     except (TypeError, ValueError):
         raise InvalidData(f"the data for {whose!r} cannot be written as JSON", "give plain values") from None
-    if len(text.encode()) > DATA_BYTES:
-        raise InvalidData(f"the data for {whose!r} is larger than {DATA_BYTES} bytes", "keep it elsewhere")
+    if len(text.encode()) > MAX_DATA_BYTES:
+        raise InvalidData(f"the data for {whose!r} is larger than {MAX_DATA_BYTES} bytes", "keep it elsewhere")
     return text
 
 
 def _delay(after: Any) -> int:
-    if after is waiters.WAITING:
-        return waiters.WAITING_MILLISECONDS
+    if after is dependencies.WAITING_DELAY:
+        return dependencies.WAITING_DELAY_MILLISECONDS
     return 0 if after is None else milliseconds(after)
 
 
@@ -341,8 +341,8 @@ def _record_errors(
 
 
 def _said(outcome: Retry | Fail) -> dict[str, str]:
-    text = failures.bounded(outcome.error or outcome.kind)
-    return {"kind": failures.bounded(outcome.kind), "message": text, "shape": failures.shape(text)}
+    text = failures.truncate_message(outcome.error or outcome.kind)
+    return {"kind": failures.truncate_message(outcome.kind), "message": text, "shape": failures.shape(text)}
 
 
 def _record(

@@ -7,18 +7,18 @@ from typing import Any
 import msgspec
 
 from rowlock.db import Transaction
-from rowlock.entries import encoded
+from rowlock.item_input import encode_json
 from rowlock.model import Counts, Progress
 
 EVENTS = ("added", "done", "retried", "moved", "failed", "abandoned")
 CHANGES = ("items_change", "delayed_change", "failed_change")
-NOTHING = Progress()
-MINUTE = 60_000
-ANSWERS_KEPT = 10 * MINUTE
+NO_PROGRESS = Progress()
+MINUTE_MILLISECONDS = 60_000
+RECEIPT_KEPT_MILLISECONDS = 10 * MINUTE_MILLISECONDS
 """How long a settlement can be asked for again and is answered from its tally."""
 
 
-class Happening(msgspec.Struct, frozen=True):
+class TallyRecord(msgspec.Struct, frozen=True):
     """What happened to a batch, as it was recorded."""
 
     id: int
@@ -79,28 +79,28 @@ def _at_gate(open_gate: int, gate: int, *sums: int) -> tuple[int, Counts, Progre
     return gate, counts, progress
 
 
-def seconds(tx: Transaction, names: Sequence[str]) -> dict[str, float]:
+def claim_seconds(tx: Transaction, names: Sequence[str]) -> dict[str, float]:
     """How long the claims of each of these lists were held, added up."""
-    return {name: float(total) for name, total in tx.rows("tallies/seconds", keys=encoded(names))}
+    return {name: float(total) for name, total in tx.rows("tallies/seconds", keys=encode_json(names))}
 
 
-def happened(tx: Transaction, *, after: int, limit: int = 1000) -> list[Happening]:
+def records_after(tx: Transaction, *, after: int, limit: int = 1000) -> list[TallyRecord]:
     """What has been recorded since, in the order of its numbers."""
-    return [Happening(*row) for row in tx.rows("tallies/after", after=after, limit=limit)]
+    return [TallyRecord(*row) for row in tx.rows("tallies/after", after=after, limit=limit)]
 
 
-def last(tx: Transaction) -> int:
+def last_id(tx: Transaction) -> int:
     """The number of the last record."""
     number: int = tx.value("tallies/last")
     return number
 
 
-def fold(tx: Transaction, *, limit: int = 5000, age: int = ANSWERS_KEPT) -> int:
+def fold(tx: Transaction, *, limit: int = 5000, age: int = RECEIPT_KEPT_MILLISECONDS) -> int:
     """Add up old tallies by list, gate and minute; how many were folded. The sums stay what they were."""
-    rows = tx.rows("tallies/oldest", age=age, recent=min(age, MINUTE), limit=limit)
+    rows = tx.rows("tallies/oldest", age=age, recent=min(age, MINUTE_MILLISECONDS), limit=limit)
     sums: dict[tuple[int, int, int], list[float]] = defaultdict(lambda: [0] * (len(EVENTS) + len(CHANGES) + 1))
     for _, list_id, gate, at, *numbers in rows:
-        total = sums[list_id, gate, at - at % MINUTE]
+        total = sums[list_id, gate, at - at % MINUTE_MILLISECONDS]
         total[:] = map(sum, zip(total, numbers, strict=True))
     for (list_id, gate, at), total in sums.items():
         names = (*EVENTS, *CHANGES, "seconds")

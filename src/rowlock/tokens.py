@@ -17,23 +17,23 @@ from typing import Any
 import msgspec
 
 from rowlock.db import Transaction
-from rowlock.durations import Moment, delay_or_moment
+from rowlock.durations import DurationOrTime, delay_or_time
 from rowlock.errors import Invalid, NoSuchToken, Refused
-from rowlock.model import moment
+from rowlock.model import to_datetime
 from rowlock.names import check_limit, check_name
 from rowlock.roles import Role
 
 PREFIX = "rl_"
-RANDOM, CHECKSUM = 30, 6
-MOST = 10_000
+RANDOM_CHARACTERS, CHECKSUM_CHARACTERS = 30, 6
+MAX_LIVE_TOKENS = 10_000
 """Live tokens of a database: all of them are held in memory by whoever checks requests."""
-MOST_PREFIXES = 100
-LABEL_BYTES = 200
-KEPT = 90 * 86_400_000
+MAX_PREFIXES = 100
+MAX_LABEL_BYTES = 200
+ENDED_KEPT_MILLISECONDS = 90 * 86_400_000
 """How long a token that is over can still be seen in the list, in milliseconds."""
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_SHAPE = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{RANDOM + CHECKSUM}}}", re.ASCII)
+_SHAPE = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{RANDOM_CHARACTERS + CHECKSUM_CHARACTERS}}}", re.ASCII)
 
 
 class TokenInfo(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ class NewToken(msgspec.Struct, frozen=True):
         return f"NewToken({self.info.shown!r})"
 
 
-class Known(msgspec.Struct, frozen=True):
+class LiveToken(msgspec.Struct, frozen=True):
     """A live token as whoever checks requests knows it."""
 
     info: TokenInfo
@@ -71,16 +71,16 @@ class Known(msgspec.Struct, frozen=True):
     """Seconds it had yet to live when it was read, by the database's clock."""
 
 
-def mint() -> str:
+def generate() -> str:
     """A new token; nothing is stored yet."""
     # Eighty bits more than are kept: no letter is likelier than another by more than chance could ever show.
-    bare = PREFIX + _digits(int.from_bytes(os.urandom(32), "big"), RANDOM)
+    bare = PREFIX + _digits(int.from_bytes(os.urandom(32), "big"), RANDOM_CHARACTERS)
     return bare + _checksum(bare)
 
 
 def well_formed(text: str) -> bool:
     """Whether the text can be a token: a mistyped one is told by its checksum."""
-    return bool(_SHAPE.fullmatch(text)) and text[-CHECKSUM:] == _checksum(text[:-CHECKSUM])
+    return bool(_SHAPE.fullmatch(text)) and text[-CHECKSUM_CHARACTERS:] == _checksum(text[:-CHECKSUM_CHARACTERS])
 
 
 def digest(text: str) -> str:
@@ -88,13 +88,13 @@ def digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def shown(text: str) -> str:
+def masked(text: str) -> str:
     """What a person may see of a token: enough to know it by."""
     return f"{PREFIX}…{text[-4:]}"
 
 
 def _checksum(bare: str) -> str:
-    return _digits(zlib.crc32(bare.encode()), CHECKSUM)
+    return _digits(zlib.crc32(bare.encode()), CHECKSUM_CHARACTERS)
 
 
 def _digits(number: int, length: int) -> str:
@@ -109,8 +109,8 @@ def read_prefixes(given: str | Iterable[str], role: Role) -> tuple[str, ...]:
     """Prefixes of names, each once; a star at the end of one says the same."""
     texts = [given] if isinstance(given, str) else list(given)
     prefixes = tuple(dict.fromkeys(text.removesuffix("*") for text in texts))
-    if len(prefixes) > MOST_PREFIXES:
-        raise Invalid(f"{len(prefixes)} prefixes are too many", f"give up to {MOST_PREFIXES}, or a shorter one")
+    if len(prefixes) > MAX_PREFIXES:
+        raise Invalid(f"{len(prefixes)} prefixes are too many", f"give up to {MAX_PREFIXES}, or a shorter one")
     for prefix in prefixes:
         check_name(prefix)
     if prefixes and role is Role.ADMIN:
@@ -120,8 +120,8 @@ def read_prefixes(given: str | Iterable[str], role: Role) -> tuple[str, ...]:
 
 def check_label(label: str) -> None:
     """Refuse a label that could not be shown in a line."""
-    if label and (not label.isprintable() or len(label.encode()) > LABEL_BYTES):
-        raise Invalid("the label cannot be shown in a line", f"give up to {LABEL_BYTES} bytes of printable text")
+    if label and (not label.isprintable() or len(label.encode()) > MAX_LABEL_BYTES):
+        raise Invalid("the label cannot be shown in a line", f"give up to {MAX_LABEL_BYTES} bytes of printable text")
 
 
 def create(
@@ -132,12 +132,14 @@ def create(
     role: Role,
     lists: Sequence[str] = (),
     label: str = "",
-    expires: Moment | None = None,
+    expires: DurationOrTime | None = None,
 ) -> TokenInfo:
     """Let the token of that digest in; refused if it would be over before it begins."""
-    if tx.value("tokens/count") >= MOST:
-        raise Refused(f"there are {MOST:,} live tokens already", "revoke some; a program needs one, not one a request")
-    delay, at = delay_or_moment(expires)
+    if tx.value("tokens/count") >= MAX_LIVE_TOKENS:
+        raise Refused(
+            f"there are {MAX_LIVE_TOKENS:,} live tokens already", "revoke some; a program needs one, not one a request"
+        )
+    delay, at = delay_or_time(expires)
     until = {"delay": None if expires is None else delay, "moment": at}
     held = msgspec.json.encode(lists).decode()
     row = tx.row("tokens/create", digest=digest, shown=shown, label=label, role=str(role), lists=held, **until)
@@ -164,21 +166,21 @@ def revoke(tx: Transaction, token: int) -> bool:
     return False
 
 
-def look(tx: Transaction) -> tuple[dict[str, Any], bool]:
+def live_rows(tx: Transaction) -> tuple[dict[str, Any], bool]:
     """All tokens that may be used now, as rows by their digests, and whether there is or ever was one.
 
     Where there was one, nothing is open without: also not when the last is over. Of thousands few are asked for: see
     `known`.
     """
-    rows = {row[0]: row for row in tx.rows("tokens/live", limit=MOST)}
+    rows = {row[0]: row for row in tx.rows("tokens/live", limit=MAX_LIVE_TOKENS)}
     return rows, bool(rows) or tx.row("tokens/exist") is not None
 
 
-def known(row: Sequence[Any]) -> Known:
+def live_token(row: Sequence[Any]) -> LiveToken:
     """A row of a look as what it means."""
     _, now, *columns = row
     ends: int | None = columns[6]
-    return Known(_info(*columns), None if ends is None else (ends - now) / 1_000)
+    return LiveToken(_info(*columns), None if ends is None else (ends - now) / 1_000)
 
 
 def touch(tx: Transaction, used: Iterable[int]) -> int:
@@ -188,7 +190,7 @@ def touch(tx: Transaction, used: Iterable[int]) -> int:
 
 def prune(tx: Transaction, *, limit: int = 1000) -> int:
     """Forget tokens that have been over for long, but never the newest; how many."""
-    return tx.run("tokens/prune", limit=limit, age=KEPT)
+    return tx.run("tokens/prune", limit=limit, age=ENDED_KEPT_MILLISECONDS)
 
 
 def _info(token: int, shown: str, label: str, role: str, lists: str, *rest: Any) -> TokenInfo:
@@ -199,9 +201,9 @@ def _info(token: int, shown: str, label: str, role: str, lists: str, *rest: Any)
         label,
         Role(role),
         tuple(msgspec.json.decode(lists)),
-        created_at=moment(created),
-        expires_at=None if expires is None else moment(expires),
-        last_used_at=None if used is None else moment(used),
-        revoked_at=None if revoked is None else moment(revoked),
+        created_at=to_datetime(created),
+        expires_at=None if expires is None else to_datetime(expires),
+        last_used_at=None if used is None else to_datetime(used),
+        revoked_at=None if revoked is None else to_datetime(revoked),
         live=bool(live),
     )

@@ -1,21 +1,50 @@
-"""Tracing: spans of OpenTelemetry around handlers, and the trace that an item is added in.
+"""W3C traceparents of items, and OpenTelemetry spans around handlers.
 
-The only place that knows OpenTelemetry. Nothing is ever imported: whoever traces has imported it before, and whoever
-does not pays for one look into a dictionary.
+The only module that knows OpenTelemetry. It is never imported here: an application that traces has imported it before,
+and one that does not pays for one dictionary lookup.
 """
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from rowlock.errors import Invalid
 from rowlock.model import Item
+from rowlock.names import short_repr
 from rowlock.outcomes import Fail, Outcome, Retry
 
 API = "opentelemetry.trace"
-MOST_LINKS = 128
+MAX_LINKS = 128
 
 Ended = Callable[[Outcome], None]
+
+_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.ASCII)
+
+
+def parse_traceparent(text: str | None) -> str | None:
+    """Read a traceparent header and write it as version 00; None if it is missing or malformed."""
+    found = _TRACEPARENT.fullmatch(text.strip()) if text else None
+    if found is None:
+        return None
+    version, trace, span, flags, rest = found.groups()
+    if version == "ff" or not trace.strip("0") or not span.strip("0") or (version == "00" and rest is not None):
+        return None
+    # Of later versions only the first flag is defined.
+    known = flags if version == "00" else f"{int(flags, 16) & 1:02x}"
+    return f"00-{trace}-{span}-{known}"
+
+
+def check_traceparent(trace: str | None) -> str | None:
+    """Return the traceparent as `parse_traceparent` does; refuse a malformed one."""
+    if trace is None:
+        return None
+    good = parse_traceparent(trace) if isinstance(trace, str) else None
+    if good is None:
+        what = f"trace must be a W3C traceparent, got {short_repr(trace)}"
+        raise Invalid(what, "it looks like 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+    return good
 
 
 def _api() -> Any:
@@ -24,7 +53,7 @@ def _api() -> Any:
     return api if api is not None and hasattr(api, "use_span") else None
 
 
-def current() -> str | None:
+def current_traceparent() -> str | None:
     """The traceparent of the span that goes on here, if one does."""
     api = _api()
     if api is None:
@@ -35,10 +64,10 @@ def current() -> str | None:
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
 
 
-def onward(items: Sequence[Item]) -> str | None:
+def outgoing_traceparent(items: Sequence[Item]) -> str | None:
     """What to tell others whom items are given to: the span that goes on here, or the trace that all items share."""
     traces = {item.trace for item in items}
-    return current() or (traces.pop() if len(traces) == 1 else None)
+    return current_traceparent() or (traces.pop() if len(traces) == 1 else None)
 
 
 def spans() -> "Spans | None":
@@ -65,7 +94,7 @@ class Spans:
     def of_batch(self, items: Sequence[Item]) -> Iterator[None]:
         """A span for many items, linked to what added them."""
         found = dict.fromkeys(item.trace for item in items if item.trace is not None)
-        contexts = [self._remote(trace) for trace in list(found)[:MOST_LINKS]]
+        contexts = [self._remote(trace) for trace in list(found)[:MAX_LINKS]]
         links = [self._api.Link(context) for context in contexts if context is not None]
         told = {"messaging.batch.message_count": len(items)}
         with self._span(items[0].list, told, links=links):

@@ -8,25 +8,25 @@ from rowlock import (
     audit,
     claims,
     gates,
+    idempotency,
     leases,
     lists,
-    marks,
-    requests,
     schedules,
     sessions,
     tallies,
     tokens,
     topics,
+    watermarks,
 )
 from rowlock.db import Database, Transaction
 from rowlock.heartbeats import HeartbeatMonitor
 from rowlock.topics import cleanup, reindex
 
-FOLDS = 4
+FOLD_BATCHES_PER_PASS = 4
 """Batches of tallies added up in one pass: enough to keep up with thousands of small settlements a second."""
 
 
-class Report(msgspec.Struct, frozen=True):
+class UpkeepReport(msgspec.Struct, frozen=True):
     """What a pass did."""
 
     expired: int
@@ -40,7 +40,7 @@ class Report(msgspec.Struct, frozen=True):
     """Schedules whose time this machine cannot tell: a package or a time zone is missing."""
 
 
-SESSIONS_LOOK_SECONDS = 1.0
+SESSION_CHECK_SECONDS = 1.0
 """How often who stays looks at sessions: so soon after its time is the death of one seen."""
 MAX_SESSIONS_PER_PASS = 10
 """Sessions that are expired in one transaction."""
@@ -57,7 +57,7 @@ def expire(database: Database, watched: HeartbeatMonitor) -> int:
     return database.run(sessions.expire, dead[:MAX_SESSIONS_PER_PASS]) if dead else 0
 
 
-def watch(database: Database, watched: HeartbeatMonitor, *, seconds: float) -> int:
+def wait_and_expire(database: Database, watched: HeartbeatMonitor, *, seconds: float) -> int:
     """Watch sessions that are overdue until it is certain which are dead, and end those; how many.
 
     For processes that do not stay: one that has just begun has seen no session long enough. It gives up on what would
@@ -74,19 +74,19 @@ def watch(database: Database, watched: HeartbeatMonitor, *, seconds: float) -> i
         world.sleep(left)
 
 
-def once(database: Database, watched: HeartbeatMonitor) -> Report:
+def run_pass(database: Database, watched: HeartbeatMonitor) -> UpkeepReport:
     """Tick, bury the dead, put due items in line, open gates, add up tallies, forget old history; a little of each."""
     schedules.set_right(database)
     ticks = schedules.tick_due(database)
     expired = expire(database, watched)
     database.run(leases.end_idle)
     promoted = database.run(promote_due)
-    opened = database.run(gates.go_on_where_nobody_looks, chance=Random())
+    opened = database.run(gates.advance_idle_lists, chance=Random())
     folded = _fold(database)
     pruned = database.run(prune) + _keep_topics(database)
-    database.run(marks.note)
+    database.run(watermarks.record)
     stuck = sum(tick.stuck is not None for tick in ticks)
-    return Report(expired, promoted, opened, folded, pruned, sum(tick.added for tick in ticks), stuck)
+    return UpkeepReport(expired, promoted, opened, folded, pruned, sum(tick.added for tick in ticks), stuck)
 
 
 class Housekeeping:
@@ -102,7 +102,7 @@ class Housekeeping:
     @property
     def pause(self) -> float:
         """Seconds until it shall go on."""
-        return self._world.jittered(min(self._seconds, SESSIONS_LOOK_SECONDS))
+        return self._world.jittered(min(self._seconds, SESSION_CHECK_SECONDS))
 
     def go_on(self) -> None:
         """End sessions that are dead, and do a whole pass if it is time for one."""
@@ -110,7 +110,7 @@ class Housekeeping:
             expire(self._database, self._watched)
             return
         self._pass_at = self._next_pass()
-        once(self._database, self._watched)
+        run_pass(self._database, self._watched)
 
     def _next_pass(self) -> float:
         return self._world.monotonic() + self._world.jittered(self._seconds)
@@ -125,7 +125,7 @@ def _keep_topics(database: Database) -> int:
 
 def _fold(database: Database) -> int:
     folded = 0
-    for _ in range(FOLDS):
+    for _ in range(FOLD_BATCHES_PER_PASS):
         batch = database.run(tallies.fold)
         folded += batch
         if not batch:
@@ -136,7 +136,7 @@ def _fold(database: Database) -> int:
 def promote_due(tx: Transaction, *, limit: int = 10) -> int:
     """Put due items in line on lists that are awake, also where nobody claims just now; how many."""
     tx.run("claims/by_index")
-    lists.answer_calls(tx)
+    lists.apply_wakes(tx)
     return sum(claims.promote(tx, each.id) for each in lists.awake(tx, limit=limit))
 
 
@@ -144,5 +144,5 @@ def prune(tx: Transaction, *, limit: int = 1000) -> int:
     """Forget results, errors and records past their time, and suspicions that came to nothing; how many rows."""
     tx.run("claims/clear_suspects")
     settled = tx.run("errors/prune", limit=limit) + tx.run("results/prune", limit=limit)
-    asked = requests.prune(tx, limit=limit) + tokens.prune(tx, limit=limit)
+    asked = idempotency.prune(tx, limit=limit) + tokens.prune(tx, limit=limit)
     return settled + asked + audit.prune(tx, limit=limit)

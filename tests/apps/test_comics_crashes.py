@@ -10,7 +10,7 @@ from tests.races.lives import Life
 
 from rowlock import Engine, Worker
 from rowlock.apps.comics import build
-from rowlock.check import check
+from rowlock.integrity import check
 
 FOREVER = 1_000_000_000
 WISHES = [{"email": "ann"}, {"email": "ann", "publisher": "marvel"}, {"email": "bob", "series": "x-men"}]

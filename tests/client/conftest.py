@@ -8,7 +8,7 @@ from tests.conftest import Clock
 from tests.http.serving import Serving, serving
 
 from rowlock import Client, Engine
-from rowlock.check import check
+from rowlock.integrity import check
 
 
 @pytest.fixture(params=["sqlite"])

@@ -7,8 +7,8 @@ import pytest
 from rowlock import Invalid
 from rowlock.delivery.addresses import AllowedHosts, is_public
 from rowlock.errors import HostNotAllowed
-from rowlock.names import listed
-from rowlock.targets import parse
+from rowlock.http_url import parse
+from rowlock.names import split_names
 
 PRIVATE = [
     "0.0.0.0",
@@ -118,4 +118,4 @@ def test_what_is_no_host_cannot_be_allowed(entry: str) -> None:
 
 
 def test_hosts_in_a_variable_have_commas_or_blanks_between() -> None:
-    assert listed(" localhost, 10.0.0.5\n*.internal.example ,") == ["localhost", "10.0.0.5", "*.internal.example"]
+    assert split_names(" localhost, 10.0.0.5\n*.internal.example ,") == ["localhost", "10.0.0.5", "*.internal.example"]

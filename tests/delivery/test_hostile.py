@@ -13,7 +13,7 @@ from tests.waiting import WAIT_SECONDS
 
 from rowlock.delivery.sender import OutgoingRequest, Sender
 from rowlock.errors import NoAnswer
-from rowlock.targets import parse
+from rowlock.http_url import parse
 
 MESSAGE = OutgoingRequest("item_1", b'{"a": 1}')
 HEAD = b"HTTP/1.1 200 OK\r\n"

@@ -18,7 +18,7 @@ from rowlock.delivery.resolver import Resolver
 from rowlock.delivery.sender import OutgoingRequest, Sender
 from rowlock.delivery.signatures import key
 from rowlock.errors import HostNotAllowed, Invalid, NoAnswer
-from rowlock.targets import parse
+from rowlock.http_url import parse
 
 SECRET = "whsec_" + "A" * 43 + "="
 GOOD = said({"done": True})

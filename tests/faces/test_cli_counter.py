@@ -6,7 +6,7 @@ import pytest
 from tests.faces.shell import QuickShell, Shell
 
 from rowlock import Engine
-from rowlock.counters import LAST
+from rowlock.counters import MAX_NUMBER
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_looking_makes_no_database(shell: Shell) -> None:
         (("orders", "--take", "0"), 2, "--take"),
         (("orders", "--take", "many"), 2, "--take"),
         (("a*",), 2, "contains '*'"),
-        (("raise", "orders", str(LAST + 1)), 2, "N"),
+        (("raise", "orders", str(MAX_NUMBER + 1)), 2, "N"),
         (("raise", "orders", "-1"), 2, "-1"),
         (("orders", "other"), 2, "other"),
     ],
@@ -86,7 +86,7 @@ def test_what_cannot_be_is_refused(shell: Shell, arguments: tuple[str, ...], sta
 
 
 def test_a_counter_at_its_end_says_so(shell: Shell) -> None:
-    shell("counter", "raise", "orders", str(LAST))
+    shell("counter", "raise", "orders", str(MAX_NUMBER))
     ran = shell("counter", "orders")
     assert (ran.status, ran.out) == (4, "")
     assert "no 1 numbers left" in ran.error

@@ -202,5 +202,5 @@ def test_a_command_imports_neither_a_server_driver_nor_drawing(shell: Shell) -> 
     timed = [PROGRAM[0], "-X", "importtime", *PROGRAM[1:], "ls", "fruit"]
     ran = subprocess.run(timed, cwd=shell.folder, env=shell.environment, capture_output=True, text=True, check=True)
     imported = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
-    heavy = {"psycopg", "rich", "tomllib", "csv", "rowlock.cli.items", "rowlock.insight", "traceback"}
+    heavy = {"psycopg", "rich", "tomllib", "csv", "rowlock.cli.items", "rowlock.diagnostics", "traceback"}
     assert imported & heavy == set()

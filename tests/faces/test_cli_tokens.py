@@ -46,7 +46,7 @@ def test_a_list_of_tokens_shows_no_token(any_quick: QuickShell) -> None:
     ).out.strip()
     ran = any_quick("token", "ls")
     fields = ran.lines[0].split("\t")
-    assert fields[:5] == ["1", tokens.shown(text), "worker", "a/ b/", "live"]
+    assert fields[:5] == ["1", tokens.masked(text), "worker", "a/ b/", "live"]
     assert (fields[-1], text[:20] in ran.out + any_quick("token", "ls", "--json").out) == ("ann", False)
 
 

@@ -27,7 +27,7 @@ class Down:
         self.down = False
 
     def __call__(self, event: dict[str, Any]) -> None:
-        if self.down and event["operation"] == "tokens.look":
+        if self.down and event["operation"] == "tokens.live_rows":
             raise DatabaseUnreachable("it is down", "wait")
 
 

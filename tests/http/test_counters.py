@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.http.serving import Client, Serving
 
-from rowlock.counters import LAST
+from rowlock.counters import MAX_NUMBER
 
 
 def test_a_counter_gives_the_next_number_and_then_several(ask: Client) -> None:
@@ -57,7 +57,7 @@ def test_what_cannot_be_taken_is_refused(ask: Client, take: object) -> None:
 
 
 def test_a_counter_that_is_spent_says_so(ask: Client) -> None:
-    ask("POST", "/v1/counters/a/raise", {"to": LAST})
+    ask("POST", "/v1/counters/a/raise", {"to": MAX_NUMBER})
     reply = ask("POST", "/v1/counters/a", {})
     assert (reply.status, reply.json["code"]) == (409, "counter-spent")
 

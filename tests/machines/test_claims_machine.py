@@ -21,9 +21,9 @@ from tests.shelf import Shelf
 from tests.torture import scaled
 
 from rowlock import Done, Fail, Move, Retry, StaleClaim, StaleSession, claims, sessions, settlements, tallies
-from rowlock.check import check
 from rowlock.claims import Asking, Lane, Taken
 from rowlock.errors import GatePassed
+from rowlock.integrity import check
 
 KEYS = st.sampled_from([f"{number:02}" for number in range(16)])
 MANY = st.lists(KEYS, min_size=1, max_size=8, unique=True)

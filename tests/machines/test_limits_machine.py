@@ -20,8 +20,8 @@ from tests.shelf import Shelf
 from tests.torture import scaled
 
 from rowlock import Done, Fail, Retry, claims, sessions, settlements
-from rowlock.check import check
 from rowlock.claims import Asking
+from rowlock.integrity import check
 from rowlock.limits import width
 
 KEYS = st.sampled_from([f"{who}/{number}" for who in "abc" for number in range(5)])

@@ -57,7 +57,7 @@ def work(engine: Engine) -> None:
     desk.close()
     _seal(engine)
     _match(engine)
-    engine.run(gates.go_on_where_nobody_looks, chance=Random(1))
+    engine.run(gates.advance_idle_lists, chance=Random(1))
     engine.run(upkeep.promote_due)
 
 

@@ -12,7 +12,7 @@ from tests.waiting import WAIT_SECONDS
 from tests.waiting import until as until
 
 from rowlock import Engine
-from rowlock.check import check
+from rowlock.integrity import check
 
 # Linux ends them with the test that started them, whatever becomes of it.
 PROLOGUE = """

@@ -5,7 +5,7 @@ from tests.races.killing import Gang, at_work, until
 from tests.torture import scaled
 
 from rowlock import Counts, Engine
-from rowlock.check import check
+from rowlock.integrity import check
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
 

@@ -16,9 +16,9 @@ from tests.verbs.grouping import add, held, increment, together
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Added, Engine
-from rowlock.check import check
 from rowlock.db.connections import Lost, RunAgain
 from rowlock.errors import DatabaseBusy, DatabaseFull, DatabaseUnreachable, OutcomeUnknown
+from rowlock.integrity import check
 from rowlock.world import World
 
 BUSY = DatabaseBusy("too many writers", "try again")

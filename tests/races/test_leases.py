@@ -6,7 +6,7 @@ import pytest
 from tests.races.killing import Gang, at_work, until
 
 from rowlock import Engine
-from rowlock.check import check
+from rowlock.integrity import check
 
 pytestmark = pytest.mark.parametrize("dialect", [pytest.param("sqlite", marks=pytest.mark.torture), "postgres"])
 

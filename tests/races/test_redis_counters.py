@@ -13,7 +13,7 @@ from tests.redis_servers import Front, RedisServer
 
 from rowlock import Engine, Invalid, RedisCounters, Unavailable
 from rowlock.aio import AsyncRedisCounters
-from rowlock.counters import LAST
+from rowlock.counters import MAX_NUMBER
 from rowlock.errors import CounterSpent, RedisUnavailable
 
 KEY = "rowlock:counter:orders"
@@ -108,8 +108,8 @@ def test_numbers_beyond_what_redis_can_count_are_exact(counters: RedisCounters) 
 
 def test_the_last_numbers_are_handed_out_too(counters: RedisCounters) -> None:
     orders = counters.counter("orders")
-    orders.raise_to(LAST - 3)
-    assert [orders.next(), orders.take(2)] == [LAST - 2, range(LAST - 1, LAST + 1)]
+    orders.raise_to(MAX_NUMBER - 3)
+    assert [orders.next(), orders.take(2)] == [MAX_NUMBER - 2, range(MAX_NUMBER - 1, MAX_NUMBER + 1)]
     with pytest.raises(CounterSpent):
         orders.next()
 

@@ -14,7 +14,7 @@ from tests.conftest import Clock
 from tests.races.killing import Gang, until
 
 from rowlock import Engine
-from rowlock.check import check
+from rowlock.integrity import check
 
 THREADS = 8
 TICKS = 60

@@ -9,8 +9,8 @@ from tests.conftest import Clock
 from tests.races.lives import Life
 
 from rowlock import Engine, Notification, Worker
-from rowlock.check import check
 from rowlock.engine.telling import Telling
+from rowlock.integrity import check
 
 SUBSCRIBERS = [f"{number}" for number in range(5)]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowlock.durations import LONGEST, UNITS, delay_or_moment, milliseconds, spoken
+from rowlock.durations import MAX_MILLISECONDS, UNITS, delay_or_time, format_duration, milliseconds
 from rowlock.errors import InvalidDuration
 
 
@@ -46,14 +46,14 @@ def test_what_is_no_length_is_refused(wrong: object) -> None:
         milliseconds(wrong)
 
 
-@given(st.integers(0, LONGEST // 1000))
+@given(st.integers(0, MAX_MILLISECONDS // 1000))
 def test_whole_seconds_are_read_alike_in_every_spelling(seconds: int) -> None:
     assert {milliseconds(seconds), milliseconds(str(seconds)), milliseconds(f"{seconds}s")} == {seconds * 1000}
 
 
-@given(st.integers(0, LONGEST))
+@given(st.integers(0, MAX_MILLISECONDS))
 def test_what_is_spoken_is_no_longer_than_what_is_meant(length: int) -> None:
-    heard = milliseconds(spoken(length).replace(" ", ""))
+    heard = milliseconds(format_duration(length).replace(" ", ""))
     assert length - UNITS["d"] < heard <= length
 
 
@@ -61,21 +61,21 @@ def test_what_is_spoken_is_no_longer_than_what_is_meant(length: int) -> None:
     ("length", "said"), [(0, "0ms"), (999, "999ms"), (1_000, "1s"), (5_400_000, "1h 30m"), (90_061_000, "1d 1h")]
 )
 def test_a_length_is_spoken_in_its_two_largest_units(length: int, said: str) -> None:
-    assert spoken(length) == said
+    assert format_duration(length) == said
 
 
 def test_a_moment_is_kept_as_a_moment() -> None:
-    assert delay_or_moment(datetime(2030, 1, 1, tzinfo=UTC)) == (0, 1_893_456_000_000)
+    assert delay_or_time(datetime(2030, 1, 1, tzinfo=UTC)) == (0, 1_893_456_000_000)
 
 
 def test_a_moment_is_kept_to_the_millisecond() -> None:
-    assert delay_or_moment(datetime(2030, 1, 1, 0, 0, 0, 1_000, tzinfo=UTC)) == (0, 1_893_456_000_001)
+    assert delay_or_time(datetime(2030, 1, 1, 0, 0, 0, 1_000, tzinfo=UTC)) == (0, 1_893_456_000_001)
 
 
 def test_a_moment_without_a_time_zone_is_refused() -> None:
     with pytest.raises(InvalidDuration, match="no time zone"):
-        delay_or_moment(datetime(2030, 1, 1))
+        delay_or_time(datetime(2030, 1, 1))
 
 
 def test_a_length_is_kept_as_a_delay() -> None:
-    assert (delay_or_moment("5m"), delay_or_moment(None)) == ((300_000, None), (0, None))
+    assert (delay_or_time("5m"), delay_or_time(None)) == ((300_000, None), (0, None))

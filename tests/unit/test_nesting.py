@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowlock.errors import InvalidData
-from rowlock.nesting import CUT_LEVELS, MAX_LEVELS, check_levels, cut, is_too_deep, levels
+from rowlock.nesting import MAX_LEVELS, TRUNCATE_LEVELS, check_levels, is_too_deep, levels, truncate
 
 TEXT = st.text('[]{}"\\a')
 DOCUMENTS = st.recursive(
@@ -45,10 +45,10 @@ def test_the_error_names_what_is_wrong() -> None:
 @given(DOCUMENTS)
 def test_a_flat_document_is_not_cut(value: object) -> None:
     document = msgspec.json.encode(value)
-    assert cut(document) == document
+    assert truncate(document) == document
 
 
 def test_a_document_is_cut_where_it_is_deep_and_the_rest_stays() -> None:
     document = f'{{"deep": {nested(5_000)}, "flat": [1, "["], "again": {nested(5_000)}}}'.encode()
-    found = msgspec.json.decode(cut(document), type=dict[str, msgspec.Raw])
-    assert (levels(bytes(found["deep"]).decode()), bytes(found["flat"])) == (CUT_LEVELS - 1, b'[1, "["]')
+    found = msgspec.json.decode(truncate(document), type=dict[str, msgspec.Raw])
+    assert (levels(bytes(found["deep"]).decode()), bytes(found["flat"])) == (TRUNCATE_LEVELS - 1, b'[1, "["]')

@@ -3,7 +3,7 @@
 import pytest
 
 from rowlock.errors import Invalid
-from rowlock.roles import Role, allows, apart, covers, read_role, within
+from rowlock.roles import Role, allows, covers, read_role, within, without_covered
 
 MAY = {
     None: "anybody",
@@ -57,4 +57,4 @@ def test_one_set_of_prefixes_lies_within_another(
 
 
 def test_prefixes_are_told_apart() -> None:
-    assert apart(["b/", "a", "ab", "a/", "c"]) == ["a", "b/", "c"]
+    assert without_covered(["b/", "a", "ab", "a/", "c"]) == ["a", "b/", "c"]

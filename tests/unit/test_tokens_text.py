@@ -9,20 +9,20 @@ from rowlock.tokens import NewToken
 
 
 def test_a_token_is_its_prefix_thirty_random_letters_and_six_to_check_them() -> None:
-    text = tokens.mint()
+    text = tokens.generate()
     assert (text[:3], len(text), text[3:].isalnum() and text.isascii()) == ("rl_", 39, True)
 
 
 def test_a_minted_token_is_well_formed() -> None:
-    assert all(tokens.well_formed(tokens.mint()) for _ in range(200))
+    assert all(tokens.well_formed(tokens.generate()) for _ in range(200))
 
 
 def test_no_token_comes_twice() -> None:
-    assert len({tokens.mint() for _ in range(1000)}) == 1000
+    assert len({tokens.generate() for _ in range(1000)}) == 1000
 
 
 def test_every_letter_comes_about_as_often_as_every_other() -> None:
-    drawn = "".join(tokens.mint()[3:33] for _ in range(4000))
+    drawn = "".join(tokens.generate()[3:33] for _ in range(4000))
     share = [drawn.count(letter) * 62 / len(drawn) for letter in set(drawn)]
     assert (len(share), min(share) > 0.8, max(share) < 1.2) == (62, True, True)
 
@@ -34,7 +34,7 @@ def test_the_checksum_of_a_token_stays_what_it_is() -> None:
 
 @pytest.mark.parametrize("place", range(3, 39))
 def test_a_token_with_one_letter_wrong_is_told_apart(place: int) -> None:
-    text = tokens.mint()
+    text = tokens.generate()
     wrong = "a" if text[place] != "a" else "b"
     assert not tokens.well_formed(text[:place] + wrong + text[place + 1 :])
 
@@ -45,7 +45,7 @@ def test_what_is_no_token_is_told_apart(text: str) -> None:
 
 
 def test_a_token_with_a_line_break_after_it_is_none() -> None:
-    assert not tokens.well_formed(tokens.mint() + "\n")
+    assert not tokens.well_formed(tokens.generate() + "\n")
 
 
 def test_of_ten_thousand_random_texts_of_that_shape_next_to_none_passes_for_a_token() -> None:
@@ -55,10 +55,10 @@ def test_of_ten_thousand_random_texts_of_that_shape_next_to_none_passes_for_a_to
 
 
 def test_what_is_shown_of_a_token_is_its_last_four_letters() -> None:
-    text = tokens.mint()
-    assert tokens.shown(text) == f"rl_…{text[-4:]}"
+    text = tokens.generate()
+    assert tokens.masked(text) == f"rl_…{text[-4:]}"
 
 
 def test_a_new_token_does_not_print_itself() -> None:
-    made = NewToken(tokens.mint(), tokens._info(1, "rl_…abcd", "", "viewer", "[]", 0))
+    made = NewToken(tokens.generate(), tokens._info(1, "rl_…abcd", "", "viewer", "[]", 0))
     assert repr(made) == "NewToken('rl_…abcd')"

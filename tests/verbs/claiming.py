@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rowlock import Done, Engine, Verdict, claims, sessions, settlements
-from rowlock.check import check
 from rowlock.claims import Asking, Taken
+from rowlock.integrity import check
 from rowlock.outcomes import Outcome
 
 ALL = ("sqlite", "postgres", "postgres16", "serializable", "pooled", "cockroach")

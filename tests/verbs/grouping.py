@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.waiting import WAIT_SECONDS
 
-from rowlock import Engine, entries, items
+from rowlock import Engine, item_input, items
 from rowlock.db import Transaction
-from rowlock.entries import Shared
+from rowlock.item_input import ItemDefaults
 
 Asked = tuple[Any, ...]
 
@@ -41,7 +41,7 @@ def together(engine: Engine, *asked: Asked) -> list[Any]:
 
 def add(key: str, to: str = "work", **shared: Any) -> Asked:
     """A call that adds one key."""
-    return items.add, to, list(entries.batches(key, Shared(**shared)))
+    return items.add, to, list(item_input.batches(key, ItemDefaults(**shared)))
 
 
 def done(*keys: str) -> Asked:

@@ -8,12 +8,12 @@ from tests.conftest import Clock
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import AsyncEngine, Engine, Invalid, NotFound, audit, items
-from rowlock.audit import Record
+from rowlock.audit import AuditRecord
 from rowlock.db import Transaction
-from rowlock.model import moment
+from rowlock.model import to_datetime
 
 
-def told(records: list[Record]) -> list[tuple[str, str, str | None, int | None]]:
+def told(records: list[AuditRecord]) -> list[tuple[str, str, str | None, int | None]]:
     return [(record.who, record.verb, record.list, record.count) for record in records]
 
 
@@ -23,7 +23,7 @@ def test_what_somebody_does_is_recorded(timed: Engine, clock: Clock) -> None:
         timed["work"].pause()
     [record] = timed.audit()
     assert told([record]) == [("ann", "lists.pause", "work", 1)]
-    assert (record.token, record.request, record.at) == (7, "r-1", moment(clock()))
+    assert (record.token, record.request, record.at) == (7, "r-1", to_datetime(clock()))
 
 
 def test_what_nobody_in_particular_does_is_not_recorded(engine: Engine) -> None:
@@ -115,7 +115,7 @@ def test_another_thread_does_not_act_for_whoever_acts_here(engine: Engine) -> No
 
 
 def test_the_async_face_carries_who_acts_to_its_threads(url: str) -> None:
-    async def act() -> list[Record]:
+    async def act() -> list[AuditRecord]:
         async with AsyncEngine(url) as engine:
             await engine["work"].add("a")
             with engine.acting("ann"):
@@ -141,7 +141,7 @@ def test_records_are_found_by_time(timed: Engine, clock: Clock, of: str | None) 
             timed["work"].pause()
         clock.advance(60)
     assert len(timed.audit(of=of, since="2m")) == 2
-    assert len(timed.audit(of=of, since=moment(clock() - 60_000))) == 1
+    assert len(timed.audit(of=of, since=to_datetime(clock() - 60_000))) == 1
 
 
 @pytest.mark.parametrize("of", [None, "work"])

@@ -231,14 +231,14 @@ def test_every_item_is_handed_out_once_in_any_size_of_claim(work: Engine) -> Non
 
 
 def asleep(engine: Engine) -> bool:
-    engine.run(lists.answer_calls)
+    engine.run(lists.apply_wakes)
     return engine.read(lists.awake) == []
 
 
 def slept(engine: Engine, clock: Clock) -> Desk:
     """Somebody who found nothing, so that the list sleeps."""
     bob = Desk(engine, "bob", expiry=1_000_000)
-    engine.run(lists.answer_calls)
+    engine.run(lists.apply_wakes)
     assert bob.look() is None
     assert asleep(engine)
     return bob

@@ -51,7 +51,7 @@ def test_a_list_wakes_for_a_row_that_was_committed_late_under_a_claim(
     timed: Engine, other: Engine, clock: Clock
 ) -> None:
     ann, taken = passed(timed, other)
-    timed.run(lists.answer_calls)
+    timed.run(lists.apply_wakes)
     assert Desk(timed, "bob").look() is None
     ann.done(taken)
     clock.advance(1)
@@ -82,9 +82,9 @@ def test_an_add_that_is_not_committed_keeps_the_list_awake(timed: Engine, other:
     timed["work"].add("a")
     ann = Desk(timed)
     ann.done(ann.got())
-    timed.run(lists.answer_calls)
+    timed.run(lists.apply_wakes)
     with other.transaction() as tx:
         tx["work"].add("late")
         assert ann.look() is None
-    timed.run(lists.answer_calls)
+    timed.run(lists.apply_wakes)
     assert ([each.name for each in timed.read(lists.awake)], keys(ann.look())) == (["work"], ["late"])

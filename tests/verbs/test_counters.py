@@ -15,7 +15,7 @@ from tests.races.faults import Faulty
 from tests.verbs.grouping import Commits, together
 
 from rowlock import AsyncEngine, CounterInfo, Engine, Invalid, Refused, counters
-from rowlock.counters import LAST
+from rowlock.counters import MAX_NUMBER
 from rowlock.errors import CounterSpent, InvalidName, InvalidTransaction
 
 
@@ -106,19 +106,19 @@ def test_a_transaction_of_the_callers_own_is_joined(engine: Engine, url: str) ->
 
 def test_the_last_number_is_the_last(engine: Engine) -> None:
     orders = engine.counter("orders")
-    orders.raise_to(LAST - 3)
+    orders.raise_to(MAX_NUMBER - 3)
     with pytest.raises(CounterSpent, match="'orders' has no 4 numbers left"):
         orders.take(4)
-    assert (orders.take(2), orders.next()) == (range(LAST - 2, LAST), LAST)
+    assert (orders.take(2), orders.next()) == (range(MAX_NUMBER - 2, MAX_NUMBER), MAX_NUMBER)
     with pytest.raises(Refused, match="no 1 numbers left"):
         orders.next()
-    assert (orders.show(), orders.raise_to(LAST)) == (LAST, LAST)
+    assert (orders.show(), orders.raise_to(MAX_NUMBER)) == (MAX_NUMBER, MAX_NUMBER)
 
 
 def test_of_those_who_come_together_as_many_as_can_have_the_last_numbers(engine: Engine) -> None:
-    engine.counter("orders").raise_to(LAST - 5)
+    engine.counter("orders").raise_to(MAX_NUMBER - 5)
     answers = together(engine, *((counters.take, "orders", count) for count in (3, 4, 2, 1)))
-    assert [answers[0], answers[2]] == [range(LAST - 4, LAST - 1), range(LAST - 1, LAST + 1)]
+    assert [answers[0], answers[2]] == [range(MAX_NUMBER - 4, MAX_NUMBER - 1), range(MAX_NUMBER - 1, MAX_NUMBER + 1)]
     assert [type(answers[1]), type(answers[3])] == [CounterSpent, CounterSpent]
 
 
@@ -128,7 +128,7 @@ def test_a_counter_is_raised_and_never_lowered(engine: Engine) -> None:
     assert engine.counter("other").raise_to(0) == 0
 
 
-@pytest.mark.parametrize("number", [-1, LAST + 1, True, 1.5, "7"])
+@pytest.mark.parametrize("number", [-1, MAX_NUMBER + 1, True, 1.5, "7"])
 def test_a_counter_cannot_be_raised_beyond_its_bounds(engine: Engine, number: Any) -> None:
     with pytest.raises(Invalid, match="cannot be raised"):
         engine.counter("orders").raise_to(number)

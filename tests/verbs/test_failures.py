@@ -49,7 +49,10 @@ def test_an_item_that_is_not_failed_is_in_no_group(timed: Engine) -> None:
 def test_failed_items_are_found_by_what_was_said(timed: Engine) -> None:
     timed["work"].add(numbered(3))
     fail(timed, "100% full", "100 full", "timeout")
-    assert (timed["work"].keys_saying("100%"), timed["work"].keys_saying("OSError")) == (["0000"], numbered(3))
+    assert (timed["work"].keys_matching_error("100%"), timed["work"].keys_matching_error("OSError")) == (
+        ["0000"],
+        numbered(3),
+    )
 
 
 def test_a_failed_item_that_is_retried_is_ready_with_a_clean_count(timed: Engine) -> None:

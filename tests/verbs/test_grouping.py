@@ -12,12 +12,12 @@ from tests.races.faults import Faulty
 from tests.verbs.grouping import Asked, Commits, add, done, held, increment, together
 from tests.waiting import WAIT_SECONDS
 
-from rowlock import Added, Engine, Invalid, Refused, Unavailable, claims, entries, items, settlements
+from rowlock import Added, Engine, Invalid, Refused, Unavailable, claims, item_input, items, settlements
 from rowlock.claims import Asking
 from rowlock.db import Transaction
-from rowlock.entries import Shared
 from rowlock.errors import AlreadyThere, GatePassed, InvalidKey, InvalidTransaction, StaleClaim
 from rowlock.grouping import Place, placed
+from rowlock.item_input import ItemDefaults
 from rowlock.outcomes import Done, Verdict
 from rowlock.world import World
 
@@ -61,7 +61,7 @@ def test_callers_may_differ_in_everything(timed: Engine) -> None:
         add("urgent", priority=0),
         add("gated", gate=2),
         add("delayed", due="5m"),
-        add("moment", due=timed.database.read(lambda tx: tx.value("insight/now")) / 1000 + 60),
+        add("moment", due=timed.database.read(lambda tx: tx.value("diagnostics/now")) / 1000 + 60),
         add("text", data='"quoted" \\u0000'),
     ]
     assert together(timed, *asked) == [Added(1, 0)] * 7
@@ -80,7 +80,7 @@ def test_callers_may_differ_in_everything(timed: Engine) -> None:
 
 
 def test_a_caller_may_add_several_keys(engine: Engine) -> None:
-    several = items.add, "work", list(entries.batches(["a", "b", "b", "c"], Shared()))
+    several = items.add, "work", list(item_input.batches(["a", "b", "b", "c"], ItemDefaults()))
     assert together(engine, add("b"), several, add("c")) == [Added(1, 0), Added(2, 2), Added(0, 1)]
 
 
@@ -142,7 +142,7 @@ def test_a_gate_that_is_passed_refuses_its_caller_alone(engine: Engine) -> None:
 
 
 def write_and_fail(tx: Transaction, error: Exception) -> None:
-    items.add(tx, "work", list(entries.batches("half done", Shared())))
+    items.add(tx, "work", list(item_input.batches("half done", ItemDefaults())))
     raise error
 
 
@@ -270,7 +270,7 @@ def test_a_group_of_many_keys_is_more_than_one_transaction(url: str) -> None:
     commits = Commits()
     with counting(url, commits) as engine:
         keys = [[f"{number:02}-{each:03}" for each in range(400)] for number in range(30)]
-        asked = [(items.add, "work", list(entries.batches(each, Shared()))) for each in keys]
+        asked = [(items.add, "work", list(item_input.batches(each, ItemDefaults()))) for each in keys]
         answers = together(engine, *asked)
         assert (answers, commits.number) == ([Added(400, 0)] * 30, 4)
 
@@ -288,7 +288,7 @@ def test_a_callback_that_raises_leaves_nobody_without_an_answer(engine: Engine) 
 
 @pytest.mark.parametrize("dialect", ["postgres", "cockroach"])
 def test_a_long_add_keeps_nobody_waiting_and_waits_for_nobody(engine: Engine) -> None:
-    many = items.add, "work", list(entries.batches([f"{number:04}" for number in range(1000)], Shared()))
+    many = items.add, "work", list(item_input.batches([f"{number:04}" for number in range(1000)], ItemDefaults()))
     with held(engine):
         assert engine.grouped.ask(*many).result(WAIT_SECONDS) == Added(1000, 0)
         assert engine.grouped["work"].add(f"more {number}" for number in range(1000)) == Added(1000, 0)

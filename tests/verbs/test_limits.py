@@ -17,7 +17,7 @@ BY = {"separator": "/", "limit": 1}
 
 def awake(engine: Engine) -> bool:
     """Whether a worker would look at the list now."""
-    engine.run(lists.answer_calls)
+    engine.run(lists.apply_wakes)
     return "work" in [each.name for each in engine.read(lists.awake)]
 
 

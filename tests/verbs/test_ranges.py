@@ -4,7 +4,7 @@ import pytest
 
 from rowlock import Engine
 from rowlock.errors import Invalid, NoSuchList
-from rowlock.ranges import MOST, Range
+from rowlock.ranges import MAX_PARTS, Range
 
 ODD = ["B", "a", "aa", "e\u0301", "z", "\u00e9", "日本語", "\uffff", "🦊", "\U0010ffff"]
 
@@ -68,7 +68,7 @@ def test_an_unknown_list_has_no_ranges_and_no_snapshot(engine: Engine) -> None:
         engine["nowhere"].snapshot()
 
 
-@pytest.mark.parametrize("parts", [0, -1, MOST + 1, 1.5, "2", True, None])
+@pytest.mark.parametrize("parts", [0, -1, MAX_PARTS + 1, 1.5, "2", True, None])
 def test_a_wrong_number_of_parts_is_refused(thousand: Engine, parts: object) -> None:
     with pytest.raises(Invalid, match="parts"):
         thousand["thousand"].ranges(parts)  # type: ignore[arg-type]

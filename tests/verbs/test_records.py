@@ -8,9 +8,9 @@ import pytest
 from tests.conftest import DATABASES
 
 from rowlock import Engine
-from rowlock.check import check
 from rowlock.engine import Topic
 from rowlock.errors import Invalid, InvalidKey, InvalidRecord, NoSuchTopic
+from rowlock.integrity import check
 from rowlock.topics import cleanup, records
 
 pytestmark = pytest.mark.parametrize("dialect", DATABASES)

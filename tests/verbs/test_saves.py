@@ -10,7 +10,6 @@ from tests.conftest import Clock
 from tests.verbs.claiming import EVERY, Desk
 
 from rowlock import Counts, Engine, Fail
-from rowlock.check import check
 from rowlock.errors import (
     Invalid,
     InvalidData,
@@ -22,6 +21,7 @@ from rowlock.errors import (
     NoSuchList,
     StaleVersion,
 )
+from rowlock.integrity import check
 
 ROUNDS = 25
 

@@ -8,7 +8,7 @@ from tests.conftest import Clock
 from tests.verbs.scheduling import START, advance, every, keys
 
 from rowlock import Engine
-from rowlock.check import check
+from rowlock.integrity import check
 
 
 def test_a_tick_puts_one_item_on_the_list(timed: Engine, clock: Clock) -> None:
@@ -234,7 +234,7 @@ def test_stored_rows_agree_after_ticking(timed: Engine, clock: Clock) -> None:
 
 def test_times_are_the_databases(engine: Engine) -> None:
     every(engine, "1s", start=datetime(2020, 1, 1, tzinfo=UTC))
-    now = engine.read(lambda tx: tx.value("insight/now"))
+    now = engine.read(lambda tx: tx.value("diagnostics/now"))
     next_at = engine.schedule("poll").info().next_at
     assert next_at is not None
     assert -1000 < next_at.timestamp() * 1000 - now <= 1000

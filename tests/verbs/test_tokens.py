@@ -11,7 +11,7 @@ from tests.waiting import WAIT_SECONDS
 
 from rowlock import AsyncEngine, Engine, Invalid, Refused, tokens
 from rowlock.errors import DatabaseUnreachable, NoSuchToken, TokenRefused
-from rowlock.model import moment
+from rowlock.model import to_datetime
 from rowlock.world import REAL
 
 
@@ -24,7 +24,7 @@ class Reads:
         self.before: Callable[[], None] = lambda: None
 
     def __call__(self, event: dict[str, Any]) -> None:
-        if (event["operation"], event["phase"]) == ("tokens.look", "invoke"):
+        if (event["operation"], event["phase"]) == ("tokens.live_rows", "invoke"):
             self.count += 1
             self.before()
             if self.down:
@@ -78,23 +78,23 @@ def test_the_text_of_a_token_is_in_no_history(url: str) -> None:
 
 def test_a_token_has_the_time_of_the_database(timed: Engine, clock: Clock) -> None:
     made = timed.tokens.create("viewer", expires="1h").info
-    assert (made.created_at, made.expires_at) == (moment(clock()), moment(clock() + 3_600_000))
+    assert (made.created_at, made.expires_at) == (to_datetime(clock()), to_datetime(clock() + 3_600_000))
 
 
 def test_a_token_expires_at_a_given_moment(timed: Engine, clock: Clock) -> None:
-    at = moment(clock() + 5000)
+    at = to_datetime(clock() + 5000)
     assert timed.tokens.create("viewer", expires=at).info.expires_at == at
 
 
 @pytest.mark.parametrize("ago", [0, 1, 10_000])
 def test_a_token_that_is_over_before_it_begins_is_refused(timed: Engine, clock: Clock, ago: int) -> None:
     with pytest.raises(Invalid, match="expired before it was made"):
-        timed.tokens.create("viewer", expires=moment(clock() - ago))
+        timed.tokens.create("viewer", expires=to_datetime(clock() - ago))
     assert timed.tokens.page(ended=True) == []
 
 
 def test_a_mistyped_token_is_refused_without_asking_the_database(watched: Engine, reads: Reads) -> None:
-    text = tokens.mint()
+    text = tokens.generate()
     with pytest.raises(TokenRefused, match="mistyped"):
         watched.tokens.authenticate(text[:-1] + ("a" if text[-1] != "a" else "b"))
     assert reads.count == 0
@@ -103,11 +103,11 @@ def test_a_mistyped_token_is_refused_without_asking_the_database(watched: Engine
 def test_an_unknown_token_is_refused(engine: Engine) -> None:
     engine.tokens.create("admin")
     with pytest.raises(TokenRefused, match="not known here"):
-        engine.tokens.authenticate(tokens.mint())
+        engine.tokens.authenticate(tokens.generate())
 
 
 def test_a_refusal_names_only_the_last_letters(engine: Engine) -> None:
-    text = tokens.mint()
+    text = tokens.generate()
     with pytest.raises(TokenRefused) as refused:
         engine.tokens.authenticate(text)
     assert (text[:20] in str(refused.value), text[-4:] in str(refused.value)) == (False, True)
@@ -289,7 +289,7 @@ def test_revoking_again_changes_nothing(timed: Engine, clock: Clock) -> None:
     first = timed.tokens.revoke(token)
     clock.advance(5)
     assert (first, timed.tokens.revoke(token)) == (True, False)
-    assert timed.tokens.page(ended=True)[0].revoked_at == moment(clock() - 5000)
+    assert timed.tokens.page(ended=True)[0].revoked_at == to_datetime(clock() - 5000)
 
 
 @pytest.mark.parametrize("token", [7, 0, -1, 2**63, 10**40])
@@ -305,13 +305,13 @@ def test_the_last_use_is_noted_about_once_a_minute(watched: Engine, clock: Clock
         watched.tokens.authenticate(text)
         noted.append(watched.tokens.note_used())
         clock.advance(30.5)
-    assert (noted, watched.tokens.page()[0].last_used_at) == ([1, 0, 1, 0], moment(clock() - 61_000))
+    assert (noted, watched.tokens.page()[0].last_used_at) == ([1, 0, 1, 0], to_datetime(clock() - 61_000))
 
 
 def test_a_token_that_was_only_shown_in_vain_is_not_noted(engine: Engine) -> None:
     engine.tokens.create("viewer")
     with pytest.raises(TokenRefused):
-        engine.tokens.authenticate(tokens.mint())
+        engine.tokens.authenticate(tokens.generate())
     assert (engine.tokens.note_used(), engine.tokens.page()[0].last_used_at) == (0, None)
 
 
@@ -340,7 +340,7 @@ def test_a_star_at_the_end_of_a_prefix_says_the_same(engine: Engine) -> None:
 
 
 def test_there_are_not_more_tokens_than_can_be_held(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "MOST", 2)
+    monkeypatch.setattr(tokens, "MAX_LIVE_TOKENS", 2)
     first = engine.tokens.create("viewer").info.id
     engine.tokens.create("viewer")
     with pytest.raises(Refused, match="2 live tokens already"):

@@ -5,13 +5,13 @@ from tests.conftest import Clock
 from tests.verbs.claiming import EVERY, Desk, broken, keys, numbered, states
 
 from rowlock import Counts, Done, Engine, Fail
-from rowlock.upkeep import Report
+from rowlock.upkeep import UpkeepReport
 
 pytestmark = pytest.mark.parametrize("dialect", EVERY)
 
 
 def test_a_pass_over_nothing_does_nothing(timed: Engine) -> None:
-    assert timed.upkeep() == Report(expired=0, promoted=0, opened=0, folded=0, pruned=0)
+    assert timed.upkeep() == UpkeepReport(expired=0, promoted=0, opened=0, folded=0, pruned=0)
 
 
 def test_due_items_are_put_in_line_where_nobody_claims(timed: Engine, clock: Clock) -> None:

@@ -8,7 +8,7 @@ from tests.waiting import WAIT_SECONDS
 from tests.waiting import eventually as eventually
 
 from rowlock import Engine, Worker
-from rowlock.check import check
+from rowlock.integrity import check
 
 
 @contextmanager

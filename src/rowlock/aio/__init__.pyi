@@ -12,7 +12,7 @@ from typing import Any, Self
 from msgspec import UnsetType
 
 from rowlock import db, upkeep
-from rowlock.audit import KEEP, LAST, Record
+from rowlock.audit import DEFAULT_KEEP, MAX_ID, AuditRecord
 from rowlock.claims import Asking, Taken
 from rowlock.counters import CounterInfo
 from rowlock.db import Database
@@ -36,18 +36,18 @@ from rowlock.engine.grouped import X, Y
 from rowlock.engine.list import Keys
 from rowlock.engine.runner import P, Runner, T, Writer
 from rowlock.engine.together import Together
-from rowlock.entries import Entries
-from rowlock.failures import Group
+from rowlock.failures import FailureGroup
 from rowlock.history import Sink
+from rowlock.item_input import Entries
 from rowlock.model import (
     DEFAULT_PRIORITY,
     Added,
     Counts,
+    DurationOrTime,
     Failure,
     GateInfo,
     Item,
     ListInfo,
-    Moment,
     Notification,
     Progress,
     Published,
@@ -197,11 +197,11 @@ class AsyncEngine:
         """The access tokens of this database: who may do what over HTTP."""
 
     def acting(
-        self, who: str, *, token: int | None = None, request: str | None = None, keep: Duration = KEEP
+        self, who: str, *, token: int | None = None, request: str | None = None, keep: Duration = DEFAULT_KEEP
     ) -> AbstractContextManager[None]:
         """A block in which every verb that writes is recorded as done by somebody, in the write's own transaction."""
 
-    async def upkeep(self, *, wait: Duration = 0) -> upkeep.Report:
+    async def upkeep(self, *, wait: Duration = 0) -> upkeep.UpkeepReport:
         """One bounded pass of housekeeping: end dead sessions, promote what is due, fold, prune.
 
         A session whose deadline has passed ends when this engine has seen no heartbeat of it for half of its expiry:
@@ -279,8 +279,8 @@ class AsyncEngine:
         """Schedules in the order of their names, strictly after one."""
 
     async def audit(
-        self, *, of: str | None = None, since: Moment | None = None, before: int = LAST, limit: int = 1000
-    ) -> list[Record]:
+        self, *, of: str | None = None, since: DurationOrTime | None = None, before: int = MAX_ID, limit: int = 1000
+    ) -> list[AuditRecord]:
         """What was done in `acting` blocks, the newest first: of one list, in the last while or since a moment."""
 
 class AsyncGrouped:
@@ -328,7 +328,7 @@ class AsyncList:
         what: Entries,
         *,
         data: Any = None,
-        due: Moment | None = None,
+        due: DurationOrTime | None = None,
         gate: int | str | None = None,
         priority: int = DEFAULT_PRIORITY,
         strict: bool = False,
@@ -358,7 +358,7 @@ class AsyncList:
         key: str,
         *,
         data: Any = UNCHANGED,
-        due: Moment | UnsetType | None = UNCHANGED,
+        due: DurationOrTime | UnsetType | None = UNCHANGED,
         priority: int | UnsetType = UNCHANGED,
         version: int | None = None,
     ) -> Item:
@@ -374,10 +374,10 @@ class AsyncList:
     async def results(self, key: str, *, limit: int = 20) -> list[Result]:
         """What an item left behind when it was done, the newest first; only where the list keeps results."""
 
-    async def failure_groups(self, *, limit: int = 50) -> list[Group]:
+    async def failure_groups(self, *, limit: int = 50) -> list[FailureGroup]:
         """Failed items by the shape of their last error, the most frequent first."""
 
-    async def keys_saying(self, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
+    async def keys_matching_error(self, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
         """The keys of failed items whose last error contains the text, in byte order, strictly after one."""
 
     async def increment(self, keys: Keys, *, error: str | None = None) -> int:
@@ -581,7 +581,7 @@ class AsyncTokens:
     @property
     def plain(self) -> Tokens: ...
     async def create(
-        self, role: str, *, lists: str | Iterable[str] = (), label: str = "", expires: Moment | None = None
+        self, role: str, *, lists: str | Iterable[str] = (), label: str = "", expires: DurationOrTime | None = None
     ) -> NewToken:
         """A new token; its text can be had here and never again. `lists` are prefixes of names, `expires` a while."""
 

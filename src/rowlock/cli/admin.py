@@ -5,12 +5,12 @@ import time
 import click
 import msgspec
 
-from rowlock import check, insight, lists, schema
+from rowlock import diagnostics, integrity, lists, schema
 from rowlock.cli import output
 from rowlock.cli.exits import AT_RISK, OUT_OF_REACH
 from rowlock.cli.invocation import HELP, Invocation, command, is_absent, on_terminal
+from rowlock.diagnostics import FINE, INFORMATION, RISK, UNREACHABLE, Finding
 from rowlock.engine import Engine
-from rowlock.insight import FINE, INFORMATION, RISK, UNREACHABLE, Finding
 from rowlock.model import Processor
 from rowlock.schema import Migration
 
@@ -88,7 +88,7 @@ def doctor(
     """
     given = {each: Processor(each, health=each) for each in health}
     with invocation.open_database() as engine:
-        findings = list(insight.examine(engine.database, time.time))
+        findings = list(diagnostics.examine(engine.database, time.time))
         sound = any(each.name == "schema" and each.state == FINE for each in findings)
         if with_rows and sound:
             findings += _rows(engine)
@@ -104,7 +104,7 @@ def doctor(
 
 
 def _rows(engine: Engine) -> list[Finding]:
-    broken = [Finding("rows", RISK, each.what, each.hint) for each in engine.read(check.broken)]
+    broken = [Finding("rows", RISK, each.what, each.hint) for each in engine.read(integrity.violations)]
     return broken or [Finding("rows", FINE, "what is stored agrees with itself")]
 
 

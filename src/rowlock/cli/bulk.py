@@ -130,7 +130,7 @@ def _change(
 
 
 def _dry(verb: Verb) -> Verb:
-    return failures.waiting if verb is items.retry else failures.there
+    return failures.count_retryable if verb is items.retry else failures.count_existing
 
 
 def _changed(engine: Handles, name: str, keys: Sequence[str], verb: Verb, said: Mapping[str, str]) -> int:
@@ -165,7 +165,7 @@ def _change_failed(
             changed = engine[name].counts().failed
         else:
             with invocation.acting(f"items.{verb.__name__}", wanted=not dry_run):
-                changed = _each_failed(engine, name, failures.counted if dry_run else verb, error)
+                changed = _each_failed(engine, name, failures.count_given if dry_run else verb, error)
     _report(invocation, name, {word: changed}, dry_run=dry_run, as_json=as_json)
     return 0
 
@@ -174,7 +174,7 @@ def _each_failed(engine: Handles, name: str, verb: Verb, error: str | None) -> i
     changed = 0
     after: str | None = ""
     while after is not None:
-        count, after = engine.run(failures.change_some, name, change=verb, after=after, error=error)
+        count, after = engine.run(failures.change_failed, name, change=verb, after=after, error=error)
         changed += count
     return changed
 

@@ -4,7 +4,7 @@ import click
 
 from rowlock.cli import output
 from rowlock.cli.invocation import HELP, SHARED_OPTIONS, Invocation, command, on_terminal
-from rowlock.counters import LAST, MOST
+from rowlock.counters import MAX_NUMBER, MAX_NUMBERS_PER_TAKE
 from rowlock.engine.handles import Handles
 from rowlock.errors import RowlockError
 
@@ -49,7 +49,12 @@ counter.params.extend(SHARED_OPTIONS)
 
 @command("next")
 @name_argument
-@click.option("--take", "count", type=click.IntRange(1, MOST), help="So many in a row: prints the first and the last.")
+@click.option(
+    "--take",
+    "count",
+    type=click.IntRange(1, MAX_NUMBERS_PER_TAKE),
+    help="So many in a row: prints the first and the last.",
+)
 @json_option
 @click.pass_obj
 def take_next(invocation: Invocation, *, name: str, count: int | None, as_json: bool) -> None:
@@ -102,7 +107,7 @@ def _all(engine: Handles) -> list[tuple[str, int]]:
 
 @command("raise")
 @name_argument
-@click.argument("to", metavar="N", type=click.IntRange(0, LAST))
+@click.argument("to", metavar="N", type=click.IntRange(0, MAX_NUMBER))
 @json_option
 @click.pass_obj
 def raise_to(invocation: Invocation, *, name: str, to: int, as_json: bool) -> None:
@@ -113,7 +118,7 @@ def raise_to(invocation: Invocation, *, name: str, to: int, as_json: bool) -> No
     """
     with invocation.open(make=True) as engine, invocation.acting():
         value = engine.counter(name).raise_to(to)
-    sentence = f"{name} goes on with {value + 1:,}" if value < LAST else f"{name} has no number left"
+    sentence = f"{name} goes on with {value + 1:,}" if value < MAX_NUMBER else f"{name} has no number left"
     output.numbers(invocation, {"value": value}, sentence=sentence, as_json=as_json)
 
 

@@ -15,9 +15,9 @@ import click
 import msgspec
 
 from rowlock import nesting
-from rowlock.entries import Entries, lines
 from rowlock.errors import Invalid, InvalidData, InvalidDuration, InvalidKey
-from rowlock.model import Moment
+from rowlock.item_input import Entries, lines
+from rowlock.model import DurationOrTime
 from rowlock.names import check_key, closest
 
 STDIN = "-"
@@ -184,7 +184,7 @@ def _json_entries(pieces: Iterable[bytes]) -> Numbered:
         try:
             entry = msgspec.json.decode(piece)
         except RecursionError:
-            raise nesting.endless(f"line {line}", line=line) from None
+            raise nesting.too_deep(f"line {line}", line=line) from None
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise InvalidData(f"line {line} is not JSON", "write one key or object to a line", line=line) from None
         if isinstance(entry, dict) and isinstance(entry.get("due"), str):
@@ -204,12 +204,12 @@ def json_value(text: str | None) -> Any:
     try:
         return msgspec.json.decode(text)
     except RecursionError:
-        raise nesting.endless("--data") from None
+        raise nesting.too_deep("--data") from None
     except (msgspec.DecodeError, UnicodeEncodeError):
         raise InvalidData("--data is not JSON", """quote it for the shell: --data '{"size": 3}'""") from None
 
 
-def moment(text: str) -> Moment:
+def moment(text: str) -> DurationOrTime:
     """A time as people write it: a length of time, from now or until now, or a date and time."""
     try:
         due = datetime.fromisoformat(text) if "-" in text else text

@@ -14,7 +14,7 @@ from rowlock.db import Address, parse
 from rowlock.durations import milliseconds
 from rowlock.engine import Engine
 from rowlock.errors import NeedsDatabase, NotFound, RowlockError
-from rowlock.names import listed
+from rowlock.names import split_names
 
 if TYPE_CHECKING:
     from rowlock.client import Client
@@ -39,7 +39,7 @@ class Invocation:
     def allowed_hosts(self, given: Sequence[str] = ()) -> list[str]:
         """Private hosts that may be sent to: those given, else those that are configured."""
         value = self.values().get("allow_hosts")
-        return list(given) or listed(value.value if value else "")
+        return list(given) or split_names(value.value if value else "")
 
     def open(self, *, make: bool = False) -> "Engine | Client":
         """Where the work is: a client of the server, or the engine on the database.

@@ -8,15 +8,15 @@ from typing import Any
 import click
 import msgspec
 
-from rowlock import entries, items, lists, traces
+from rowlock import item_input, items, lists, tracing
 from rowlock.cli import output
 from rowlock.cli.input import STDIN, InputFiles, InputFormat, batches, gate_given, json_value, moment, nothing_to_read
 from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal, version_option
 from rowlock.cli.progress import AddProgress
 from rowlock.engine import List
 from rowlock.engine.handles import Handles
-from rowlock.entries import Entry, Shared
 from rowlock.errors import Invalid, RowlockError
+from rowlock.item_input import Entry, ItemDefaults
 from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
@@ -49,13 +49,13 @@ def add(context: click.Context, /, *, name: str, keys: tuple[str, ...], **option
     invocation: Invocation = context.obj
     due = moment(options["due"]) if options["due"] else None
     with invocation.open(make=True) as engine, AddProgress(wanted=not invocation.quiet) as progress:
-        shared = Shared(
+        shared = ItemDefaults(
             json_value(options["data"]),
             due,
             gate_given(options["gate"]),
             options["priority"],
             lambda gate: engine.read(lists.gate_number, name, gate),
-            traces.read(os.environ.get("TRACEPARENT")),
+            tracing.parse_traceparent(os.environ.get("TRACEPARENT")),
         )
         files = _files(keys, options, progress)
         if options["stream"] and files:
@@ -80,7 +80,7 @@ def _add(
     engine: Handles,
     name: str,
     source: InputFiles | Iterable[Entry],
-    shared: Shared,
+    shared: ItemDefaults,
     progress: AddProgress,
     *,
     strict: bool,
@@ -88,7 +88,7 @@ def _add(
     engine[name]  # a wrong name is refused before anything is read
     try:
         given = source.entries() if isinstance(source, InputFiles) else source
-        ready = entries.read_through(entries.batches(given, shared))
+        ready = item_input.check_all(item_input.batches(given, shared))
     except Invalid as error:
         raise source.placed(error) if isinstance(source, InputFiles) else error from None
     return engine.run(items.add, name, progress.writing(ready), strict=strict)
@@ -101,7 +101,7 @@ def _report(invocation: Invocation, name: str, added: Added, *, as_json: bool) -
     output.numbers(invocation, msgspec.structs.asdict(added), sentence=sentence, as_json=as_json)
 
 
-def _add_stream(to: List, files: InputFiles, *, shared: Shared, strict: bool) -> Added:
+def _add_stream(to: List, files: InputFiles, *, shared: ItemDefaults, strict: bool) -> Added:
     """Add what arrives, batch by batch; a wrong line ends it, and what came before stays added."""
     added = existing = 0
     try:

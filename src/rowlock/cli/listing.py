@@ -13,9 +13,9 @@ from rowlock.cli.invocation import Invocation, command, list_argument, on_termin
 from rowlock.cli.progress import watch
 from rowlock.engine import List
 from rowlock.engine.handles import Handles
-from rowlock.failures import Group
+from rowlock.failures import FailureGroup
 from rowlock.model import Item, ListInfo, State
-from rowlock.ranges import MOST
+from rowlock.ranges import MAX_PARTS
 
 PAGE = 1_000
 HEADINGS = ("LIST", "STATE", "GATE", "READY", "DELAYED", "GATED", "CLAIMED", "FAILED", "DONE", "PROGRESS")
@@ -174,7 +174,7 @@ def _table(*, plain: bool) -> Callable[[Iterable[list[Item]]], None]:
 
 @command("split")
 @list_argument()
-@click.argument("parts", metavar="K", type=click.IntRange(1, MOST))
+@click.argument("parts", metavar="K", type=click.IntRange(1, MAX_PARTS))
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 @click.pass_obj
 def split(invocation: Invocation, *, name: str, parts: int, as_json: bool) -> None:
@@ -218,12 +218,14 @@ def failures(invocation: Invocation, *, name: str | None, limit: int, as_json: b
         _tell(invocation, infos, groups, with_names=name is None)
 
 
-def _groups(engine: Handles, infos: list[ListInfo], limit: int) -> Iterator[tuple[str, Group]]:
+def _groups(engine: Handles, infos: list[ListInfo], limit: int) -> Iterator[tuple[str, FailureGroup]]:
     for info in infos:
         yield from ((info.name, group) for group in engine[info.name].failure_groups(limit=limit))
 
 
-def _tell(invocation: Invocation, infos: list[ListInfo], groups: list[tuple[str, Group]], *, with_names: bool) -> None:
+def _tell(
+    invocation: Invocation, infos: list[ListInfo], groups: list[tuple[str, FailureGroup]], *, with_names: bool
+) -> None:
     rows = [[of, f"{group.count:,}", group.kind, group.shape, group.example] for of, group in groups]
     headings = ("LIST", "ITEMS", "KIND", "ERROR", "FOR EXAMPLE")
     if rows:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from rowlock import wording
+from rowlock import validation_errors
 from rowlock.cli import output
 from rowlock.cli.input import confirm, gate_given, json_value
 from rowlock.cli.invocation import Invocation, command, list_argument, on_terminal, version_option
@@ -163,7 +163,8 @@ def _processor(value: str) -> Processor:
         return msgspec.json.decode(value, type=Processor)
     except msgspec.DecodeError as error:
         shaped = isinstance(error, msgspec.ValidationError)
-        what = f"processor cannot be that: {wording.wrong(error) if shaped else wording.not_json(error)}"
+        wrong = validation_errors.describe(error) if shaped else validation_errors.describe_syntax_error(error)
+        what = f"processor cannot be that: {wrong}"
         raise InvalidSetting(what, """write it like processor='{"url": "https://example.org/work"}'""") from None
 
 

@@ -95,6 +95,6 @@ def line(text: str | bytes, what: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except RecursionError:
-        raise nesting.endless(what) from None
+        raise nesting.too_deep(what) from None
     except (msgspec.DecodeError, UnicodeError):
         raise InvalidData(f"{what} is not JSON", "check its quotes and commas") from None

@@ -14,8 +14,8 @@ from rowlock.cli.exits import INTERRUPTED
 from rowlock.cli.invocation import on_terminal
 from rowlock.cli.output import share
 from rowlock.engine import List
-from rowlock.entries import Batch
 from rowlock.errors import RowlockError
+from rowlock.item_input import Batch
 from rowlock.model import ListInfo
 
 CHUNK = 64 * 1024

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from rowlock.audit import Record
+from rowlock.audit import AuditRecord
 from rowlock.cli import output
 from rowlock.cli.input import moment
 from rowlock.cli.invocation import HELP, Invocation, command, on_terminal
@@ -134,7 +134,7 @@ def audit(invocation: Invocation, *, of: str | None, since: str | None, limit: i
         invocation.say("nothing is recorded")
 
 
-def _cells(record: Record) -> list[str]:
+def _cells(record: AuditRecord) -> list[str]:
     details = "" if record.details is None else msgspec.json.encode(record.details).decode()
     count = "" if record.count is None else str(record.count)
     return [_spoken(record.at), record.who, record.verb, record.list or "", count, details]

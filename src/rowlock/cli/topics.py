@@ -10,7 +10,6 @@ from typing import Any
 import click
 import msgspec
 
-from rowlock.bounds import MOST_ATTEMPTS
 from rowlock.cli import output, predicate_syntax
 from rowlock.cli.exits import StopSignals
 from rowlock.cli.invocation import HELP, Invocation, command, on_terminal
@@ -19,6 +18,7 @@ from rowlock.cli.progress import Terminal
 from rowlock.engine import Topic
 from rowlock.engine.handles import Handles
 from rowlock.errors import Invalid, InvalidField, InvalidRecord, RowlockError
+from rowlock.list_limits import MAX_ATTEMPTS
 from rowlock.model import Item, Notification, Published, Subscription, TopicInfo
 from rowlock.outcomes import Outcome, Verdict
 from rowlock.processors import secrets_in
@@ -315,7 +315,7 @@ def _cells(each: Notification) -> list[str]:
 @click.option("--sender", metavar="ADDRESS", help="Whom mails come from.")
 @click.option("--secret-env", metavar="VARIABLE", multiple=True, help="The variable that holds the signing secret.")
 @click.option("--allow-host", metavar="HOST", multiple=True, help="A private host that requests may go to.")
-@click.option("--attempts", type=click.IntRange(0, MOST_ATTEMPTS), help="How often each is tried, 0 for no limit.")
+@click.option("--attempts", type=click.IntRange(0, MAX_ATTEMPTS), help="How often each is tried, 0 for no limit.")
 @click.option("--backoff", metavar="FROM..TO", help="How long to wait between attempts: 1s..1h.")
 @click.option("-j", "concurrency", type=click.IntRange(1), default=16, show_default=True, help="So many at once.")
 @click.option("--in-memory", is_flag=True, help="Match in memory: faster with very many subscriptions.")

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rowlock.bounds import MOST_ATTEMPTS
 from rowlock.cli import runners
 from rowlock.cli.claims import held_by_another
 from rowlock.cli.exits import SOME_FAILED, StopSignals
@@ -25,6 +24,7 @@ from rowlock.cli.output import plural
 from rowlock.cli.progress import ListProgress, Terminal, format_seconds
 from rowlock.config import ENVIRONMENT
 from rowlock.errors import Invalid, Refused, RowlockError
+from rowlock.list_limits import MAX_ATTEMPTS
 from rowlock.model import Item, ListInfo
 from rowlock.names import closest
 from rowlock.outcomes import Outcome, Verdict
@@ -51,7 +51,7 @@ LOOK = 0.3
 )
 @click.option(
     "--attempts",
-    type=click.IntRange(0, MOST_ATTEMPTS),
+    type=click.IntRange(0, MAX_ATTEMPTS),
     help="How often an item may fail, 0 for no limit; else the list's setting.",
 )
 @click.option("--backoff", metavar="WHILE", help="How long to wait after a failure, from first to longest: 1s..10m.")

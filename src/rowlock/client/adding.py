@@ -7,8 +7,8 @@ import msgspec
 
 from rowlock.client.items import when
 from rowlock.client.link import Link
-from rowlock.entries import Batch
 from rowlock.errors import TooLarge
+from rowlock.item_input import Batch
 from rowlock.model import DEFAULT_PRIORITY, Added
 
 PIECE = 256 * 1024

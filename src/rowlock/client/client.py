@@ -14,7 +14,7 @@ from rowlock.db.database import Verb
 from rowlock.engine.handles import Handles
 from rowlock.engine.runner import Runner, Writer
 from rowlock.errors import NeedsDatabase
-from rowlock.lists import Sight
+from rowlock.lists import PollResult
 from rowlock.world import REAL, World
 
 P = ParamSpec("P")
@@ -93,7 +93,7 @@ class Client(Handles):
         """Settle whole claims and claim in one request, as a worker asks it; the answers, in order."""
         return trips.trip(self._link, works)
 
-    def look(self, session: str, *, wait: float = 0.0) -> Sight:
+    def look(self, session: str, *, wait: float = 0.0) -> PollResult:
         """Which lists may have work, of those that a session seeks; with `wait`, as soon as there are some in time."""
         return trips.look(self._link, session, wait=wait)
 

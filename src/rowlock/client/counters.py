@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from rowlock.client.link import Link
-from rowlock.counters import CounterInfo, check, check_number
+from rowlock.counters import CounterInfo, check_number, check_take
 from rowlock.names import check_limit, check_start
 
 
@@ -24,7 +24,7 @@ class CounterPage(msgspec.Struct, frozen=True):
 
 def take(link: Link, name: str, count: int = 1) -> range:
     """The counter's next numbers, in a row; the same ones if the answer was lost."""
-    check(name, count)
+    check_take(name, count)
     numbers = link.ask("POST", "counters", name, gives=Numbers, body={"take": count}, keyed=True)
     return range(numbers.first, numbers.last + 1)
 

@@ -8,10 +8,10 @@ import msgspec
 
 from rowlock import items
 from rowlock.client.link import Link
-from rowlock.entries import Changes
 from rowlock.errors import InvalidData
-from rowlock.failures import Change, Group, bounded, counted
-from rowlock.model import Failure, Item, State, moment
+from rowlock.failures import Change, FailureGroup, count_given, truncate_message
+from rowlock.item_input import CheckedChanges
+from rowlock.model import Failure, Item, State, to_datetime
 from rowlock.names import check_key, check_keys, check_limit, check_start
 from rowlock.nesting import MAX_LEVELS, is_too_deep
 from rowlock.results import Result
@@ -75,7 +75,7 @@ class FailurePage(msgspec.Struct, frozen=True):
 class GroupPage(msgspec.Struct, frozen=True):
     """Failed items by the shape of their last error."""
 
-    failures: list[Group]
+    failures: list[FailureGroup]
 
 
 class KeyPage(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ def show(link: Link, name: str, key: str) -> Item:
     return link.ask("GET", "lists", name, "items", key, gives=ItemShown, cut=True).whole(name)
 
 
-def save(link: Link, name: str, key: str, *, changes: Changes, version: int | None = None) -> Item:
+def save(link: Link, name: str, key: str, *, changes: CheckedChanges, version: int | None = None) -> Item:
     """Change what is given of an item."""
     given: dict[str, Any] = {}
     if changes.data is not msgspec.UNSET:
@@ -138,13 +138,13 @@ def save(link: Link, name: str, key: str, *, changes: Changes, version: int | No
 def when(delay: int, at: int | None) -> str | None:
     """A delay or a moment in milliseconds, as bodies have it; None is at once."""
     if at is not None:
-        return moment(at).isoformat()
+        return to_datetime(at).isoformat()
     return f"{delay}ms" if delay else None
 
 
 def increment(link: Link, name: str, keys: Sequence[str], *, error: str | None = None) -> int:
     """Note one failed attempt for each key that is there."""
-    said = {} if error is None else {"error": bounded(error)}
+    said = {} if error is None else {"error": truncate_message(error)}
     return _changed(link, name, keys, "increment", said=said, keyed=True)
 
 
@@ -184,7 +184,7 @@ def change_some(
 ) -> tuple[int, str | None]:
     """Do something to failed items: all of them, for the server goes on by itself to the end."""
     verb = "retry" if change is items.retry else "abandon"
-    query = {"state": "failed", "error": error, "dry_run": True if change is counted else None}
+    query = {"state": "failed", "error": error, "dry_run": True if change is count_given else None}
     answer = link.ask("POST", "lists", name, "items", verb, gives=dict[str, int | bool], query=query)
     count, *_ = answer.values()
     return int(count), None
@@ -226,12 +226,12 @@ def results(link: Link, name: str, key: str, *, limit: int = 20) -> list[Result]
     return link.ask("GET", "lists", name, "items", key, "results", gives=ResultPage, query=query).results
 
 
-def groups(link: Link, name: str, *, limit: int = 50) -> list[Group]:
+def groups(link: Link, name: str, *, limit: int = 50) -> list[FailureGroup]:
     """Failed items by the shape of their last error."""
     return link.ask("GET", "lists", name, "failures", gives=GroupPage, query={"count": limit}).failures
 
 
-def keys_saying(link: Link, name: str, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
+def keys_matching_error(link: Link, name: str, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
     """The keys of failed items whose last error contains the text."""
     check_start(after)
     query = {"error": text, "after": after or None, "count": limit}

@@ -12,9 +12,9 @@ import msgspec
 
 from rowlock import nesting
 from rowlock.client.problems import error_of, stranger
-from rowlock.entries import encoded
 from rowlock.errors import ExtraMissing, InvalidData, InvalidUrl, OutcomeUnknown, RowlockError, Unavailable
-from rowlock.targets import Target, check_header, parse
+from rowlock.http_url import HttpUrl, check_header, parse
+from rowlock.item_input import encode_json
 from rowlock.world import World
 
 if TYPE_CHECKING:
@@ -130,8 +130,8 @@ class Link:
             return msgspec.json.decode(body, type=gives)
         except RecursionError:
             if cut:
-                return self._read(nesting.cut(body), gives, cut=False)
-            raise nesting.endless(f"what {self.server} answered") from None
+                return self._read(nesting.truncate(body), gives, cut=False)
+            raise nesting.too_deep(f"what {self.server} answered") from None
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise stranger(self.server, "an answer that cannot be read") from None
 
@@ -232,7 +232,7 @@ class _Again(Exception):
         self.after = after
 
 
-def _server(url: str) -> Target:
+def _server(url: str) -> HttpUrl:
     try:
         target = parse(url)
     except InvalidUrl as error:
@@ -260,7 +260,7 @@ def _text(value: Any) -> str:
 
 def _written(body: Any) -> bytes:
     try:
-        return encoded(body).encode()
+        return encode_json(body).encode()
     except (TypeError, ValueError, RecursionError, OverflowError):
         raise InvalidData(
             "what was given cannot be written as JSON", "give text, numbers, lists and mappings"

@@ -55,7 +55,7 @@ def show(link: Link, name: str) -> ListInfo:
     return link.ask("GET", "lists", name, gives=ListInfo)
 
 
-def find(link: Link, name: str) -> lists.Row | None:
+def find(link: Link, name: str) -> lists.ListRow | None:
     """The list's row without its number, which is the database's own; None if there is none."""
     try:
         info = show(link, name)
@@ -64,8 +64,8 @@ def find(link: Link, name: str) -> lists.Row | None:
     return _row(info)
 
 
-def _row(info: ListInfo) -> lists.Row:
-    return lists.Row(0, info.name, info.state, info.gate, info.sealed, info.version, info.settings)
+def _row(info: ListInfo) -> lists.ListRow:
+    return lists.ListRow(0, info.name, info.state, info.gate, info.sealed, info.version, info.settings)
 
 
 def settings_of(link: Link, names: Sequence[str]) -> dict[str, Settings]:
@@ -74,13 +74,13 @@ def settings_of(link: Link, names: Sequence[str]) -> dict[str, Settings]:
     return {name: row.settings for name, row in found.items() if row is not None}
 
 
-def unfinished(link: Link, *, fits: Callable[[lists.Row], bool]) -> int:
+def unfinished(link: Link, *, fits: Callable[[lists.ListRow], bool]) -> int:
     """How many items of fitting lists are ready, delayed, in anybody's hands or behind a gate that will open."""
     pairs = ((_row(info), info.counts) for info in _all(link))
-    return sum(lists.left(row, counts) for row, counts in pairs if row.state == "open" and fits(row))
+    return sum(lists.count_unfinished(row, counts) for row, counts in pairs if row.state == "open" and fits(row))
 
 
-def with_work(link: Link, *, fits: Callable[[lists.Row], bool], holder: str) -> list[str]:
+def with_work(link: Link, *, fits: Callable[[lists.ListRow], bool], holder: str) -> list[str]:
     """The names of fitting lists that have something for the holder's workers to do now."""
     free = ((_row(info), info.counts) for info in _all(link) if info.holder in (None, holder))
     return [row.name for row, counts in free if lists.may_have_work(row) and fits(row) and lists.has_work(row, counts)]

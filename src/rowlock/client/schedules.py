@@ -9,7 +9,7 @@ from rowlock.client.items import stored
 from rowlock.client.link import Link
 from rowlock.client.lists import Changed
 from rowlock.errors import StaleVersion
-from rowlock.model import Added, moment
+from rowlock.model import Added, to_datetime
 from rowlock.names import check_limit, check_start
 from rowlock.schedules import Change, ScheduleInfo
 from rowlock.schedules.plans import CatchUp, Plan
@@ -70,7 +70,7 @@ def define(link: Link, schedule: str, plan: Plan, *, version: int | None = None)
         "cron": plan.cron,
         "every": None if plan.every is None else f"{plan.every}ms",
         "zone": None if plan.cron is None else plan.zone,
-        "start": None if plan.start_at is None else moment(plan.start_at).isoformat(),
+        "start": None if plan.start_at is None else to_datetime(plan.start_at).isoformat(),
         "key": plan.key,
         "data": None if plan.data is None else msgspec.Raw(plan.data.encode()),
         "gate": plan.gate,

@@ -10,8 +10,8 @@ from rowlock.client.items import ItemShown
 from rowlock.client.link import Link
 from rowlock.client.problems import told
 from rowlock.errors import StaleSession
-from rowlock.failures import bounded
-from rowlock.outcomes import Ending, Fail, Outcome, Retry, Verdict
+from rowlock.failures import truncate_message
+from rowlock.outcomes import Fail, Outcome, PositionedOutcome, Retry, Verdict
 from rowlock.receipts import Settling
 from rowlock.sessions import EXPIRY, SessionInfo
 
@@ -146,11 +146,13 @@ def settle(
     return _landed(link, session, {"claim": token, "outcomes": outcomes, "close": close})
 
 
-def _ending(position: int, outcome: Outcome) -> Ending:
+def _ending(position: int, outcome: Outcome) -> PositionedOutcome:
     if isinstance(outcome, Retry | Fail):
         # What somebody else's exception says may be of any length, and no text at all.
-        outcome = msgspec.structs.replace(outcome, error=bounded(outcome.error), kind=bounded(outcome.kind))
-    return Ending.of(position, outcome)
+        outcome = msgspec.structs.replace(
+            outcome, error=truncate_message(outcome.error), kind=truncate_message(outcome.kind)
+        )
+    return PositionedOutcome.of(position, outcome)
 
 
 def settle_done(link: Link, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:

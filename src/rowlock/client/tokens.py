@@ -5,11 +5,11 @@ from datetime import datetime
 
 import msgspec
 
-from rowlock.audit import LAST, Record
+from rowlock.audit import MAX_ID, AuditRecord
 from rowlock.client.items import when
 from rowlock.client.link import Link
-from rowlock.durations import delay_or_moment
-from rowlock.model import Moment
+from rowlock.durations import delay_or_time
+from rowlock.model import DurationOrTime
 from rowlock.names import check_limit
 from rowlock.roles import Role, read_role
 from rowlock.tokens import NewToken, TokenInfo, check_label, read_prefixes
@@ -58,7 +58,7 @@ class Revoked(msgspec.Struct, frozen=True):
 class AuditPage(msgspec.Struct, frozen=True):
     """A page of records."""
 
-    records: list[Record]
+    records: list[AuditRecord]
 
 
 class Tokens:
@@ -68,7 +68,7 @@ class Tokens:
         self._link = link
 
     def create(
-        self, role: str, *, lists: str | Iterable[str] = (), label: str = "", expires: Moment | None = None
+        self, role: str, *, lists: str | Iterable[str] = (), label: str = "", expires: DurationOrTime | None = None
     ) -> NewToken:
         """A new token; its text can be had here and never again. `lists` are prefixes of names, `expires` a while."""
         chosen = read_role(role)
@@ -91,13 +91,13 @@ class Tokens:
 
 
 def audit(
-    link: Link, *, of: str | None = None, since: Moment | None = None, before: int = LAST, limit: int = 1000
-) -> list[Record]:
+    link: Link, *, of: str | None = None, since: DurationOrTime | None = None, before: int = MAX_ID, limit: int = 1000
+) -> list[AuditRecord]:
     """What was done, the newest first."""
     check_limit(limit, "records")
     query = {"list": of, "since": _when(since), "before": before, "count": limit}
     return link.ask("GET", "audit", gives=AuditPage, query=query).records
 
 
-def _when(given: Moment | None) -> str | None:
-    return None if given is None else when(*delay_or_moment(given)) or "0s"
+def _when(given: DurationOrTime | None) -> str | None:
+    return None if given is None else when(*delay_or_time(given)) or "0s"

@@ -9,7 +9,7 @@ import msgspec
 from rowlock.client import items
 from rowlock.client.link import Link
 from rowlock.errors import Invalid, InvalidPredicate, InvalidRecord
-from rowlock.model import Notification, Published, RecordInfo, Subscription, TopicInfo, finite
+from rowlock.model import Notification, Published, RecordInfo, Subscription, TopicInfo, is_finite
 from rowlock.names import check_key, check_limit, check_start
 from rowlock.topics import check_topic, predicates
 from rowlock.topics.records import MOST_AT_ONCE as MOST_RECORDS
@@ -128,7 +128,7 @@ def _lines(values: Iterable[Any], error: type[Invalid]) -> bytes:
 
 def _line(value: Any) -> bytes:
     # What JSON has no number for would arrive as nothing.
-    if not finite(msgspec.to_builtins(value)):
+    if not is_finite(msgspec.to_builtins(value)):
         raise ValueError
     return msgspec.json.encode(value) + b"\n"
 

@@ -9,9 +9,9 @@ from rowlock.claims import Taking
 from rowlock.client.link import Link
 from rowlock.client.sessions import travel, wanted
 from rowlock.errors import NeedsDatabase
-from rowlock.lists import Sight
+from rowlock.lists import PollResult
 from rowlock.model import Settings
-from rowlock.outcomes import Done, Ending
+from rowlock.outcomes import Done, PositionedOutcome
 from rowlock.settlements import AllDone
 
 
@@ -46,12 +46,12 @@ def _landing(done: AllDone) -> dict[str, Any]:
     if done.limited is None:
         return {"claim": done.token, "done": done.positions}
     # The short way tells nobody who waits for room.
-    outcomes = [Ending.of(position, Done()) for position in done.positions]
+    outcomes = [PositionedOutcome.of(position, Done()) for position in done.positions]
     return {"claim": done.token, "outcomes": outcomes, "close": True}
 
 
-def look(link: Link, session: str, *, wait: float) -> Sight:
+def look(link: Link, session: str, *, wait: float) -> PollResult:
     """Lists that may have work, with their settings."""
     seen = link.ask("POST", "sessions", session, "look", gives=Seen, body={"wait": wait}, wait=wait)
     names = [name for name in seen.lists if name not in seen.held]
-    return Sight(names, seen.held, seen.more, seen.lists, seen.next)
+    return PollResult(names, seen.held, seen.more, seen.lists, seen.next)

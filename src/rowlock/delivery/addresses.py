@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from rowlock.errors import HostNotAllowed, Invalid
-from rowlock.targets import Target
+from rowlock.http_url import HttpUrl
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -85,7 +85,7 @@ class AllowedHosts:
             raise Invalid(what, "give a name, *.name, an address or a network, without scheme and port")
         self._names.add(entry.removesuffix("."))
 
-    def check(self, target: Target, addresses: Iterable[str]) -> None:
+    def check(self, target: HttpUrl, addresses: Iterable[str]) -> None:
         """Refuse a target if any address of its host is private, unless its name or that address was allowed."""
         if self._names and self._knows(target.host.removesuffix(".")):
             return

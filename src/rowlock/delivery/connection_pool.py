@@ -8,7 +8,7 @@ from collections import defaultdict, deque
 import msgspec
 
 from rowlock.delivery.connections import OutgoingConnection
-from rowlock.targets import Target
+from rowlock.http_url import HttpUrl
 
 IDLE_SECONDS = 30.0
 LIFE_SECONDS = 300.0
@@ -44,7 +44,7 @@ class ConnectionPool:
         """How often all has been closed: a connection of an earlier era is not kept."""
         return self._era
 
-    def take(self, target: Target) -> OutgoingConnection | None:
+    def take(self, target: HttpUrl) -> OutgoingConnection | None:
         """A connection to the target that can still be used, if there is one."""
         while (kept := self._pop(target)) is not None:
             if kept.connection.is_quiet and not _is_old(kept, time.monotonic()):
@@ -52,7 +52,7 @@ class ConnectionPool:
             kept.connection.close()
         return None
 
-    def _pop(self, target: Target) -> IdleConnection | None:
+    def _pop(self, target: HttpUrl) -> IdleConnection | None:
         self._forget_parents()
         with self._lock:
             kept = self._kept.get(_origin(target))
@@ -61,7 +61,7 @@ class ConnectionPool:
             self._count -= 1
             return kept.pop()
 
-    def keep(self, target: Target, connection: OutgoingConnection) -> None:
+    def keep(self, target: HttpUrl, connection: OutgoingConnection) -> None:
         """Keep a connection, or close it if there are enough."""
         now = time.monotonic()
         self._forget_parents()
@@ -108,5 +108,5 @@ def _is_old(kept: IdleConnection, now: float) -> bool:
     return now - kept.since > IDLE_SECONDS or now - kept.connection.born > LIFE_SECONDS
 
 
-def _origin(target: Target) -> Origin:
+def _origin(target: HttpUrl) -> Origin:
     return target.scheme, target.host, target.port

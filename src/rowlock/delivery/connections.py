@@ -11,7 +11,7 @@ from typing import Any
 
 from rowlock.delivery.resolver import ResolvedAddress
 from rowlock.delivery.responses import HttpResponse, compressed, phrase, too_large
-from rowlock.targets import Target
+from rowlock.http_url import HttpUrl
 
 HEAD_BYTES = 256 * 1024
 """Room for status, headers and what chunks are wrapped in, beside the body."""
@@ -152,7 +152,7 @@ def _body(response: HTTPResponse, largest: int) -> bytes:
 
 
 def connect(
-    target: Target, places: Sequence[ResolvedAddress], *, limits: ExchangeLimits, tls: ssl.SSLContext | None
+    target: HttpUrl, places: Sequence[ResolvedAddress], *, limits: ExchangeLimits, tls: ssl.SSLContext | None
 ) -> OutgoingConnection:
     """Connect to the first place that answers: these and no others, for they are what was checked."""
     until = time.monotonic() + min(limits.connecting, limits.left)
@@ -172,7 +172,7 @@ def connect(
     raise trouble
 
 
-def _secured(plain: socket.socket, tls: ssl.SSLContext, target: Target, limits: ExchangeLimits) -> ssl.SSLSocket:
+def _secured(plain: socket.socket, tls: ssl.SSLContext, target: HttpUrl, limits: ExchangeLimits) -> ssl.SSLSocket:
     try:
         plain.settimeout(min(limits.connecting, limits.left))
         return tls.wrap_socket(plain, server_hostname=target.host.removesuffix("."))

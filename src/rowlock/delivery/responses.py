@@ -9,7 +9,7 @@ from http.client import HTTPException, IncompleteRead, RemoteDisconnected
 import msgspec
 
 from rowlock.errors import NoAnswer
-from rowlock.targets import Target
+from rowlock.http_url import HttpUrl
 
 PHRASE = 100
 LATER = (429, 503)
@@ -80,7 +80,7 @@ def compressed() -> RejectedResponse:
     return RejectedResponse("compressed", "it is compressed, which was not asked for")
 
 
-def no_answer(target: Target, error: Exception, *, seconds: float) -> NoAnswer:
+def no_answer(target: HttpUrl, error: Exception, *, seconds: float) -> NoAnswer:
     """Why there is no answer: a sentence, and a reason in a word or two; nothing of a driver, a key or a query."""
     reason, words = _reason(error, seconds)
     return NoAnswer(f"{target.shown} gave no answer: {words}", reason=reason)

@@ -14,8 +14,8 @@ from rowlock.delivery.connections import ExchangeLimits, OutgoingConnection, con
 from rowlock.delivery.resolver import ResolvedAddress, Resolver
 from rowlock.delivery.responses import HttpResponse, RejectedResponse, no_answer
 from rowlock.delivery.signatures import signed
-from rowlock.names import listed
-from rowlock.targets import Target, check_header
+from rowlock.http_url import HttpUrl, check_header
+from rowlock.names import split_names
 
 LARGEST_ANSWER = 1024 * 1024
 CONNECTING = 5.0
@@ -42,7 +42,7 @@ class Sender:
         self._pool = ConnectionPool()
         self._tls: ssl.SSLContext | None = None
 
-    def post(self, target: Target, message: OutgoingRequest, *, seconds: float = 30.0) -> HttpResponse:
+    def post(self, target: HttpUrl, message: OutgoingRequest, *, seconds: float = 30.0) -> HttpResponse:
         """Send a message, with its signature if it has keys; what the other side says to it, whatever its status.
 
         NoAnswer, with a `reason`, if none came in time that can be read; HostNotAllowed if it must not be sent.
@@ -51,7 +51,7 @@ class Sender:
         headers = {"content-type": "application/json", **_lower(message.headers), **signature}
         return self._ask(target, _request("POST", target, headers, message.body), seconds)
 
-    def get(self, target: Target, *, headers: Mapping[str, str] | None = None, seconds: float = 5.0) -> HttpResponse:
+    def get(self, target: HttpUrl, *, headers: Mapping[str, str] | None = None, seconds: float = 5.0) -> HttpResponse:
         """Ask for something, on a connection that is not kept; errors as `post`."""
         alone = {**(headers or {}), "connection": "close"}
         limits = ExchangeLimits(seconds=seconds, connecting=CONNECTING, largest=self._largest)
@@ -64,7 +64,7 @@ class Sender:
         except _TROUBLE as error:
             raise no_answer(target, error, seconds=seconds) from None
 
-    def check(self, target: Target, *, seconds: float = CONNECTING) -> None:
+    def check(self, target: HttpUrl, *, seconds: float = CONNECTING) -> None:
         """Refuse now what `post` would refuse; a host that cannot be found now may be there later."""
         try:
             self._places(target, ExchangeLimits(seconds=seconds, connecting=seconds, largest=0))
@@ -75,14 +75,14 @@ class Sender:
         """Close what is kept."""
         self._pool.close()
 
-    def _ask(self, target: Target, request: bytes, seconds: float) -> HttpResponse:
+    def _ask(self, target: HttpUrl, request: bytes, seconds: float) -> HttpResponse:
         limits = ExchangeLimits(seconds=seconds, connecting=CONNECTING, largest=self._largest)
         try:
             return self._on_kept(target, request, limits) or self._on_new(target, request, limits)
         except _TROUBLE as error:
             raise no_answer(target, error, seconds=seconds) from None
 
-    def _on_kept(self, target: Target, request: bytes, limits: ExchangeLimits) -> HttpResponse | None:
+    def _on_kept(self, target: HttpUrl, request: bytes, limits: ExchangeLimits) -> HttpResponse | None:
         kept = self._pool.take(target)
         if kept is None:
             return None
@@ -93,14 +93,14 @@ class Sender:
                 raise
             return None  # hung up on us while it was idle, most likely: the same message again is still the same
 
-    def _on_new(self, target: Target, request: bytes, limits: ExchangeLimits) -> HttpResponse:
+    def _on_new(self, target: HttpUrl, request: bytes, limits: ExchangeLimits) -> HttpResponse:
         era = self._pool.era
         connection = self._connected(target, limits)
         connection.era = era
         return self._exchange(target, connection, request, limits)
 
     def _exchange(
-        self, target: Target, connection: OutgoingConnection, request: bytes, limits: ExchangeLimits
+        self, target: HttpUrl, connection: OutgoingConnection, request: bytes, limits: ExchangeLimits
     ) -> HttpResponse:
         again = False
         try:
@@ -112,14 +112,14 @@ class Sender:
                 connection.close()
         return answer
 
-    def _connected(self, target: Target, limits: ExchangeLimits) -> OutgoingConnection:
+    def _connected(self, target: HttpUrl, limits: ExchangeLimits) -> OutgoingConnection:
         try:
             places = self._places(target, limits)
             return connect(target, places, limits=limits, tls=self._context() if target.secure else None)
         except TimeoutError:
             raise RejectedResponse("timeout", f"no connection within {limits.connecting:g}s") from None
 
-    def _places(self, target: Target, limits: ExchangeLimits) -> list[ResolvedAddress]:
+    def _places(self, target: HttpUrl, limits: ExchangeLimits) -> list[ResolvedAddress]:
         # Looked up once: what was checked is what is connected to, whatever the name leads to a moment later.
         places = self._resolver.places(target.host, target.port, seconds=min(limits.connecting, limits.left))
         self._allowed.check(target, (place.address for place in places))
@@ -134,14 +134,14 @@ class Sender:
 
 def sender_from_environment(hosts: Iterable[str] | None = None) -> Sender:
     """A sender that may reach the private hosts that are named here, or by ROWLOCK_ALLOW_HOSTS."""
-    return Sender(allow=listed(os.environ.get("ROWLOCK_ALLOW_HOSTS", "")) if hosts is None else hosts)
+    return Sender(allow=split_names(os.environ.get("ROWLOCK_ALLOW_HOSTS", "")) if hosts is None else hosts)
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-def _request(method: str, target: Target, headers: Mapping[str, str], body: bytes | None) -> bytes:
+def _request(method: str, target: HttpUrl, headers: Mapping[str, str], body: bytes | None) -> bytes:
     every = {
         "user-agent": "rowlock",
         "accept": "application/json",

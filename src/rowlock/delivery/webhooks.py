@@ -11,9 +11,9 @@ from rowlock.delivery.sender import OutgoingRequest, sender_from_environment
 from rowlock.delivery.signatures import key
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import HostNotAllowed, InvalidUrl, NoAnswer
+from rowlock.http_url import check_header, parse
 from rowlock.model import Notification
 from rowlock.outcomes import Done, Fail, Outcome, Retry
-from rowlock.targets import check_header, parse
 
 GONE = 410
 

@@ -9,7 +9,18 @@ from rowlock.durations import Duration
 from rowlock.engine.runner import Runner
 from rowlock.errors import Invalid, InvalidTransaction, StaleClaim
 from rowlock.model import Item
-from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, of_exception, plainly_done, read
+from rowlock.outcomes import (
+    UNCHANGED,
+    Done,
+    Fail,
+    Move,
+    Outcome,
+    Retry,
+    Verdict,
+    all_plainly_done,
+    from_exception,
+    from_return_value,
+)
 from rowlock.world import World
 
 if TYPE_CHECKING:
@@ -103,12 +114,12 @@ class Claim:
 
     def retry(self, item: Item, why: str | BaseException = "", *, after: Duration | None = None) -> None:
         """It failed and shall be tried again, after the list's backoff or the given while."""
-        failed = of_exception(why) if isinstance(why, BaseException) else Retry(why)
+        failed = from_exception(why) if isinstance(why, BaseException) else Retry(why)
         self.say(item, Retry(failed.error, after, kind=failed.kind))
 
     def fail(self, item: Item, why: str | BaseException = "") -> None:
         """It gave up, whatever attempts are left."""
-        failed = of_exception(why) if isinstance(why, BaseException) else Retry(why, kind="fail")
+        failed = from_exception(why) if isinstance(why, BaseException) else Retry(why, kind="fail")
         self.say(item, Fail(failed.error, failed.kind))
 
     def move(
@@ -121,7 +132,7 @@ class Claim:
         """Note an item's outcome; the last word counts. Written by `settle`."""
         if item.position not in self._handed:
             raise Invalid(f"{item.key!r} was not handed out under this claim", "settle it under its own")
-        self._said[item.position] = resolve(read(outcome), item.attempts, self._rules, self._world.random)
+        self._said[item.position] = resolve(from_return_value(outcome), item.attempts, self._rules, self._world.random)
         self._fresh.add(item.position)
 
     def settle(self, *, using: Any = None, close: bool = True, partial: bool = False) -> dict[str, Verdict]:
@@ -264,7 +275,9 @@ class Claim:
     def _plainly_done(self) -> bool:
         """Whether all of it was said to be done and nothing is to be kept: then a trip can settle it."""
         untouched = not (self._closed or self._landed or self._given or self._left_to_them)
-        return self._plain and untouched and len(self._said) == len(self._handed) and plainly_done(self._said.values())
+        return (
+            self._plain and untouched and len(self._said) == len(self._handed) and all_plainly_done(self._said.values())
+        )
 
     def _all_done(self) -> settlements.AllDone:
         """The settlement as a piece of a trip."""

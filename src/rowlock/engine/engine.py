@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import msgspec
 
 from rowlock import audit, db, schedules, schema, upkeep
-from rowlock.audit import KEEP
+from rowlock.audit import DEFAULT_KEEP
 from rowlock.db.database import PATIENCE, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration, milliseconds
@@ -93,22 +93,22 @@ class Engine(Handles):
         return self._tokens
 
     def acting(
-        self, who: str, *, token: int | None = None, request: str | None = None, keep: Duration = KEEP
+        self, who: str, *, token: int | None = None, request: str | None = None, keep: Duration = DEFAULT_KEEP
     ) -> AbstractContextManager[None]:
         """A block in which every verb that writes is recorded as done by somebody, in the write's own transaction."""
         return audit.acting(who, token=token, request=request, keep=keep)
 
-    def upkeep(self, *, wait: Duration = 0) -> upkeep.Report:
+    def upkeep(self, *, wait: Duration = 0) -> upkeep.UpkeepReport:
         """One bounded pass of housekeeping: end dead sessions, promote what is due, fold, prune.
 
         A session whose deadline has passed ends when this engine has seen no heartbeat of it for half of its expiry:
         by a later call, or by this one if it may `wait` so long.
         """
         self.make_ready()
-        report = upkeep.once(self.database, self._sessions)
+        report = upkeep.run_pass(self.database, self._sessions)
         if not wait:
             return report
-        expired = upkeep.watch(self.database, self._sessions, seconds=milliseconds(wait) / 1_000)
+        expired = upkeep.wait_and_expire(self.database, self._sessions, seconds=milliseconds(wait) / 1_000)
         return msgspec.structs.replace(report, expired=report.expired + expired)
 
     @property
@@ -157,7 +157,7 @@ class Engine(Handles):
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in a transaction of its own; again after a conflict or a lost connection."""
         self.make_ready()
-        return self.recorded(audit.by(self.database.run), verb, *args, **kwargs)
+        return self.recorded(audit.audited_runner(self.database.run), verb, *args, **kwargs)
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads."""

@@ -47,17 +47,17 @@ class Grouped:
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in one transaction with those of others, and wait for its answer."""
         self._engine.make_ready()
-        return self._engine.recorded(audit.by(self._grouping.run), verb, *args, **kwargs)
+        return self._engine.recorded(audit.audited_runner(self._grouping.run), verb, *args, **kwargs)
 
     def ask(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
         """The same without waiting: the answer is a `concurrent.futures.Future`; no history is written of it."""
         self._engine.make_ready()
-        return self._grouping.ask(audit.witnessed(verb), *args, **kwargs)
+        return self._grouping.ask(audit.audited(verb), *args, **kwargs)
 
     def awaited(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "asyncio.Future[T]":
         """The same for a coroutine: await it. No thread waits meanwhile."""
         self._engine.make_ready()
-        return self._grouping.awaited(audit.witnessed(verb), *args, **kwargs)
+        return self._grouping.awaited(audit.audited(verb), *args, **kwargs)
 
     def together(self, work: Callable[[Transaction, list[X]], Sequence[Y | Exception]]) -> Together[X, Y]:
         """A function of yours for many callers: what they give at the same moment is one call, in one transaction."""

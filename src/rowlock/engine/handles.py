@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 from rowlock import audit, counters, lists, schedules, sessions, topics
-from rowlock.audit import LAST, Record
+from rowlock.audit import MAX_ID, AuditRecord
 from rowlock.counters import CounterInfo
 from rowlock.durations import Duration
 from rowlock.engine.counter import Counter
@@ -15,7 +15,7 @@ from rowlock.engine.runner import Runner, Writer
 from rowlock.engine.schedule import Schedule
 from rowlock.engine.session import Session
 from rowlock.engine.topic import Topic
-from rowlock.model import ListInfo, Moment, TopicInfo
+from rowlock.model import DurationOrTime, ListInfo, TopicInfo
 from rowlock.names import check_name
 from rowlock.schedules import ScheduleInfo
 from rowlock.sessions import SessionInfo
@@ -92,7 +92,7 @@ class Handles(Runner):
         return self.read(schedules.page, after=after, limit=limit)
 
     def audit(
-        self, *, of: str | None = None, since: Moment | None = None, before: int = LAST, limit: int = 1000
-    ) -> list[Record]:
+        self, *, of: str | None = None, since: DurationOrTime | None = None, before: int = MAX_ID, limit: int = 1000
+    ) -> list[AuditRecord]:
         """What was done in `acting` blocks, the newest first: of one list, in the last while or since a moment."""
         return self.read(audit.page, of=of, since=since, before=before, limit=limit)

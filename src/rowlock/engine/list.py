@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UnsetType
 
-from rowlock import entries, failures, gates, items, lists, ranges, results, tracing
+from rowlock import failures, gates, item_input, items, lists, ranges, results, tracing
 from rowlock.engine.runner import Runner
-from rowlock.entries import Entries, Shared
 from rowlock.errors import NotFound
-from rowlock.failures import Group
+from rowlock.failures import FailureGroup
+from rowlock.item_input import Entries, ItemDefaults
 from rowlock.model import (
     DEFAULT_PRIORITY,
     Added,
     Counts,
+    DurationOrTime,
     Failure,
     GateInfo,
     Item,
     ListInfo,
-    Moment,
     Progress,
     Settings,
     Then,
@@ -26,7 +26,7 @@ from rowlock.model import (
 from rowlock.outcomes import UNCHANGED
 from rowlock.ranges import Range
 from rowlock.results import Result
-from rowlock.traces import check_trace
+from rowlock.tracing import check_traceparent
 
 if TYPE_CHECKING:
     from rowlock.trees import RankedSet
@@ -49,7 +49,7 @@ class List:
         what: Entries,
         *,
         data: Any = None,
-        due: Moment | None = None,
+        due: DurationOrTime | None = None,
         gate: int | str | None = None,
         priority: int = DEFAULT_PRIORITY,
         strict: bool = False,
@@ -62,9 +62,11 @@ class List:
         `trace` is a W3C traceparent; left out, it is that of the OpenTelemetry span that goes on, if one does.
         """
         runner = self._runner if using is None else self._runner.join(using)
-        traced = tracing.current() if trace is None else check_trace(trace)
-        shared = Shared(data, due, gate, priority, lambda name: runner.read(lists.gate_number, self.name, name), traced)
-        ready = entries.read_through(entries.batches(what, shared))
+        traced = tracing.current_traceparent() if trace is None else check_traceparent(trace)
+        shared = ItemDefaults(
+            data, due, gate, priority, lambda name: runner.read(lists.gate_number, self.name, name), traced
+        )
+        ready = item_input.check_all(item_input.batches(what, shared))
         return runner.run(items.add, self.name, ready, strict=strict)
 
     def page(self, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
@@ -100,7 +102,7 @@ class List:
         key: str,
         *,
         data: Any = UNCHANGED,
-        due: Moment | UnsetType | None = UNCHANGED,
+        due: DurationOrTime | UnsetType | None = UNCHANGED,
         priority: int | UnsetType = UNCHANGED,
         version: int | None = None,
     ) -> Item:
@@ -109,7 +111,7 @@ class List:
         With `version`, only if it is at that one still: else StaleVersion. Without it the last one to save wins. One
         that is gone is NoSuchItem and stays gone; one that a worker has in hand is ItemClaimed.
         """
-        changes = entries.changed(key, data=data, due=due, priority=priority)
+        changes = item_input.read_changes(key, data=data, due=due, priority=priority)
         return self._runner.run(items.save, self.name, key, changes=changes, version=version)
 
     def failures(self, key: str, *, limit: int = 20) -> list[Failure]:
@@ -120,13 +122,13 @@ class List:
         """What an item left behind when it was done, the newest first; only where the list keeps results."""
         return self._runner.read(results.of_item, self.name, key, limit=limit)
 
-    def failure_groups(self, *, limit: int = 50) -> list[Group]:
+    def failure_groups(self, *, limit: int = 50) -> list[FailureGroup]:
         """Failed items by the shape of their last error, the most frequent first."""
         return self._runner.read(failures.groups, self.name, limit=limit)
 
-    def keys_saying(self, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
+    def keys_matching_error(self, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
         """The keys of failed items whose last error contains the text, in byte order, strictly after one."""
-        return self._runner.read(failures.keys_saying, self.name, text, after=after, limit=limit)
+        return self._runner.read(failures.keys_matching_error, self.name, text, after=after, limit=limit)
 
     def increment(self, keys: Keys, *, error: str | None = None) -> int:
         """Note one failed attempt for each key that is there; how many were."""

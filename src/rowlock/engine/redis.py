@@ -120,7 +120,7 @@ class RedisCounters:
         return self._engine.join(using)
 
     def _take(self, name: str, count: int) -> range:
-        counters.check(name, count)
+        counters.check_take(name, count)
         if count > self._block or self._engine.world.monotonic() < self._rests_until:
             return self._engine.counter(name).take(count)
         try:

@@ -9,9 +9,9 @@ import msgspec
 from rowlock import tokens
 from rowlock.engine.runner import Runner
 from rowlock.errors import TokenRefused, Unavailable
-from rowlock.model import Moment
+from rowlock.model import DurationOrTime
 from rowlock.roles import read_role
-from rowlock.tokens import Known, NewToken, TokenInfo
+from rowlock.tokens import LiveToken, NewToken, TokenInfo
 from rowlock.world import World
 
 FRESH = 1.0
@@ -25,7 +25,7 @@ class Look(msgspec.Struct, frozen=True):
     """When reading began, by this machine's monotonic clock: nothing that was revoked before is in it."""
     rows: dict[str, Any]
     """By their digests."""
-    known: dict[str, Known]
+    known: dict[str, LiveToken]
     """Those that were asked for, as what they mean."""
     exist: bool
 
@@ -46,18 +46,18 @@ class Tokens:
         self._used: set[int] = set()
 
     def create(
-        self, role: str, *, lists: str | Iterable[str] = (), label: str = "", expires: Moment | None = None
+        self, role: str, *, lists: str | Iterable[str] = (), label: str = "", expires: DurationOrTime | None = None
     ) -> NewToken:
         """A new token; its text can be had here and never again. `lists` are prefixes of names, `expires` a while."""
         chosen = read_role(role)
         prefixes = tokens.read_prefixes(lists, chosen)
         tokens.check_label(label)
-        text = tokens.mint()
+        text = tokens.generate()
         # Only what may be seen goes to the verb: a history or a log of it holds no secret.
         info = self._runner.run(
             tokens.create,
             tokens.digest(text),
-            shown=tokens.shown(text),
+            shown=tokens.masked(text),
             role=chosen,
             lists=prefixes,
             label=label,
@@ -95,7 +95,7 @@ class Tokens:
         # It may have been made a moment ago: a look that begins now knows, and is shared by all who wait for it.
         found = found or self._among(self._looked(asked), text)
         if found is None:
-            what = f"the token {tokens.shown(text)} is not known here: revoked, expired, or of another database"
+            what = f"the token {tokens.masked(text)} is not known here: revoked, expired, or of another database"
             raise TokenRefused(what, "ask whoever runs this service for one: rowlock token create")
         return found
 
@@ -120,7 +120,7 @@ class Tokens:
         digest = tokens.digest(text)
         known = look.known.get(digest)
         if known is None and digest in look.rows:
-            known = look.known[digest] = tokens.known(look.rows[digest])
+            known = look.known[digest] = tokens.live_token(look.rows[digest])
         if known is None or (known.left is not None and self._now() - look.begun >= known.left):
             return None
         self._used.add(known.info.id)
@@ -143,7 +143,7 @@ class Tokens:
     def _read(self) -> Look:
         begun = self._now()
         try:
-            rows, exist = self._runner.read(tokens.look)
+            rows, exist = self._runner.read(tokens.live_rows)
         except Unavailable as why:
             self._failed = self._now(), why
             raise

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
-from rowlock import audit, counters, db, requests
+from rowlock import audit, counters, db, idempotency
 from rowlock.db.database import Verb
 from rowlock.engine.counter import Counter
 from rowlock.engine.list import List
 from rowlock.engine.schedule import Schedule
 from rowlock.engine.topic import Topic
-from rowlock.entries import encoded
+from rowlock.item_input import encode_json
 from rowlock.names import check_name
 from rowlock.topics import check_topic
 
@@ -63,7 +63,9 @@ class Transaction:
 
         The answer is anything that JSON can say. KeyReused if something else was asked under that key before.
         """
-        return self.run(requests.once, requests.digest(key), requests.digest(encoded(asked)), do=lambda _: do())
+        return self.run(
+            idempotency.run_once, idempotency.digest(key), idempotency.digest(encode_json(asked)), do=lambda _: do()
+        )
 
     def topic(self, name: str) -> Topic:
         """A topic whose changes commit with this transaction."""
@@ -81,7 +83,7 @@ class Transaction:
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb here; it lands when this transaction commits. If it is refused, nothing of it stays."""
         with self._tx.whole():
-            return audit.witnessed(verb)(self._tx, *args, **kwargs)
+            return audit.audited(verb)(self._tx, *args, **kwargs)
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads; it sees what this transaction wrote."""

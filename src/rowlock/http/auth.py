@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rowlock import audit, claims, sessions, wording
+from rowlock import audit, claims, sessions, validation_errors
 from rowlock.engine import Tokens
 from rowlock.errors import (
     CrossSite,
@@ -25,7 +25,7 @@ from rowlock.errors import (
 from rowlock.http.executor import VerbExecutor
 from rowlock.model import ListInfo, Settings, Then
 from rowlock.outcomes import Move, Outcome
-from rowlock.roles import MAY, Role, allows, covers
+from rowlock.roles import INCLUDED_ROLES, Role, allows, covers
 from rowlock.tokens import TokenInfo
 from rowlock.topics.records import list_of
 
@@ -73,7 +73,9 @@ class Credentials(msgspec.Struct, frozen=True):
     """The roles that the caller has; empty where no token is needed."""
 
 
-CREDENTIALS = {role: Credentials(tuple(each.value for each in Role if each in may)) for role, may in MAY.items()}
+CREDENTIALS = {
+    role: Credentials(tuple(each.value for each in Role if each in may)) for role, may in INCLUDED_ROLES.items()
+}
 
 ANONYMOUS = Principal("nobody", None)
 """The caller of a route that needs no token."""
@@ -269,5 +271,5 @@ def _then_of(changes: Mapping[str, Any]) -> list[Then]:
     try:
         return msgspec.convert(changes.get("then", ()), list[Then])
     except msgspec.ValidationError as error:
-        what = f"a setting cannot have that value: {wording.wrong(error)}"
+        what = f"a setting cannot have that value: {validation_errors.describe(error)}"
         raise InvalidSetting(what, "see GET /openapi.json") from None

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import msgspec
 
-from rowlock import nesting, wording
+from rowlock import nesting, validation_errors
 from rowlock.errors import InvalidBody, InvalidShape, Overloaded, TooLarge
 from rowlock.http.compression import decompressor_for
 from rowlock.http.exchanges import Exchange
@@ -206,10 +206,12 @@ def decoded(text: bytes | str, form: Any, *, line: int | None = None) -> Any:
     try:
         return _decoder(form).decode(text)
     except msgspec.ValidationError as error:
-        what = f"{place} is not what is taken here: {wording.wrong(error)}"
-        raise InvalidShape(what, "see GET /openapi.json", pointer=wording.pointer(error), **fields) from None
+        what = f"{place} is not what is taken here: {validation_errors.describe(error)}"
+        raise InvalidShape(
+            what, "see GET /openapi.json", pointer=validation_errors.json_pointer(error), **fields
+        ) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        what = f"{place} is not JSON: {wording.not_json(error)}"
+        what = f"{place} is not JSON: {validation_errors.describe_syntax_error(error)}"
         raise InvalidBody(what, "check its quotes and commas", **fields) from None
     except RecursionError:
-        raise nesting.endless(place, error=InvalidBody, **fields) from None
+        raise nesting.too_deep(place, error=InvalidBody, **fields) from None

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from rowlock import traces, tracing, wording
+from rowlock import tracing, validation_errors
 from rowlock.errors import InvalidQuery, NotAllowed, UnknownKind
 from rowlock.http import kinds
 from rowlock.http.auth import ANONYMOUS
@@ -71,7 +71,7 @@ class Call:
     @property
     def trace(self) -> str | None:
         """The trace that the request belongs to; a header that is wrong is as good as none."""
-        return traces.read(self.header(b"traceparent")) or tracing.current()
+        return tracing.parse_traceparent(self.header(b"traceparent")) or tracing.current_traceparent()
 
     @property
     def method(self) -> str:
@@ -165,5 +165,5 @@ def converted(given: dict[str, str], form: type[T]) -> T:
         return msgspec.convert(given, form, strict=False)
     except msgspec.ValidationError as error:
         raise InvalidQuery(
-            f"what is asked for cannot be had: {wording.wrong(error)}", "see GET /openapi.json"
+            f"what is asked for cannot be had: {validation_errors.describe(error)}", "see GET /openapi.json"
         ) from None

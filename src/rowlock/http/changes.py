@@ -135,14 +135,14 @@ async def _changed(call: Call, verb: Verb) -> int:
             raise Invalid("error= is only for all failed items", "say state=failed too, or send keys alone")
         keys = await read_keys(call)
         if query.dry_run:
-            would = failures.waiting if verb is items.retry else failures.there
+            would = failures.count_retryable if verb is items.retry else failures.count_existing
             return await call.service.executor.read(would, call.path["list"], keys)
         return await call.service.executor.write(verb, call.path["list"], keys)
     call.require(Role.OPERATOR)
     if call.body.unread:
         raise Invalid("keys were sent, and all failed items asked for", "give one of them")
     with acting(call, Role.OPERATOR):
-        return await _change_failed(call, failures.counted if query.dry_run else verb)
+        return await _change_failed(call, failures.count_given if query.dry_run else verb)
 
 
 async def _change_failed(call: Call, verb: Verb) -> int:
@@ -150,7 +150,7 @@ async def _change_failed(call: Call, verb: Verb) -> int:
     changed, after = 0, ""
     while True:
         count, last = await call.service.executor.write(
-            failures.change_some, call.path["list"], change=verb, after=after, error=call.query.error
+            failures.change_failed, call.path["list"], change=verb, after=after, error=call.query.error
         )
         changed += count
         if last is None:

@@ -11,7 +11,7 @@ from msgspec import Meta
 from rowlock import tallies
 from rowlock.errors import InvalidQuery, Overloaded
 from rowlock.http.call import Answer, Call
-from rowlock.tallies import Happening
+from rowlock.tallies import TallyRecord
 
 POLL = 0.5
 QUIET = 15.0
@@ -36,10 +36,10 @@ class Follower:
         self._floor = after
         self._told: dict[int, int] = {}
 
-    async def news(self, call: Call) -> AsyncIterator[list[Happening]]:
+    async def news(self, call: Call) -> AsyncIterator[list[TallyRecord]]:
         """What has been recorded since it was last asked, some at a time: whoever reads slowly has not all of it."""
         after = self._floor
-        while rows := await call.service.executor.read(tallies.happened, after=after, limit=PAGE):
+        while rows := await call.service.executor.read(tallies.records_after, after=after, limit=PAGE):
             fresh = [row for row in rows if row.id not in self._told]
             self._told.update((row.id, row.at) for row in rows)
             after = rows[-1].id
@@ -64,7 +64,7 @@ async def events(call: Call) -> Answer:
     service.long_polls.check(call.client)
     after = _given(call)
     if after is None:
-        after = await service.executor.read(tallies.last)
+        after = await service.executor.read(tallies.last_id)
     return Answer(stream=_tell(call, Follower(after)), live=True)
 
 
@@ -107,10 +107,10 @@ def _watching(call: Call) -> Iterator["asyncio.Future[None]"]:
         left.cancel()
 
 
-def _wanted(call: Call, row: Happening) -> bool:
+def _wanted(call: Call, row: TallyRecord) -> bool:
     query: EventsQuery = call.query
     return row.list.startswith(query.list) and call.principal.may_touch(row.list)
 
 
-def _event(row: Happening) -> bytes:
+def _event(row: TallyRecord) -> bytes:
     return b"id: %d\nevent: tally\ndata: %b\n\n" % (row.id, msgspec.json.encode(row))

@@ -8,13 +8,13 @@ from msgspec import Meta
 
 import rowlock
 from rowlock import schema
+from rowlock.diagnostics import now
 from rowlock.engine import Engine
 from rowlock.errors import RowlockError
 from rowlock.http.call import Answer, Call
 from rowlock.http.limits import ServerLimits
 from rowlock.http.problems import without_address
 from rowlock.http.texts import form
-from rowlock.insight import now
 
 PATIENCE = 2.0
 

@@ -9,14 +9,14 @@ from typing import IO, Any
 
 import msgspec
 
-from rowlock import entries, items
-from rowlock.entries import Batch, Shared, read_through
+from rowlock import item_input, items
 from rowlock.errors import Invalid, InvalidBody, NoSuchPath, NotFound, RowlockError, WrongMethod
 from rowlock.http.bodies import decoded
 from rowlock.http.call import Answer, Call
 from rowlock.http.kinds import Kind
 from rowlock.http.texts import form
-from rowlock.names import PAGE_LIMIT
+from rowlock.item_input import Batch, ItemDefaults, check_all
+from rowlock.names import MAX_PAGE_ROWS
 
 ACTIONS = ("", "increment")
 STRICT = {"1": True, "true": True, "0": False, "false": False}
@@ -80,7 +80,7 @@ async def post_one(call: Call) -> Answer | Incremented:
     """Add a name, or with `action=increment` count one more attempt of it; the body is not read."""
     if _action(call) == "increment":
         return await increment_one(call)
-    batches = list(entries.batches(call.path["key"], Shared(trace=call.trace)))
+    batches = list(item_input.batches(call.path["key"], ItemDefaults(trace=call.trace)))
     added = await _add(call, batches, strict=_strict(call))
     return Answer(Added(added), 201 if added else 200)
 
@@ -106,19 +106,17 @@ async def post_many(call: Call) -> Answer | Incremented:
     if _action(call) == "increment":
         return await increment_many(call)
     strict = _strict(call)
-    batches = await _batches(call, Shared(trace=call.trace))
+    batches = await _batches(call, ItemDefaults(trace=call.trace))
     return Answer(Added(await _add(call, batches, strict=strict) if batches else 0), 201)
 
 
-async def _batches(call: Call, shared: Shared) -> Iterable[Batch]:
+async def _batches(call: Call, shared: ItemDefaults) -> Iterable[Batch]:
     """The names in the body, to be added as one; none if there are none. Many lines lie on disk meanwhile."""
     if call.kind is Kind.JSON:
-        return list(entries.batches(await _parsed(call), shared))
+        return list(item_input.batches(await _parsed(call), shared))
     with await call.body.file() as file:
-        named = entries.batches(_trimmed(file), shared)
-        return (
-            list(named) if call.body.small else await call.service.executor.run_in_thread(lambda: read_through(named))
-        )
+        named = item_input.batches(_trimmed(file), shared)
+        return list(named) if call.body.small else await call.service.executor.run_in_thread(lambda: check_all(named))
 
 
 async def _add(call: Call, batches: Iterable[Batch], *, strict: bool) -> int:
@@ -176,8 +174,8 @@ def _count(call: Call) -> int:
         count = int(given)
     except ValueError:
         raise Invalid(f"For query arg count, {given[:50]} is not a number") from None
-    if not 0 <= count <= PAGE_LIMIT:
-        raise Invalid(f"For query arg count, {given[:50]} is not between 0 and {PAGE_LIMIT}")
+    if not 0 <= count <= MAX_PAGE_ROWS:
+        raise Invalid(f"For query arg count, {given[:50]} is not between 0 and {MAX_PAGE_ROWS}")
     return count
 
 

@@ -9,10 +9,9 @@ from typing import IO, Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from rowlock import entries, failures, items, lists, requests
+from rowlock import failures, idempotency, item_input, items, lists
 from rowlock import results as stored
 from rowlock.db import Transaction
-from rowlock.entries import Batch, Changes, Shared
 from rowlock.errors import Invalid, Refused
 from rowlock.http import kinds
 from rowlock.http.bodies import decoded
@@ -23,6 +22,7 @@ from rowlock.http.kinds import Kind
 from rowlock.http.once import once
 from rowlock.http.pages import Page, link
 from rowlock.http.versions import Condition, condition
+from rowlock.item_input import Batch, CheckedChanges, ItemDefaults
 from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item
 from rowlock.results import Result
 
@@ -104,7 +104,7 @@ async def add(call: Call) -> Added | Answer:
     committed batch by batch: each line of the answer tells what was added so far.
     """
     query: AddQuery = call.query
-    shared = Shared(None, moment_of(query.due), query.gate, query.priority, trace=call.trace)
+    shared = ItemDefaults(None, moment_of(query.due), query.gate, query.priority, trace=call.trace)
     if call.kind is Kind.NDJSON:
         return Answer(stream=_add_stream(call, shared))
     if call.sent is Kind.JSON:
@@ -114,13 +114,13 @@ async def add(call: Call) -> Added | Answer:
     with await call.body.file() as file:
         kinds.refuse_unlabelled(call.header(b"content-type"), file.readline(kinds.FIRST_BYTES))
         file.seek(0)
-        ready = await call.service.executor.run_in_thread(lambda: entries.read_through(_read(call, file, shared)))
+        ready = await call.service.executor.run_in_thread(lambda: item_input.check_all(_read(call, file, shared)))
     return await _added(call, ready)
 
 
-def _of_lines(call: Call, body: bytes, shared: Shared) -> list[Batch]:
+def _of_lines(call: Call, body: bytes, shared: ItemDefaults) -> list[Batch]:
     kinds.refuse_unlabelled(call.header(b"content-type"), body)
-    quick = entries.quick_batch(body, shared) if call.sent is Kind.TEXT else None
+    quick = item_input.batch_of_simple_lines(body, shared) if call.sent is Kind.TEXT else None
     return list(_read(call, BytesIO(body), shared)) if quick is None else [quick]
 
 
@@ -140,34 +140,34 @@ def _add(tx: Transaction, *, name: str, batches: Iterable[Batch], strict: bool) 
 
 
 def _digests(batches: Iterable[Batch]) -> Iterator[str]:
-    return (requests.digest(batch.json, entries.encoded(batch.same)) for batch in batches)
+    return (idempotency.digest(batch.json, item_input.encode_json(batch.same)) for batch in batches)
 
 
-async def _of_document(call: Call, shared: Shared) -> list[Batch]:
+async def _of_document(call: Call, shared: ItemDefaults) -> list[Batch]:
     given: NewItems = await call.document()
 
     def ready() -> list[Batch]:
-        return list(entries.batches([entry_of(each) for each in given.items], shared))
+        return list(item_input.batches([entry_of(each) for each in given.items], shared))
 
     return ready() if len(given.items) <= FEW else await call.service.executor.run_in_thread(ready)
 
 
-def _read(call: Call, file: IO[bytes], shared: Shared) -> Iterator[Batch]:
+def _read(call: Call, file: IO[bytes], shared: ItemDefaults) -> Iterator[Batch]:
     if call.sent is Kind.TEXT:
-        return entries.batches(file, shared)
+        return item_input.batches(file, shared)
     return _documents(file, shared, 1)
 
 
-def _documents(lines: Iterable[bytes], shared: Shared, first_line: int) -> Iterator[Batch]:
+def _documents(lines: Iterable[bytes], shared: ItemDefaults, first_line: int) -> Iterator[Batch]:
     """Batches of what stands on lines, each a JSON document; blank ones are passed over, and numbers stay true."""
     for blank, run in groupby(enumerate(lines, first_line), lambda each: not each[1].strip()):
         if not blank:
             first = next(run)
             found = (entry_of(decoded(line, str | NewItem, line=number)) for number, line in chain((first,), run))
-            yield from entries.batches(found, shared, first_line=first[0])
+            yield from item_input.batches(found, shared, first_line=first[0])
 
 
-async def _add_stream(call: Call, shared: Shared) -> AsyncIterator[Report]:
+async def _add_stream(call: Call, shared: ItemDefaults) -> AsyncIterator[Report]:
     so_far = Report(0, 0, 0)
     async for lines in _batches(call):
         await call.service.recheck(call)  # the next lines may have come long after the first
@@ -192,16 +192,16 @@ async def _batches(call: Call) -> AsyncIterator[list[bytes]]:
     yield waiting
 
 
-async def _commit(call: Call, lines: list[bytes], shared: Shared, so_far: Report) -> Report:
+async def _commit(call: Call, lines: list[bytes], shared: ItemDefaults, so_far: Report) -> Report:
     ready = await call.service.executor.run_in_thread(lambda: list(_ready(call, lines, shared, so_far.lines + 1)))
     strict = call.query.strict
     added = await call.service.executor.write(items.add, call.path["list"], ready, strict=strict)
     return Report(so_far.lines + len(lines), so_far.added + added.added, so_far.existing + added.existing)
 
 
-def _ready(call: Call, lines: list[bytes], shared: Shared, first_line: int) -> Iterator[Batch]:
+def _ready(call: Call, lines: list[bytes], shared: ItemDefaults, first_line: int) -> Iterator[Batch]:
     if call.sent is Kind.TEXT:
-        return entries.batches(BytesIO(b"\n".join(lines)), shared, first_line=first_line)
+        return item_input.batches(BytesIO(b"\n".join(lines)), shared, first_line=first_line)
     return _documents(lines, shared, first_line)
 
 
@@ -264,7 +264,7 @@ async def put(call: Call) -> Answer:
     """
     given: ItemData = await call.document()
     name, key = call.path["list"], call.path["key"]
-    [batch] = entries.batches([_entry(key, given)], Shared(trace=call.trace))
+    [batch] = item_input.batches([_entry(key, given)], ItemDefaults(trace=call.trace))
     made, item, failed = await call.service.executor.write(_put, name, batch, _changes(key, given), condition(call))
     return Answer(details(item, failed), 201 if made else 200, version=item.version)
 
@@ -273,7 +273,7 @@ async def patch(call: Call) -> Answer:
     """Change an item's data, due time or priority, and leave the rest."""
     given: ItemChanges = await call.document()
     name, key = call.path["list"], call.path["key"]
-    changes = entries.changed(key, data=given.data, due=_due(given.due), priority=given.priority)
+    changes = item_input.read_changes(key, data=given.data, due=_due(given.due), priority=given.priority)
     item, failed = await call.service.executor.write(_save, name, key, changes, condition(call))
     return Answer(details(item, failed), version=item.version)
 
@@ -283,8 +283,8 @@ def _entry(key: str, given: ItemData) -> Any:
     return entry_of(NewItem(key, given.data, due, given.gate, None if given.priority is UNSET else given.priority))
 
 
-def _changes(key: str, given: ItemData) -> Changes:
-    return entries.changed(key, data=given.data, due=_due(given.due), priority=given.priority)
+def _changes(key: str, given: ItemData) -> CheckedChanges:
+    return item_input.read_changes(key, data=given.data, due=_due(given.due), priority=given.priority)
 
 
 def _due(due: str | float | UnsetType | None) -> Any:
@@ -292,7 +292,7 @@ def _due(due: str | float | UnsetType | None) -> Any:
 
 
 def _put(
-    tx: Transaction, name: str, batch: Batch, changes: Changes, holds: Condition
+    tx: Transaction, name: str, batch: Batch, changes: CheckedChanges, holds: Condition
 ) -> tuple[bool, Item, list[Failure]]:
     [key] = batch.keys()
     with tx.whole():
@@ -310,13 +310,15 @@ def _put(
         return False, *_show(tx, name, key)
 
 
-def _checked(tx: Transaction, name: str, key: str, holds: Condition) -> items.Standing | None:
+def _checked(tx: Transaction, name: str, key: str, holds: Condition) -> items.LockedItem | None:
     held = _held(tx, name, key)
     holds.check(held.version if held else None, f"the item {key!r} of {name!r}")
     return held
 
 
-def _save(tx: Transaction, name: str, key: str, changes: Changes, holds: Condition) -> tuple[Item, list[Failure]]:
+def _save(
+    tx: Transaction, name: str, key: str, changes: CheckedChanges, holds: Condition
+) -> tuple[Item, list[Failure]]:
     held = _held(tx, name, key)
     if held is not None:
         holds.check(held.version, f"the item {key!r} of {name!r}")
@@ -324,9 +326,9 @@ def _save(tx: Transaction, name: str, key: str, changes: Changes, holds: Conditi
     return _show(tx, name, key)
 
 
-def _held(tx: Transaction, name: str, key: str) -> items.Standing | None:
+def _held(tx: Transaction, name: str, key: str) -> items.LockedItem | None:
     row = lists.find(tx, name)
-    return None if row is None else items.hold(tx, row, key)
+    return None if row is None else items.lock(tx, row, key)
 
 
 async def remove(call: Call) -> Deleted:

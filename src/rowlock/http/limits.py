@@ -7,7 +7,7 @@ import msgspec
 from rowlock import claims, config, names, nesting, ranges
 from rowlock.config import Value
 from rowlock.errors import Invalid
-from rowlock.model import DATA_BYTES
+from rowlock.model import MAX_DATA_BYTES
 
 KB, MB = 1024, 1024 * 1024
 MAX_NUMBER = 1_000_000
@@ -17,9 +17,9 @@ MAX_NUMBER = 1_000_000
 class ServerLimits(msgspec.Struct, frozen=True):
     """The bounds of a service; sizes in bytes, times in seconds."""
 
-    key_bytes: int = names.KEY_BYTES
-    name_bytes: int = names.NAME_BYTES
-    data_bytes: int = DATA_BYTES
+    key_bytes: int = names.MAX_KEY_BYTES
+    name_bytes: int = names.MAX_NAME_BYTES
+    data_bytes: int = MAX_DATA_BYTES
     data_levels: int = nesting.MAX_LEVELS
     """How many lists and objects may lie in each other."""
     document_bytes: int = 16 * MB
@@ -28,12 +28,12 @@ class ServerLimits(msgspec.Struct, frozen=True):
     """The largest body of lines that is added as one; a stream of NDJSON may be longer."""
     buffered_bytes: int = 128 * MB
     """The documents of all requests together that are held in memory while they come, and long answers."""
-    line_bytes: int = DATA_BYTES + 4 * KB
+    line_bytes: int = MAX_DATA_BYTES + 4 * KB
     header_bytes: int = 32 * KB
     """The first line and the headers of a request together."""
     page_items: int = 10_000
     claim_items: int = claims.LARGEST
-    parts: int = ranges.MOST
+    parts: int = ranges.MAX_PARTS
     batch_items: int = 10_000
     """How many items of a stream are committed together."""
     wait_seconds: float = 60.0

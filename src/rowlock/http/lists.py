@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from rowlock import failures, lists, ranges
 from rowlock.db import Transaction
-from rowlock.failures import Group
+from rowlock.failures import FailureGroup
 from rowlock.http.auth import check_settings, keep_hidden_settings, redact_list
 from rowlock.http.call import Answer, Call, Header
 from rowlock.http.kinds import Kind
@@ -57,7 +57,7 @@ class NewName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FailurePage(Page, frozen=True):
     """How the items of a list fail."""
 
-    failures: list[Group]
+    failures: list[FailureGroup]
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -154,10 +154,10 @@ def _change(
 ) -> tuple[bool, ListInfo]:
     with tx.whole():
         # Of many who would make it the database lets one: others find it there, and what must hold must hold for it.
-        made = make and not holds.exists and holds.versions is None and lists.make(tx, name)
-        there = lists.find_and_hold(tx, name)
+        made = make and not holds.exists and holds.versions is None and lists.create(tx, name)
+        there = lists.lock_if_exists(tx, name)
         if there is None and not make:
-            raise lists.missing(tx, name)
+            raise lists.no_such_list(tx, name)
         holds.check(None if made or there is None else there.version, f"the list {name!r}")
         whole = keep_hidden_settings(changes, there.settings if there else None, lists=scope)
         lists.change_settings(tx, name, whole, version=there.version if there and holds.versions else None)
@@ -170,7 +170,7 @@ async def drop(call: Call) -> Dropped:
 
 
 def _drop(tx: Transaction, name: str, holds: Condition) -> int:
-    holds.check(lists.hold(tx, name).version, f"the list {name!r}")
+    holds.check(lists.lock(tx, name).version, f"the list {name!r}")
     return lists.drop(tx, name)
 
 
@@ -196,7 +196,7 @@ def _version(tx: Transaction, name: str, holds: Condition) -> int | None:
     """The version that the list is at, if it must be one of some."""
     if holds == Condition():
         return None
-    version = lists.hold(tx, name).version
+    version = lists.lock(tx, name).version
     holds.check(version, f"the list {name!r}")
     return version
 
@@ -231,7 +231,7 @@ async def saying(call: Call) -> KeyPage:
     """The keys of failed items whose last error says something."""
     asked: SayingQuery = call.query
     read, name = call.service.executor.read, call.path["list"]
-    return KeyPage(await read(failures.keys_saying, name, asked.error, after=asked.after, limit=asked.count))
+    return KeyPage(await read(failures.keys_matching_error, name, asked.error, after=asked.after, limit=asked.count))
 
 
 async def split(call: Call) -> Ranges:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rowlock import lists, marks, sessions, tallies
+from rowlock import lists, sessions, tallies, watermarks
 from rowlock.db import Transaction
 from rowlock.http.call import Answer, Call
 from rowlock.model import ListInfo
-from rowlock.names import PAGE_LIMIT
+from rowlock.names import MAX_PAGE_ROWS
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -88,9 +88,9 @@ def look(tx: Transaction, *, prefixes: tuple[str, ...] = ()) -> Seen:
     names = [info.name for info in found]
     return Seen(
         found,
-        {info.name: marks.waiting(tx, info.name) for info in found if info.counts.ready},
-        tallies.seconds(tx, names),
-        len(sessions.page_within(tx, prefixes, limit=PAGE_LIMIT)),
+        {info.name: watermarks.longest_wait_seconds(tx, info.name) for info in found if info.counts.ready},
+        tallies.claim_seconds(tx, names),
+        len(sessions.page_within(tx, prefixes, limit=MAX_PAGE_ROWS)),
     )
 
 

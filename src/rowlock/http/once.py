@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from rowlock import requests
+from rowlock import idempotency
 from rowlock.db import Transaction
-from rowlock.entries import encoded
 from rowlock.errors import Invalid
 from rowlock.http.call import Call, Header
+from rowlock.item_input import encode_json
 
 LONGEST = 200
 
@@ -19,13 +19,13 @@ async def once(
 
     What takes so long that nobody else should wait for it is done `apart`.
     """
-    key, fingerprint, executor = key_of(call), requests.digest(encoded(asked)), call.service.executor
+    key, fingerprint, executor = key_of(call), idempotency.digest(encode_json(asked)), call.service.executor
     if apart:
         answer, again = await executor.run_in_thread(
-            lambda: executor.engine.run(requests.once, key, fingerprint, do=work)
+            lambda: executor.engine.run(idempotency.run_once, key, fingerprint, do=work)
         )
     else:
-        answer, again = await executor.write(requests.once, key, fingerprint, do=work)
+        answer, again = await executor.write(idempotency.run_once, key, fingerprint, do=work)
     return answer, [(b"idempotency-replayed", b"true")] if again else []
 
 
@@ -34,4 +34,4 @@ def key_of(call: Call) -> str:
     given = call.header(b"idempotency-key")
     if len(given) > LONGEST:
         raise Invalid(f"the Idempotency-Key is longer than {LONGEST} characters", "a UUID will do")
-    return requests.digest(call.principal.name, call.route.name, given)
+    return idempotency.digest(call.principal.name, call.route.name, given)

@@ -11,8 +11,8 @@ from rowlock import claims, lists, sessions
 from rowlock.http.bodies import Gone
 from rowlock.http.executor import VerbExecutor
 from rowlock.http.waiting import Slot, Watch
-from rowlock.lists import Sight
-from rowlock.names import fits
+from rowlock.lists import PollResult
+from rowlock.names import matches_pattern
 from rowlock.roles import covers
 from rowlock.worker.leasing import Hooks
 from rowlock.worker.lookout import Lookout
@@ -43,14 +43,14 @@ class Seat:
 
     def fits(self, name: str) -> bool:
         """Whether a list is for this worker."""
-        return covers(self._prefixes, name) and any(fits(pattern, name) for pattern in self._seeks)
+        return covers(self._prefixes, name) and any(matches_pattern(pattern, name) for pattern in self._seeks)
 
-    async def look(self) -> Sight:
+    async def look(self) -> PollResult:
         """Lists that may have work for it; StaleSession if it is no more."""
         async with self._turn:
             return await self._executor.run_in_thread(self._looked)
 
-    def _looked(self) -> Sight:
+    def _looked(self) -> PollResult:
         engine = self._executor.engine
         if engine.read(sessions.sought, self._session) is None:
             raise claims.lost(self._session)
@@ -62,7 +62,7 @@ class Seat:
             seen = self._lookout.look()
             names = [name for name in seen.names if self.fits(name)]
         if not names and not seen.held:
-            return Sight(more=seen.more, next=self._lookout.next_wake())
+            return PollResult(more=seen.more, next=self._lookout.next_wake())
         settings = engine.read(lists.settings_of, [*names, *seen.held])
         return msgspec.structs.replace(seen, names=names, settings=settings)
 
@@ -77,7 +77,7 @@ class Seats:
 
     async def look(
         self, session: str, prefixes: tuple[str, ...], *, wait: float, left: Callable[[], Awaitable[None]], slot: Slot
-    ) -> Sight:
+    ) -> PollResult:
         """Lists that may have work for a session's worker, at once or, in a slot, as soon as there are some in time."""
         seat = await self._seat(session, prefixes)
         seen = await seat.look()
@@ -86,7 +86,7 @@ class Seats:
         with slot():
             return await self._wait(seat, time.monotonic() + wait, left)
 
-    async def _wait(self, seat: Seat, until: float, left: Callable[[], Awaitable[None]]) -> Sight:
+    async def _wait(self, seat: Seat, until: float, left: Callable[[], Awaitable[None]]) -> PollResult:
         gone = asyncio.ensure_future(left())
         rung = self._watch.enter_any(seat.fits)
         waiters = [gone, asyncio.ensure_future(rung.wait()), asyncio.ensure_future(seat.closed.wait())]

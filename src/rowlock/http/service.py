@@ -9,7 +9,7 @@ from functools import cached_property, partial
 
 import msgspec
 
-from rowlock.audit import KEEP
+from rowlock.audit import DEFAULT_KEEP
 from rowlock.durations import Duration
 from rowlock.engine import Engine
 from rowlock.errors import Overloaded, RowlockError
@@ -58,7 +58,7 @@ class Service:
         limits: ServerLimits | None = None,
         loopback: bool = False,
         authorize: Authorize | None = None,
-        audit_keep: Duration = KEEP,
+        audit_keep: Duration = DEFAULT_KEEP,
         access_log: AccessLog | None = None,
         worker: Worker | None = None,
         applications: Mapping[str, Application] | None = None,

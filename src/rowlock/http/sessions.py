@@ -12,7 +12,7 @@ from rowlock.http.auth import check_session, may_use_session
 from rowlock.http.call import Answer, Call
 from rowlock.http.pages import Page
 from rowlock.http.texts import form, row
-from rowlock.model import moment
+from rowlock.model import to_datetime
 from rowlock.names import is_token
 from rowlock.sessions import SessionInfo
 
@@ -82,7 +82,7 @@ async def open_session(call: Call) -> Answer:
         scope=call.principal.lists,
         seeks=opening.seeks,
     )
-    return Answer(Living(session, moment(until)), 201, [(b"location", f"/v1/sessions/{session}".encode())])
+    return Answer(Living(session, to_datetime(until)), 201, [(b"location", f"/v1/sessions/{session}".encode())])
 
 
 async def beat(call: Call) -> Living:
@@ -91,7 +91,7 @@ async def beat(call: Call) -> Living:
     session = call.path["session"]
     expiry = None if given.expiry is None else _length(call, given.expiry)
     await check_session(call, session)
-    return Living(session, moment(await call.service.executor.write(elsewhere.beat, session, expiry=expiry)))
+    return Living(session, to_datetime(await call.service.executor.write(elsewhere.beat, session, expiry=expiry)))
 
 
 async def close(call: Call) -> Closed:

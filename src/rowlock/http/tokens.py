@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from rowlock.audit import LAST, Record
+from rowlock.audit import MAX_ID, AuditRecord
 from rowlock.errors import NoSuchToken
 from rowlock.http.call import Answer, Call
 from rowlock.http.forms import moment_of
@@ -51,7 +51,7 @@ class TokenQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which tokens."""
 
     count: Count = PAGE
-    after: Annotated[int, Meta(ge=0, le=LAST, description="Only those made after the one of this id.")] = 0
+    after: Annotated[int, Meta(ge=0, le=MAX_ID, description="Only those made after the one of this id.")] = 0
     ended: Annotated[bool, Meta(description="Also those that have expired or were revoked.")] = False
 
 
@@ -82,9 +82,9 @@ class AuditQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which records."""
 
     count: Count = PAGE
-    before: Annotated[int, Meta(ge=0, le=LAST, description="Only those written before the one of this id.")] | None = (
-        None
-    )
+    before: (
+        Annotated[int, Meta(ge=0, le=MAX_ID, description="Only those written before the one of this id.")] | None
+    ) = None
     list: Annotated[str, Meta(description="Only what was done to this list.")] | None = None
     since: Annotated[str, Meta(description="The last `2h`, or since a time as ISO 8601 writes it.")] | None = None
 
@@ -92,7 +92,7 @@ class AuditQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class AuditPage(msgspec.Struct, frozen=True):
     """A page of records, the newest first."""
 
-    records: list[Record]
+    records: list[AuditRecord]
     next: int | None
     """What to give as `before` for the next page; none if this is the last."""
 
@@ -144,7 +144,7 @@ def _number(text: str) -> int:
 async def audit(call: Call) -> Answer:
     """Who did what: writes of operators and admins, the newest first."""
     query: AuditQuery = call.query
-    before = LAST if query.before is None else query.before
+    before = MAX_ID if query.before is None else query.before
     since, engine = moment_of(query.since), call.service.engine
     found = await call.service.executor.run_in_thread(
         lambda: engine.audit(of=query.list, since=since, before=before, limit=query.count)

@@ -20,7 +20,7 @@ from rowlock.http.sessions import Closed
 from rowlock.http.texts import form, row, text
 from rowlock.model import Settings
 from rowlock.names import is_token
-from rowlock.outcomes import Done, Ending, Outcome, Verdict
+from rowlock.outcomes import Done, Outcome, PositionedOutcome, Verdict
 
 MOST = 1_000
 """Settlements in one trip."""
@@ -32,7 +32,7 @@ class Landing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     claim: str
     done: list[int] = []
     """All that is left of the claim is done, with nothing to keep of it: the claim ends."""
-    outcomes: list[Ending] = []
+    outcomes: list[PositionedOutcome] = []
     """Or the outcome of each."""
     close: bool = False
     """Whether the claim ends: what is not named is free at once."""

@@ -79,7 +79,7 @@ def look(tx: Transaction, names: list[str], *, anything: bool) -> Seen:
     """Whether anybody has called, which of these lists may have work, or any, and how long there is to wait."""
     among = lists.awake_among(tx, names) if names else []
     awake = [*lists.awake(tx, limit=MANY), *leases.free(tx, limit=MANY)] if anything else []
-    return Seen(lists.called(tx), among, lists.next_wake(tx), [each.name for each in awake])
+    return Seen(lists.has_pending_wakes(tx), among, lists.next_wake(tx), [each.name for each in awake])
 
 
 class Watch:
@@ -150,7 +150,7 @@ class Watch:
         try:
             seen = await self._seen()
             if seen.called:
-                await self._executor.write(lists.answer_calls)
+                await self._executor.write(lists.apply_wakes)
                 seen = await self._seen()
         except RowlockError:  # who tries to claim is told; whoever only waits, waits on
             return AFTER_LOSS

@@ -10,11 +10,11 @@ import msgspec
 
 from rowlock import items, lists, nesting
 from rowlock.db import Database, Transaction
-from rowlock.durations import spoken
+from rowlock.durations import format_duration
 from rowlock.errors import ExtraMissing, Invalid, NoSuchSchedule, Refused, RowlockError, StaleVersion
-from rowlock.model import Added, moment
+from rowlock.model import Added, to_datetime
 from rowlock.names import check_limit, check_start, closest
-from rowlock.roles import spans
+from rowlock.roles import prefix_ranges
 from rowlock.schedules.plans import CatchUp, Plan
 from rowlock.schedules.recurrence import MINUTE, SECOND, ticks, zone
 
@@ -63,7 +63,7 @@ class ScheduleInfo(msgspec.Struct, frozen=True):
     @property
     def data(self) -> Any:
         """The data that its items carry."""
-        return None if self.raw_data is None else nesting.decoded(self.raw_data, f"the data of {self.name!r}")
+        return None if self.raw_data is None else nesting.decode(self.raw_data, f"the data of {self.name!r}")
 
     @property
     def paused(self) -> bool:
@@ -73,7 +73,9 @@ class ScheduleInfo(msgspec.Struct, frozen=True):
     @property
     def when(self) -> str:
         """When it ticks, on one line: `0 3 * * * Europe/Berlin` or `every 15m`."""
-        return f"every {spoken((self.every or 0) * SECOND)}" if self.cron is None else f"{self.cron} {self.zone}"
+        return (
+            f"every {format_duration((self.every or 0) * SECOND)}" if self.cron is None else f"{self.cron} {self.zone}"
+        )
 
 
 class Tick(msgspec.Struct, frozen=True):
@@ -107,9 +109,9 @@ def _info(row: ScheduleRow) -> ScheduleInfo:
         every=None if what.every is None else what.every // SECOND,
         zone=what.zone,
         catch_up=CatchUp(what.catch_up),
-        start=moment(what.start_at or 0),
-        next_at=None if row.next_at is None else moment(row.next_at),
-        last_at=None if row.last_at is None else moment(row.last_at),
+        start=to_datetime(what.start_at or 0),
+        next_at=None if row.next_at is None else to_datetime(row.next_at),
+        last_at=None if row.last_at is None else to_datetime(row.last_at),
         error=row.error,
         version=row.version,
     )
@@ -130,7 +132,7 @@ def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Seque
 
 def _with_prefix(tx: Transaction, prefixes: Sequence[str], after: str, limit: int) -> list[Any]:
     found: list[Any] = []
-    for span in spans(prefixes):
+    for span in prefix_ranges(prefixes):
         found += tx.rows("schedules/page_prefix", after=after, limit=limit - len(found), **span)
     return found
 
@@ -151,7 +153,7 @@ def _hold(tx: Transaction, schedule: str, version: int | None) -> ScheduleRow:
 
 
 def _now(tx: Transaction) -> int:
-    now: int = tx.value("insight/now")
+    now: int = tx.value("diagnostics/now")
     return now
 
 
@@ -222,7 +224,7 @@ def upcoming(tx: Transaction, schedule: str, *, limit: int = 5) -> list[datetime
     if first is None:
         return []
     coming = islice(ticks(what.recurrence(), first, end=first + 2**53), limit)
-    return [moment(tick).astimezone(zone(what.zone)) for tick in coming]
+    return [to_datetime(tick).astimezone(zone(what.zone)) for tick in coming]
 
 
 def trigger(tx: Transaction, schedule: str) -> Added:

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from rowlock import entries
-from rowlock.durations import Duration, delay_or_moment
-from rowlock.entries import Batch, Shared, encoded
+from rowlock import item_input
+from rowlock.durations import Duration, delay_or_time
 from rowlock.errors import InvalidSchedule
-from rowlock.model import DEFAULT_PRIORITY, moment
-from rowlock.names import check_name, shown
+from rowlock.item_input import Batch, ItemDefaults, encode_json
+from rowlock.model import DEFAULT_PRIORITY, to_datetime
+from rowlock.names import check_name, short_repr
 from rowlock.schedules.recurrence import SECOND, Cron, Every, Recurrence, last_ticks, latest_tick, seconds, ticks, zone
 
 DEFAULT_KEY = "{name}@{tick}"
@@ -60,7 +60,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     def key_at(self, name: str, tick: int) -> str:
         """The key of a tick's item."""
-        at = moment(tick)
+        at = to_datetime(tick)
 
         def part(found: re.Match[str]) -> str:
             match found[1]:
@@ -85,7 +85,7 @@ class Plan(msgspec.Struct, frozen=True):
     def batch(self, keys: Sequence[str]) -> Batch:
         """Items of these keys, ready to be added."""
         same = {"gate": self.gate, "priority": self.priority, "delay": 0, "data": self.data, "trace": None}
-        return Batch(len(keys), encoded(keys), same, self.gate, 1 << self.priority)
+        return Batch(len(keys), encode_json(keys), same, self.gate, 1 << self.priority)
 
 
 def planned(
@@ -128,8 +128,8 @@ def _check_recurrence(cron: str | None, every: Duration | None, zone: str | None
 
 def _whole_second(start: datetime) -> int:
     if not isinstance(start, datetime):
-        raise InvalidSchedule(f"a schedule cannot start at {shown(start)}", "give an aware datetime")
-    at = delay_or_moment(start)[1] or 0
+        raise InvalidSchedule(f"a schedule cannot start at {short_repr(start)}", "give an aware datetime")
+    at = delay_or_time(start)[1] or 0
     return at - at % SECOND
 
 
@@ -137,7 +137,7 @@ def _template(key: str) -> str:
     wrong = next((part for part in _PART.findall(key) if part not in _PARTS), None) if isinstance(key, str) else ""
     if wrong is not None:
         known = ", ".join(f"{{{part}}}" for part in _PARTS)
-        raise InvalidSchedule(f"the key {shown(key)} has a part that nobody fills", f"its parts are {known}")
+        raise InvalidSchedule(f"the key {short_repr(key)} has a part that nobody fills", f"its parts are {known}")
     return key
 
 
@@ -152,7 +152,7 @@ def _policy(catch_up: str) -> str:
 
 def _checked_data(plan: Plan, name: str, data: Any) -> str | None:
     # Read as the item of any tick would be: what is wrong with key, data, gate or priority is told now.
-    shared = Shared(data, None, plan.gate, plan.priority)
-    [batch] = entries.batches(plan.key_at(name, 0), shared)
+    shared = ItemDefaults(data, None, plan.gate, plan.priority)
+    [batch] = item_input.batches(plan.key_at(name, 0), shared)
     text: str | None = (batch.same or {})["data"]
     return text

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from rowlock.durations import Duration, milliseconds, spoken
+from rowlock.durations import Duration, format_duration, milliseconds
 from rowlock.errors import ExtraMissing, InvalidSchedule
-from rowlock.model import moment
-from rowlock.names import closest, shown
+from rowlock.model import to_datetime
+from rowlock.names import closest, short_repr
 
 SECOND, MINUTE = 1_000, 60_000
 
@@ -57,7 +57,7 @@ class Cron(msgspec.Struct, frozen=True):
     def _from(self, at: int) -> Any:
         cronsim = _cronsim()
         try:
-            return cronsim.CronSim(_fields(self.expression), moment(at).astimezone(zone(self.zone)))
+            return cronsim.CronSim(_fields(self.expression), to_datetime(at).astimezone(zone(self.zone)))
         except (cronsim.CronSimError, AssertionError, ValueError) as wrong:
             why = str(wrong) if isinstance(wrong, cronsim.CronSimError) else "its parts do not fit together"
             raise _cannot_be(self.expression, f"{why[:1].lower()}{why[1:]}") from None
@@ -72,7 +72,7 @@ def _fields(expression: str) -> str:
 
 def _cannot_be(expression: str, why: str) -> InvalidSchedule:
     hint = f"its fields are minute, hour, day of month, month, day of week; or give one of {', '.join(SHORTHANDS)}"
-    return InvalidSchedule(f"the cron expression {shown(expression)} cannot be: {why}", hint)
+    return InvalidSchedule(f"the cron expression {short_repr(expression)} cannot be: {why}", hint)
 
 
 class Every(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ class Every(msgspec.Struct, frozen=True):
 
     def explain(self) -> str:
         """The recurrence in English."""
-        return f"Every {spoken(self.step)}"
+        return f"Every {format_duration(self.step)}"
 
 
 def _cronsim() -> Any:
@@ -117,7 +117,7 @@ def zone(name: str) -> tzinfo:
         raise ExtraMissing("this machine has no time zones", "run: pip install 'rowlock[schedules]'")
     near = closest(str(name), known)
     hint = f"did you mean {near!r}?" if near else "name it as in Europe/Berlin, America/New_York or UTC"
-    raise InvalidSchedule(f"there is no time zone {shown(name)}", hint)
+    raise InvalidSchedule(f"there is no time zone {short_repr(name)}", hint)
 
 
 def seconds(every: Duration) -> int:

@@ -5,8 +5,8 @@ from contextlib import suppress
 from rowlock import lists, topics
 from rowlock.db import Transaction
 from rowlock.durations import milliseconds
-from rowlock.entries import encoded
 from rowlock.errors import NoSuchList
+from rowlock.item_input import encode_json
 from rowlock.topics import commit_order
 
 LATER = 60_000
@@ -21,7 +21,7 @@ def finish_records(tx: Transaction, *, limit: int = 100, age: int = LATER) -> in
             with suppress(NoSuchList):  # somebody else's upkeep was faster
                 lists.drop(tx, name)
     if over:
-        tx.run("records/finish", ids=encoded([number for number, _, _ in over]))
+        tx.run("records/finish", ids=encode_json([number for number, _, _ in over]))
     return len(over)
 
 
@@ -42,8 +42,8 @@ def prune(tx: Transaction, *, limit: int = 1000) -> int:
             number for (number,) in tx.rows("records/expired", topic=row.id, keep=milliseconds(info.keep_for), limit=10)
         ]
         if old:
-            gone = tx.run("notifications/delete_by_records", topic=row.id, ids=encoded(old), limit=limit)
+            gone = tx.run("notifications/delete_by_records", topic=row.id, ids=encode_json(old), limit=limit)
             if gone < limit:
-                gone += tx.run("records/delete", ids=encoded(old))
+                gone += tx.run("records/delete", ids=encode_json(old))
             pruned += gone
     return pruned

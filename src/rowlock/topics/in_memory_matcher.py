@@ -11,7 +11,7 @@ import msgspec
 
 from rowlock import topics
 from rowlock.db import Transaction
-from rowlock.entries import encoded
+from rowlock.item_input import encode_json
 from rowlock.topics import commit_order, predicates, subscriptions
 from rowlock.topics.in_memory_index import ColumnCounts, ProbeArrays, Segment, Tombstones, merged
 from rowlock.topics.subscription_index import ProbePlan
@@ -130,7 +130,7 @@ def _changed(tx: Transaction, row: topics.TopicRow, copy: Snapshot) -> Snapshot:
     known = _known(copy, [number for number, _ in changes])
     ended = {number: gone for number, gone in changes if number in known and gone != commit_order.NOW}
     new = [number for number, _ in changes if number not in known]
-    rows = tx.rows("subscriptions/index_rows_by_ids", ids=encoded(new)) if new else []
+    rows = tx.rows("subscriptions/index_rows_by_ids", ids=encode_json(new)) if new else []
     more = (Segment(copy.shape, [copy.shape.array(rows)]),) if rows else ()
     plan = _plan(tx, row) if rows else copy.plan
     return _compact(

@@ -9,8 +9,8 @@ import msgspec
 
 from rowlock import nesting, topics
 from rowlock.db import Transaction
-from rowlock.entries import encoded
-from rowlock.model import Notification, moment
+from rowlock.item_input import encode_json
+from rowlock.model import Notification, to_datetime
 from rowlock.names import check_key, check_limit
 from rowlock.topics import commit_order
 
@@ -19,15 +19,15 @@ def note(
     tx: Transaction, subscriptions: Sequence[int], *, topic: int, record: int, subject: int
 ) -> list[tuple[str, dict[str, Any]]]:
     """Write down who shall be told, once for a subject; those who are new, with the predicates that matched."""
-    found = tx.rows("subscriptions/by_ids", ids=encoded(subscriptions))
+    found = tx.rows("subscriptions/by_ids", ids=encode_json(subscriptions))
     rows = [{"subscriber": who, "subscription": number, "predicates": asked} for number, who, asked, _ in found]
-    new = tx.rows("notifications/add", topic=topic, record=record, subject=subject, rows=encoded(rows))
+    new = tx.rows("notifications/add", topic=topic, record=record, subject=subject, rows=encode_json(rows))
     return [(subscriber, msgspec.json.decode(asked)) for subscriber, asked in new]
 
 
 def mark_delivered(tx: Transaction, subject: int, subscribers: Sequence[str]) -> int:
     """Write down who has been told now; how many had not been."""
-    return tx.run("notifications/mark_delivered", subject=subject, keys=encoded(list(subscribers)))
+    return tx.run("notifications/mark_delivered", subject=subject, keys=encode_json(list(subscribers)))
 
 
 def key_of(topic: str, record: int, *, published_at: datetime, subscriber: str) -> str:
@@ -67,13 +67,13 @@ def _notification(topic: str, columns: tuple[Any, ...]) -> Notification:
     return Notification(
         topic=topic,
         subscriber=subscriber,
-        record=nesting.decoded(data, f"the record {record}"),
+        record=nesting.decode(data, f"the record {record}"),
         record_id=record,
         predicates=msgspec.json.decode(asked),
-        key=key_of(topic, record, published_at=moment(published_at), subscriber=subscriber),
+        key=key_of(topic, record, published_at=to_datetime(published_at), subscriber=subscriber),
         number=number,
-        matched_at=moment(matched_at),
-        delivered_at=None if delivered_at is None else moment(delivered_at),
+        matched_at=to_datetime(matched_at),
+        delivered_at=None if delivered_at is None else to_datetime(delivered_at),
     )
 
 
@@ -83,7 +83,7 @@ def forget(tx: Transaction, topic: str, subscriber: str, *, record: int | str) -
     check_key(subscriber)
     if isinstance(record, str):
         check_key(record)
-        found = tx.row("records/subjects_by_key", topic=row.id, keys=encoded([record]))
+        found = tx.row("records/subjects_by_key", topic=row.id, keys=encode_json([record]))
         subject = found[1] if found else None
     else:
         subject = tx.value("records/subject_by_id", topic=row.id, record=record)

@@ -18,8 +18,8 @@ import msgspec
 
 from rowlock import nesting
 from rowlock.errors import InvalidField, InvalidPredicate, InvalidRecord
-from rowlock.model import DATA_BYTES, finite
-from rowlock.names import closest, shown
+from rowlock.model import MAX_DATA_BYTES, is_finite
+from rowlock.names import closest, short_repr
 
 Fields = Mapping[str, str]
 """The kind of each field, by name, in the order in which they were defined."""
@@ -67,11 +67,11 @@ def check_fields(fields: Fields) -> dict[str, str]:
     for name, kind in fields.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             hint = "a name is a letter, then letters, digits, '_', '-' or '.', 64 at most"
-            raise InvalidField(f"a field cannot be called {shown(name)}", hint, field=shown(name))
+            raise InvalidField(f"a field cannot be called {short_repr(name)}", hint, field=short_repr(name))
         if kind not in KINDS:
             near = closest(str(kind), KINDS)
             hint = f"did you mean {near!r}?" if near else f"the kinds are {', '.join(KINDS)}"
-            raise InvalidField(f"the field {name!r} cannot be {shown(kind)}", hint, field=name)
+            raise InvalidField(f"the field {name!r} cannot be {short_repr(kind)}", hint, field=name)
     return dict(fields)
 
 
@@ -99,7 +99,7 @@ def _kind(fields: Fields, name: Any) -> str:
         near = closest(str(name), fields)
         known = f"the fields are {', '.join(sorted(fields))}" if fields else "the topic has no fields yet"
         hint = f"did you mean {near!r}?" if near else known
-        raise InvalidPredicate(f"the topic has no field {shown(name)}", hint, field=shown(name))
+        raise InvalidPredicate(f"the topic has no field {short_repr(name)}", hint, field=short_repr(name))
     return fields[name]
 
 
@@ -115,7 +115,7 @@ def _canonical(name: str, kind: str, asked: Any) -> Any:
     bounds = {bound: value for bound, value in asked.items() if value is not None}
     if bounds and set(bounds) <= set(_BOUNDS):
         return _range(name, kind, bounds)
-    what = f"the predicate on {name!r} is none that there is: {shown(dict(asked))}"
+    what = f"the predicate on {name!r} is none that there is: {short_repr(dict(asked))}"
     raise InvalidPredicate(what, _FORMS, field=name)
 
 
@@ -194,19 +194,19 @@ def checked(fields: Fields, record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_size(record: Mapping[str, Any]) -> None:
     try:
-        text = nesting.written(record, "the record", error=InvalidRecord)
-        if "null" in text and not finite(msgspec.to_builtins(record)):
+        text = nesting.encode(record, "the record", error=InvalidRecord)
+        if "null" in text and not is_finite(msgspec.to_builtins(record)):
             raise ValueError("JSON has no such number")
     except (TypeError, ValueError, OverflowError):
         raise InvalidRecord("the record cannot be written as JSON", "give text, numbers, lists and mappings") from None
-    if len(text.encode()) > DATA_BYTES:
-        raise InvalidRecord(f"the record is larger than {DATA_BYTES} bytes", "keep it elsewhere and publish where")
+    if len(text.encode()) > MAX_DATA_BYTES:
+        raise InvalidRecord(f"the record is larger than {MAX_DATA_BYTES} bytes", "keep it elsewhere and publish where")
 
 
 def _value(name: str, kind: str, value: Any, error: type[InvalidPredicate] | type[InvalidRecord]) -> Any:
     found = _READERS[kind](value)
     if found is None:
-        raise error(f"{name!r} is {kind}: it cannot be {shown(value)}", _EXAMPLES[kind], field=name)
+        raise error(f"{name!r} is {kind}: it cannot be {short_repr(value)}", _EXAMPLES[kind], field=name)
     return found
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from rowlock import entries, gates, items, nesting, topics
+from rowlock import gates, item_input, items, nesting, topics
 from rowlock.db import Transaction
-from rowlock.entries import Shared
 from rowlock.errors import Invalid, InvalidRecord
-from rowlock.model import Published, RecordInfo, moment
+from rowlock.item_input import ItemDefaults
+from rowlock.model import Published, RecordInfo, to_datetime
 from rowlock.names import check_key, check_limit
 from rowlock.topics import commit_order, matching, notifications, predicates
 from rowlock.topics.matching import MatchCursor
@@ -48,7 +48,7 @@ def publish(tx: Transaction, topic: str, given: Sequence[Given], *, partial: boo
     good = [each for each in read if not isinstance(each, Published)]
     numbers = _store(tx, row, good) if good else []
     for number in numbers:
-        items.add(tx, list_of(topic, number), entries.batches(MATCH_KEY, Shared(gate=MATCH)))
+        items.add(tx, list_of(topic, number), item_input.batches(MATCH_KEY, ItemDefaults(gate=MATCH)))
     stored = iter(numbers)
     return [each if isinstance(each, Published) else Published(next(stored)) for each in read]
 
@@ -75,14 +75,14 @@ def _store(tx: Transaction, row: topics.TopicRow, rows: Sequence[dict[str, Any]]
         subjects = _subjects(tx, row.id, [rows[place]["key"] for place in missing])
         batch = _firsts(rows, missing, subjects)
         asked = [rows[place] | {"subject": subjects.get(rows[place]["key"])} for place in batch]
-        landed = tx.rows("records/add", topic=row.id, rows=entries.encoded(asked), moment=at)
+        landed = tx.rows("records/add", topic=row.id, rows=item_input.encode_json(asked), moment=at)
         numbers |= _numbered(batch, asked, landed)
     return [numbers[place] for place in range(len(rows))]
 
 
 def _subjects(tx: Transaction, topic: int, keys: Sequence[str | None]) -> dict[str | None, int]:
     known = [key for key in keys if key is not None]
-    return dict(tx.rows("records/subjects_by_key", topic=topic, keys=entries.encoded(known))) if known else {}
+    return dict(tx.rows("records/subjects_by_key", topic=topic, keys=item_input.encode_json(known))) if known else {}
 
 
 def _firsts(rows: Sequence[dict[str, Any]], places: Sequence[int], subjects: Mapping[str | None, int]) -> list[int]:
@@ -146,7 +146,7 @@ def _next(
     if found is not None and held.cursor is None and len(found) <= limit:
         return found, None
     row = topics.find(tx, held.topic_name)
-    value = nesting.decoded(held.data, f"a record of {held.topic_name!r}")
+    value = nesting.decode(held.data, f"a record of {held.topic_name!r}")
     before = None if held.cursor is None else msgspec.json.decode(held.cursor, type=MatchCursor)
     return matching.page(tx, row, value, at=held.seq, cursor=before, limit=limit)
 
@@ -159,7 +159,7 @@ def _tell(tx: Transaction, held: UnmatchedRecord, record: int, numbers: Sequence
     rows = [{"key": subscriber, "data": {"predicates": asked}} for subscriber, asked in new]
     source = iter(rows)
     while chunk := list(islice(source, PAGE)):
-        items.add(tx, list_of(held.topic_name, record), entries.batches(chunk, Shared(gate=NOTIFY)))
+        items.add(tx, list_of(held.topic_name, record), item_input.batches(chunk, ItemDefaults(gate=NOTIFY)))
 
 
 Place = tuple[str, str]
@@ -202,9 +202,9 @@ def _info(columns: tuple[Any, ...]) -> RecordInfo:
         number,
         key,
         subject,
-        nesting.decoded(data, f"the record {number}"),
-        moment(published_at),
+        nesting.decode(data, f"the record {number}"),
+        to_datetime(published_at),
         matched,
-        None if matched_at is None else moment(matched_at),
-        None if finished_at is None else moment(finished_at),
+        None if matched_at is None else to_datetime(matched_at),
+        None if finished_at is None else to_datetime(finished_at),
     )

@@ -8,7 +8,7 @@ import msgspec
 
 from rowlock import topics
 from rowlock.db import Transaction
-from rowlock.entries import encoded
+from rowlock.item_input import encode_json
 from rowlock.topics import commit_order, subscription_index, subscriptions
 from rowlock.topics.statistics import SubscriptionSample, TopicStatistics
 from rowlock.topics.subscription_index import ColumnLayout
@@ -84,7 +84,7 @@ def _refile(tx: Transaction, grown: TopicGrowth) -> int:
 def _crowded(tx: Transaction, found: Sequence[Any]) -> list[Any]:
     places = {number: msgspec.json.decode(filed) for number, _, filed, _ in found}
     keys = sorted({key for each in places.values() for key, _, _ in each})
-    crowds: dict[int, int] = dict(tx.rows("subscription_index/rows_per_key", keys=encoded(keys), enough=FULL + 1))
+    crowds: dict[int, int] = dict(tx.rows("subscription_index/rows_per_key", keys=encode_json(keys), enough=FULL + 1))
     return [each for each in found if any(crowds[key] > FULL for key, _, _ in places[each[0]])]
 
 
@@ -99,9 +99,9 @@ def _move(tx: Transaction, layout: ColumnLayout, found: Sequence[Any]) -> int:
         return 0
     at = commit_order.enter(tx, commit_order.SUBSCRIBES)
     ended = [place for number, before, _, _ in moves for place in subscriptions.places(number, before)]
-    tx.run("subscription_index/end", rows=encoded(ended), moment=at)
+    tx.run("subscription_index/end", rows=encode_json(ended), moment=at)
     added = [row for number, _, filings, first in moves for row in subscriptions.columns(number, filings, first=first)]
-    tx.run("subscription_index/add", rows=encoded(added), moment=at)
+    tx.run("subscription_index/add", rows=encode_json(added), moment=at)
     rows = [{"id": number, "filed": subscriptions.written(new, first=first)} for number, _, new, first in moves]
-    tx.run("subscriptions/set_index_entries", rows=encoded(rows))
+    tx.run("subscriptions/set_index_entries", rows=encode_json(rows))
     return len(moves)

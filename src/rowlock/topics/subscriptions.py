@@ -10,7 +10,7 @@ import msgspec
 from rowlock import topics
 from rowlock.db import Transaction
 from rowlock.errors import Invalid
-from rowlock.model import Subscription, moment
+from rowlock.model import Subscription, to_datetime
 from rowlock.names import check_key, check_limit
 from rowlock.topics import commit_order, predicates, subscription_index
 from rowlock.topics.statistics import TopicStatistics
@@ -195,13 +195,13 @@ def page(
     else:
         whose = {"topic": row.id, "subscriber": subscriber}
         found = tx.rows("subscriptions/page_of_subscriber", after=after, limit=limit, **whose)
-    return [Subscription(number, who, msgspec.json.decode(asked), moment(at)) for number, who, asked, at in found]
+    return [Subscription(number, who, msgspec.json.decode(asked), to_datetime(at)) for number, who, asked, at in found]
 
 
 def among(tx: Transaction, numbers: Sequence[int]) -> list[Subscription]:
     """The subscriptions of these numbers, in their order."""
     found = tx.rows("subscriptions/by_ids", ids=_json(numbers))
-    return [Subscription(number, who, msgspec.json.decode(asked), moment(at)) for number, who, asked, at in found]
+    return [Subscription(number, who, msgspec.json.decode(asked), to_datetime(at)) for number, who, asked, at in found]
 
 
 def asked(tx: Transaction, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:

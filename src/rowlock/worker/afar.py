@@ -8,7 +8,7 @@ from typing import NoReturn, Protocol
 from rowlock import lists
 from rowlock.engine import Session, Transaction
 from rowlock.errors import NeedsDatabase, RowlockError, Unavailable
-from rowlock.lists import Sight
+from rowlock.lists import PollResult
 from rowlock.worker.leasing import Hooks
 from rowlock.worker.source import Source
 
@@ -20,7 +20,7 @@ AFTER_LOSS = 0.5
 class Server(Source, Protocol):
     """A source that also looks for work, and may wait for it."""
 
-    def look(self, session: str, *, wait: float = 0.0) -> Sight:
+    def look(self, session: str, *, wait: float = 0.0) -> PollResult:
         """Lists that may have work; with `wait`, as soon as there are some in time."""
 
 
@@ -63,10 +63,10 @@ class FarLookout:
         self._session = session
         self.leasing = Known(hooks)
         self._next: float | None = None
-        self._told: Sight | None = None
+        self._told: PollResult | None = None
         self._idle = threading.Event()
 
-    def look(self) -> Sight:
+    def look(self) -> PollResult:
         """What the thread has heard, or what the server says now."""
         seen, self._told = self._told, None
         if seen is None:

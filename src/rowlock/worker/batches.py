@@ -9,7 +9,7 @@ from rowlock.attempts import resolve
 from rowlock.engine import Session, Transaction
 from rowlock.errors import DatabaseBusy, InvalidOutcome, ItemsGone, Stale, Unavailable
 from rowlock.model import Item
-from rowlock.outcomes import Done, Outcome, Retry, Verdict, of_exception, read
+from rowlock.outcomes import Done, Outcome, Retry, Verdict, from_exception, from_return_value
 from rowlock.worker.hands import Hand
 from rowlock.worker.source import Post
 
@@ -49,7 +49,7 @@ def run_batch(post: Post, session: Session, hand: Hand) -> list[Verdict] | None:
             _finish_all(hand, Retry(str(error), counted=False, kind=error.code))
             return None
         except BaseException as error:
-            _finish_all(hand, of_exception(error))
+            _finish_all(hand, from_exception(error))
             return None
     _finish_all(hand, Retry("the database had too many conflicting writers", counted=False, kind="conflict"))
     return None
@@ -97,12 +97,12 @@ def _outcomes(answer: Any, hand: Hand) -> list[Outcome]:
     if answer is None:
         return [Done()] * len(items)
     if isinstance(answer, Mapping):
-        return [read(answer.get(item.key)) for item in items]
+        return [from_return_value(answer.get(item.key)) for item in items]
     if isinstance(answer, Outcome):
         return [answer] * len(items)
     if not isinstance(answer, Iterable) or isinstance(answer, str | bytes):
-        return [read(answer)]
-    outcomes = [read(each) for each in answer]
+        return [from_return_value(answer)]
+    outcomes = [from_return_value(each) for each in answer]
     if len(outcomes) != len(items):
         what = f"the handler gave {len(outcomes)} outcomes for {len(items)} items"
         raise InvalidOutcome(what, "give one for each, a mapping by key, or None for all done")

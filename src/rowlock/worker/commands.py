@@ -183,7 +183,7 @@ class Commands:
             [item] = items
             values = (item.key, str(item.attempts + 1), item.raw_data or "null")
             known.update(zip(_OF_ONE_ITEM, values, strict=True))
-        if (trace := tracing.onward(items)) is not None:
+        if (trace := tracing.outgoing_traceparent(items)) is not None:
             known["TRACEPARENT"] = trace
         return {**self._environment, **known}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rowlock.model import Item
-from rowlock.outcomes import Outcome, Retry, of_exception, read
+from rowlock.outcomes import Outcome, Retry, from_exception, from_return_value
 from rowlock.worker.handlers import Handler, Kind, Turn
 from rowlock.worker.hands import Hand
 
@@ -196,7 +196,7 @@ class Crew:
 def call(function: Callable[..., Any], *arguments: Any) -> Outcome:
     """Run a handler for one item and read its answer; whatever it raises is an outcome too."""
     try:
-        return read(function(*arguments))
+        return from_return_value(function(*arguments))
     except BaseException as error:  # one that leaves would take its thread's slot with it
         log.info("a handler raised", exc_info=error)
-        return of_exception(error)
+        return from_exception(error)

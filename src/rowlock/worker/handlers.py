@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from rowlock.attempts import Policy, policy
-from rowlock.bounds import check_attempts
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid
+from rowlock.list_limits import check_attempts
 from rowlock.model import Settings
-from rowlock.names import fits
+from rowlock.names import matches_pattern
 
 LARGEST_BATCH = 10_000
 
@@ -54,7 +54,7 @@ class Handler(msgspec.Struct, frozen=True):
 
     def fits(self, name: str) -> bool:
         """Whether a list's items are for this handler; `*` stands for anything."""
-        return fits(self.pattern, name)
+        return matches_pattern(self.pattern, name)
 
     def is_for(self, name: str, settings: Callable[[], Settings]) -> bool:
         """Whether it works a list; its settings are asked for only if they matter."""

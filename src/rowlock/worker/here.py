@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from rowlock import insight, upkeep
+from rowlock import diagnostics, upkeep
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine import Engine, Session, Transaction
 from rowlock.errors import Unavailable
@@ -37,7 +37,7 @@ class Here:
 
     def well(self) -> None:
         """Ask whether the database answers."""
-        self.source.read(insight.now)
+        self.source.read(diagnostics.now)
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """A transaction for a handler, begun when it is first used."""

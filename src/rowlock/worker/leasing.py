@@ -8,7 +8,7 @@ import msgspec
 
 from rowlock import leases
 from rowlock.engine import Engine
-from rowlock.lists import Awake
+from rowlock.lists import ListWithWork
 
 log = logging.getLogger("rowlock.worker")
 
@@ -34,7 +34,7 @@ class Leasing:
         self._fits = fits
         self._hooks = hooks
         self.held: set[str] = set()
-        self._page_end: Awake | None = None
+        self._page_end: ListWithWork | None = None
         self._passed: dict[int, float] = {}
         self._asked = False
         self._round_at = 0.0
@@ -66,12 +66,12 @@ class Leasing:
         """The session ends, and all its leases with it."""
         self._see(set())
 
-    def _free(self) -> list[Awake]:
+    def _free(self) -> list[ListWithWork]:
         page = self._engine.read(leases.free, after=self._page_end, limit=PAGE)
         self._page_end = page[-1] if len(page) == PAGE else None
         return [each for each in page if self._fits(each.name)]
 
-    def _balance(self, free: list[Awake], now: float) -> None:
+    def _balance(self, free: list[ListWithWork], now: float) -> None:
         shares = self._engine.read(leases.shares, self._session)
         mine = shares.get(self._session, leases.Share(0))
         step = leases.next_step(shares, self._session, free=len(free))
@@ -94,7 +94,7 @@ class Leasing:
             self._engine.run(leases.ask, self._session, step.ask)
         self._asked = step.ask is not None or mine.asked > 0
 
-    def _left_over(self, free: list[Awake], now: float) -> list[Awake]:
+    def _left_over(self, free: list[ListWithWork], now: float) -> list[ListWithWork]:
         # What nobody has taken for a round is worked by whoever has room, whatever the shares: no list shall wait.
         overdue = [each for each in free if now - self._passed.get(each.id, now) >= ROUND]
         self._passed = {each.id: self._passed.get(each.id, now) for each in free}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from rowlock import lists
 from rowlock.engine import Engine
-from rowlock.lists import Awake, Sight
+from rowlock.lists import ListWithWork, PollResult
 from rowlock.worker.leasing import Hooks, Leasing
 
 PAGE = 100
@@ -21,15 +21,15 @@ class Lookout:
     def __init__(self, engine: Engine, session: str, *, fits: Callable[[str], bool], hooks: Hooks) -> None:
         self._engine = engine
         self.leasing = Leasing(engine, session, fits=fits, hooks=hooks)
-        self._page_end: Awake | None = None
+        self._page_end: ListWithWork | None = None
 
-    def look(self) -> Sight:
+    def look(self) -> PollResult:
         """The next page of lists that may have work."""
-        if self._engine.read(lists.called):
-            self._engine.trip(lists.ask_to_answer)
+        if self._engine.read(lists.has_pending_wakes):
+            self._engine.trip(lists.ask_apply_wakes)
         page = self._engine.read(lists.awake, after=self._page_end, limit=PAGE)
         self._page_end = page[-1] if len(page) == PAGE else None
-        return Sight([awake.name for awake in page], [*self.leasing.look()], more=self._page_end is not None)
+        return PollResult([awake.name for awake in page], [*self.leasing.look()], more=self._page_end is not None)
 
     def next_wake(self) -> float | None:
         """Seconds until the next sleeping list wakes by itself, if one does."""

@@ -5,7 +5,7 @@ import threading
 from typing import Any
 
 from rowlock.model import Item
-from rowlock.outcomes import Outcome, Retry, of_exception, read
+from rowlock.outcomes import Outcome, Retry, from_exception, from_return_value
 from rowlock.worker.crew import Finish
 from rowlock.worker.handlers import Turn
 from rowlock.worker.hands import Hand
@@ -48,7 +48,7 @@ class Loop:
         except asyncio.CancelledError as error:
             if hand.cancelled.is_set():
                 return  # the session is lost or the worker stops: nothing to settle
-            outcome = of_exception(error)
+            outcome = from_exception(error)
         self._finish(hand, item, outcome)
 
     async def _traced(self, hand: Hand, item: Item) -> Outcome:
@@ -67,17 +67,17 @@ class Loop:
             arguments = (item, Turn(hand.taken.token, threading.Event()))
         try:
             if handler.timeout is None:
-                return read(await handler.function(*arguments))
+                return from_return_value(await handler.function(*arguments))
             async with asyncio.timeout(handler.timeout) as limit:
-                return read(await handler.function(*arguments))
+                return from_return_value(await handler.function(*arguments))
         except TimeoutError as error:
             if handler.timeout is not None and limit.expired():
                 return Retry(f"timed out after {handler.timeout:g}s", kind="timeout")
-            return of_exception(error)
+            return from_exception(error)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # one that leaves would take the loop with it
-            return of_exception(error)
+            return from_exception(error)
 
     def cancel(self, hand: Hand | None = None) -> None:
         """Cancel the tasks of a claim, or all."""

@@ -7,7 +7,7 @@ from pickle import PickleError
 from typing import Any
 
 from rowlock.model import Item
-from rowlock.outcomes import Outcome, Retry, of_exception, read
+from rowlock.outcomes import Outcome, Retry, from_exception, from_return_value
 from rowlock.worker.hands import Hand
 
 _FRESH = multiprocessing.get_context("spawn")  # a fork would copy our threads' locks in whatever state they are
@@ -21,9 +21,9 @@ def _serve(pipe: Connection) -> None:
         function, arguments = work
         pipe.send(None)  # begun: what it took to start and to import the handler is not the item's time
         try:
-            outcome: Outcome = read(function(*arguments))
+            outcome: Outcome = from_return_value(function(*arguments))
         except Exception as error:
-            outcome = of_exception(error)
+            outcome = from_exception(error)
         pipe.send(outcome)
 
 
@@ -79,7 +79,7 @@ class Processes:
             self._replace()
             return Retry(f"the handler's process died (exit {code})", kind="process died")
         except (AttributeError, PickleError, TypeError, ValueError) as error:  # it cannot be sent to another process
-            return of_exception(error)
+            return from_exception(error)
 
     def _child(self) -> _Child:
         child: _Child | None = getattr(self._own, "child", None)

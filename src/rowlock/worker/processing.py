@@ -14,9 +14,9 @@ from rowlock.delivery.sender import OutgoingRequest, Sender, sender_from_environ
 from rowlock.delivery.signatures import key
 from rowlock.engine import Engine
 from rowlock.errors import HostNotAllowed, Invalid, NoAnswer, Unavailable
+from rowlock.http_url import HttpUrl
 from rowlock.model import Item, Processor, Settings
 from rowlock.outcomes import Outcome, Retry
-from rowlock.targets import Target
 from rowlock.worker import replies
 from rowlock.worker.handlers import Handler, Turn
 from rowlock.worker.health import Party
@@ -35,7 +35,7 @@ class Route(msgspec.Struct, frozen=True):
     """Where items of a list go, with all that is sent along; found at some moment."""
 
     processor: Processor
-    target: Target
+    target: HttpUrl
     headers: dict[str, str]
     keys: tuple[bytes, ...]
 
@@ -137,7 +137,7 @@ class Processing:
             "rowlock-attempt": str(item.attempts + 1),
             "rowlock-token": turn.token,
         }
-        if (trace := tracing.onward([item])) is not None:
+        if (trace := tracing.outgoing_traceparent([item])) is not None:
             named["traceparent"] = trace
         return OutgoingRequest(self._id(item), (item.raw_data or "null").encode(), {**way.headers, **named}, way.keys)
 

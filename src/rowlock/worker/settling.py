@@ -13,7 +13,7 @@ from rowlock.engine import Session
 from rowlock.engine import Transaction as OpenTransaction
 from rowlock.errors import Invalid, InvalidOutcome, NotFound, OutcomeUnknown, Refused, RowlockError, Stale
 from rowlock.model import Item
-from rowlock.outcomes import Fail, Outcome, Verdict, of_exception, said
+from rowlock.outcomes import Fail, Outcome, Verdict, error_text, from_exception
 from rowlock.receipts import Settling as Settled
 from rowlock.worker.hands import Hand
 from rowlock.worker.source import Source
@@ -126,7 +126,7 @@ def settle_within(
         except (RowlockError, RunAgain):
             raise
         except Exception as error:
-            raise InvalidOutcome(f"what goes with it cannot be written: {said(error)}") from None
+            raise InvalidOutcome(f"what goes with it cannot be written: {error_text(error)}") from None
     return verdicts
 
 
@@ -134,4 +134,4 @@ def _resolve(outcome: Outcome, item: Item, hand: Hand, random: Callable[[], floa
     try:
         return resolve(outcome, item.attempts, hand.rules, random)
     except RowlockError as error:
-        return Fail(str(of_exception(error).error), kind=error.code)
+        return Fail(str(from_exception(error).error), kind=error.code)

@@ -270,7 +270,7 @@ class Shift:
         ours = self._unsettled()[order.list]
         if order.limited or not ours:
             return ours
-        return 1 if self._source.read(gates.awaited_by_name, order.list) else 0
+        return 1 if self._source.read(gates.is_awaited_by_name, order.list) else 0
 
     def _unsettled(self) -> Counter[str]:
         found: Counter[str] = Counter()

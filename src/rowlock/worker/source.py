@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from rowlock.durations import Duration
 from rowlock.engine import Session, Transaction
 from rowlock.engine.runner import Runner
-from rowlock.lists import Sight
+from rowlock.lists import PollResult
 from rowlock.world import World
 
 
@@ -51,7 +51,7 @@ class Looking(Protocol):
     def leasing(self) -> Leases:
         """The exclusive lists that are ours."""
 
-    def look(self) -> Sight:
+    def look(self) -> PollResult:
         """Lists that may have work, some at a time."""
 
     def next_wake(self) -> float | None:

@@ -250,7 +250,7 @@ class Worker:
         self._fruitless_offers += 1
         return not names or self._fruitless_offers > MAX_FRUITLESS_OFFERS
 
-    def _fits(self, row: lists.Row) -> bool:
+    def _fits(self, row: lists.ListRow) -> bool:
         return any(handler.is_for(row.name, lambda: row.settings) for handler in self._handlers)
 
     def _wind_up(self, shift: Shift, session: Session) -> None:

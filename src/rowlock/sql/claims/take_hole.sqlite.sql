@@ -54,4 +54,4 @@ next as (
 )
 select :token, :session, b.list, b.gate, b.priority, b.low, max(n.position), count(*), count(*), :attempts, b.alone, {now}
 from bound b, next n having count(*) > 0;
-{parts/handed}
+{parts/claimed_items}

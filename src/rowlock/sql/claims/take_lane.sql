@@ -8,7 +8,7 @@ with next as materialized (
             where c.list = :list and c.gate = :gate and c.priority = :priority and c.high > :floor
             order by c.high desc limit 1
         ))
-        and {parts/as_seen}
+        and {parts/hint_still_valid}
     order by i.position limit :limit
 ),
 took as (

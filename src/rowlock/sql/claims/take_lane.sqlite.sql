@@ -8,7 +8,7 @@ with next as (
             where c.list = :list and c.gate = :gate and c.priority = :priority and c.high > :floor
             order by c.high desc limit 1
         ), 0))
-        and {parts/as_seen}
+        and {parts/hint_still_valid}
     order by i.position limit :limit
 )
 select :token, :session, :list, :gate, :priority, min(n.position) - 1, max(n.position), count(*), count(*), :attempts, {now}

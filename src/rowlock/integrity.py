@@ -30,25 +30,25 @@ REPAIRS = {
 }
 """What to do about it, where a user can; the rest is to be reported."""
 
-REPORT = "report it: this is a bug"
+REPORT_HINT = "report it: this is a bug"
 
 
-class Broken(msgspec.Struct, frozen=True):
+class Violation(msgspec.Struct, frozen=True):
     """A rule that stored rows break."""
 
     what: str
     hint: str
 
 
-def broken(tx: Transaction) -> list[Broken]:
+def violations(tx: Transaction) -> list[Violation]:
     """Every rule that stored rows break, with what to do; none if all is well. Costs a scan of all items."""
     return [
-        Broken(told.format(*row), REPAIRS.get(name, REPORT))
+        Violation(told.format(*row), REPAIRS.get(name, REPORT_HINT))
         for name, told in RULES.items()
-        for row in tx.rows(f"check/{name}")
+        for row in tx.rows(f"integrity/{name}")
     ]
 
 
 def check(tx: Transaction) -> list[str]:
     """The same, one sentence each."""
-    return [each.what for each in broken(tx)]
+    return [each.what for each in violations(tx)]

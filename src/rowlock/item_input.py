@@ -7,24 +7,24 @@ from typing import IO, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from rowlock.durations import Moment, delay_or_moment
+from rowlock.durations import DurationOrTime, delay_or_time
 from rowlock.errors import Invalid, InvalidData, InvalidKey
-from rowlock.model import DATA_BYTES, DEFAULT_PRIORITY, GATES, PRIORITIES, NewItem, finite
-from rowlock.names import check_key, plainly_good
-from rowlock.nesting import check_levels, endless, is_too_deep
+from rowlock.model import DEFAULT_PRIORITY, GATES, MAX_DATA_BYTES, PRIORITIES, NewItem, is_finite
+from rowlock.names import all_simple_keys, check_key
+from rowlock.nesting import check_levels, is_too_deep, too_deep
 
 Entry = str | NewItem | Mapping[str, Any]
 Entries = Entry | Iterable[Entry] | IO[str] | IO[bytes]
 
-BATCH = 10_000
-SPOOL_BYTES = 8 * 1024 * 1024
+MAX_ROWS_PER_STATEMENT = 10_000
+MAX_SPOOL_MEMORY_BYTES = 8 * 1024 * 1024
 
 
-class Shared(msgspec.Struct, frozen=True):
+class ItemDefaults(msgspec.Struct, frozen=True):
     """What the items of one add have in common."""
 
     data: Any = None
-    due: Moment | None = None
+    due: DurationOrTime | None = None
     gate: int | str | None = None
     priority: int = DEFAULT_PRIORITY
     gate_number: Callable[[str], int] | None = None
@@ -55,7 +55,7 @@ class Batch(msgspec.Struct, frozen=True):
         return decoded if self.same is None else [{"key": key, **self.same} for key in decoded]
 
 
-def batches(entries: Entries, shared: Shared, *, first_line: int = 1) -> Iterator[Batch]:
+def batches(entries: Entries, shared: ItemDefaults, *, first_line: int = 1) -> Iterator[Batch]:
     """Read what is to be added, a bounded batch at a time; the first wrong entry is refused by its line."""
     same = _row(NewItem("-", None, shared.due, shared.gate, shared.priority), None, shared)
     whose = f"the data of {entries!r}" if isinstance(entries, str) else "what was given as data of all"
@@ -68,7 +68,7 @@ def batches(entries: Entries, shared: Shared, *, first_line: int = 1) -> Iterato
             yield _batch_of_rows(chunk, shared, line)
 
 
-def quick_batch(text: bytes, shared: Shared) -> Batch | None:
+def batch_of_simple_lines(text: bytes, shared: ItemDefaults) -> Batch | None:
     """Lines that are good beyond doubt, at a glance; None if they want a look, line by line."""
     if shared.due is not None or shared.data is not None or shared.gate is not None:
         return None
@@ -76,16 +76,16 @@ def quick_batch(text: bytes, shared: Shared) -> Batch | None:
         keys = [key for key in text.decode().split("\n") if key]
     except UnicodeDecodeError:
         return None
-    if not plainly_good(keys) or any(map(str.isspace, keys)):
+    if not all_simple_keys(keys) or any(map(str.isspace, keys)):
         return None
     priority = _number("priority", shared.priority, PRIORITIES, None)
     same = {"gate": None, "priority": priority, "delay": 0, "data": None, "trace": shared.trace}
-    return Batch(len(keys), encoded(keys), same, None, 1 << priority)
+    return Batch(len(keys), encode_json(keys), same, None, 1 << priority)
 
 
 def _chunks(entries: Entries, line: int) -> Iterator[tuple[int, list[Any]]]:
     source = iter(_each(entries, line))
-    while chunk := list(islice(source, BATCH)):
+    while chunk := list(islice(source, MAX_ROWS_PER_STATEMENT)):
         yield line, chunk
         line += len(chunk)
 
@@ -141,7 +141,7 @@ def _all_text(chunk: Sequence[Any]) -> bool:
 
 
 def _checked(keys: list[str], chunk: Sequence[str], first_line: int) -> list[str]:
-    if keys and not plainly_good(keys):
+    if keys and not all_simple_keys(keys):
         for line, key in enumerate(chunk, first_line):
             if key:
                 check_key(key, line)
@@ -150,19 +150,19 @@ def _checked(keys: list[str], chunk: Sequence[str], first_line: int) -> list[str
 
 def _batch_of_keys(keys: list[str], same: dict[str, Any]) -> Batch:
     common = {name: same[name] for name in ("gate", "priority", "delay", "data", "trace")}
-    return Batch(len(keys), encoded(keys), common, same["gate"], 1 << same["priority"])
+    return Batch(len(keys), encode_json(keys), common, same["gate"], 1 << same["priority"])
 
 
-def _batch_of_rows(chunk: Iterable[Any], shared: Shared, first_line: int) -> Batch:
+def _batch_of_rows(chunk: Iterable[Any], shared: ItemDefaults, first_line: int) -> Batch:
     rows = [
         _row(_new(entry, shared, line), line, shared) for line, entry in enumerate(chunk, first_line) if entry != ""
     ]
     gates = [row["gate"] for row in rows if row["gate"] is not None]
     lanes = sum(1 << priority for priority in {row["priority"] for row in rows})
-    return Batch(len(rows), encoded(rows), None, min(gates, default=None), lanes)
+    return Batch(len(rows), encode_json(rows), None, min(gates, default=None), lanes)
 
 
-class Changes(msgspec.Struct, frozen=True):
+class CheckedChanges(msgspec.Struct, frozen=True):
     """What is to be different about an item; what is unset stays."""
 
     data: str | UnsetType | None = UNSET
@@ -171,20 +171,20 @@ class Changes(msgspec.Struct, frozen=True):
     priority: int | UnsetType = UNSET
 
 
-def changed(key: str, *, data: Any = UNSET, due: Any = UNSET, priority: Any = UNSET) -> Changes:
+def read_changes(key: str, *, data: Any = UNSET, due: Any = UNSET, priority: Any = UNSET) -> CheckedChanges:
     """Read what is to be different about an item; what cannot be is refused before anything is asked or written."""
     check_key(key)
     if data is UNSET and due is UNSET and priority is UNSET:
         raise Invalid(f"nothing is to be changed of {key!r}", "give data, due or priority")
-    when = due if due is UNSET or due is None else delay_or_moment(due)
-    return Changes(
+    when = due if due is UNSET or due is None else delay_or_time(due)
+    return CheckedChanges(
         data if data is UNSET else _encoded(data, f"the data of {key!r}", None),
         None if when == (0, None) else when,
         priority if priority is UNSET else _number("priority", priority, PRIORITIES, None),
     )
 
 
-def encoded(values: Any) -> str:
+def encode_json(values: Any) -> str:
     """Values as JSON, as statements take them; a subclass of str counts as text."""
     return msgspec.json.encode(values, enc_hook=_plain).decode()
 
@@ -195,7 +195,7 @@ def _plain(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-def _new(entry: Any, shared: Shared, line: int) -> NewItem:
+def _new(entry: Any, shared: ItemDefaults, line: int) -> NewItem:
     if isinstance(entry, NewItem):
         return entry
     defaults = {"data": shared.data, "due": shared.due, "gate": shared.gate, "priority": shared.priority}
@@ -214,7 +214,7 @@ def _new(entry: Any, shared: Shared, line: int) -> NewItem:
     return NewItem(**(defaults | dict(entry)))
 
 
-def _row(new: NewItem, line: int | None, shared: Shared) -> dict[str, Any]:
+def _row(new: NewItem, line: int | None, shared: ItemDefaults) -> dict[str, Any]:
     check_key(new.key, line)
     delay, due = _due(new.due, line)
     return {
@@ -230,14 +230,14 @@ def _row(new: NewItem, line: int | None, shared: Shared) -> dict[str, Any]:
 
 def _due(due: Any, line: int | None) -> tuple[int, int | None]:
     try:
-        return delay_or_moment(due)
+        return delay_or_time(due)
     except Invalid as error:
         if line is None:
             raise
         raise type(error)(f"{error.what} (line {line})", error.hint, **error.fields, line=line) from None
 
 
-def _gate(gate: int | str, line: int | None, shared: Shared) -> int:
+def _gate(gate: int | str, line: int | None, shared: ItemDefaults) -> int:
     named = isinstance(gate, str) and shared.gate_number is not None
     return shared.gate_number(gate) if named else _number("gate", gate, GATES, line)  # type: ignore[misc,arg-type]
 
@@ -255,20 +255,20 @@ def _encoded(data: Any, whose: str, line: int | None) -> str | None:
         return None
     where = f" (line {line})" if line is not None else ""
     try:
-        text = encoded(data)
+        text = encode_json(data)
         if is_too_deep(text):
             check_levels(text, f"{whose}{where}", line=line)
-        if "null" in text and not finite(msgspec.to_builtins(data, enc_hook=_plain)):
+        if "null" in text and not is_finite(msgspec.to_builtins(data, enc_hook=_plain)):
             raise ValueError("JSON has no such number")
         if msgspec.json.decode(text) != data and _is_unordered(data):
             raise ValueError("JSON has no sets")
     except RecursionError:
-        raise endless(f"{whose}{where}", line=line) from None
+        raise too_deep(f"{whose}{where}", line=line) from None
     except (TypeError, ValueError, OverflowError, UnicodeEncodeError):
         hint = "give text, numbers, lists and mappings"
         raise InvalidData(f"{whose} cannot be written as JSON{where}", hint, line=line) from None
-    if len(text.encode()) > DATA_BYTES:
-        what = f"{whose} is larger than {DATA_BYTES} bytes{where}"
+    if len(text.encode()) > MAX_DATA_BYTES:
+        what = f"{whose} is larger than {MAX_DATA_BYTES} bytes{where}"
         raise InvalidData(what, "keep it elsewhere and store where", line=line)
     return text
 
@@ -282,7 +282,7 @@ def _is_unordered(data: Any) -> bool:
     return isinstance(data, set | frozenset)
 
 
-def read_through(stream: Iterator[Batch]) -> Iterable[Batch]:
+def check_all(stream: Iterator[Batch]) -> Iterable[Batch]:
     """All batches, read and checked to the end before the first is given: so that a wrong last line writes nothing.
 
     What does not fit a small part of memory lies in a temporary file meanwhile.
@@ -297,7 +297,7 @@ class _Spool:
     def __init__(self, first: Iterable[Batch], rest: Iterable[Batch]) -> None:
         from tempfile import SpooledTemporaryFile  # heavy, and only a long add needs it
 
-        self._file = SpooledTemporaryFile(max_size=SPOOL_BYTES)  # noqa: SIM115
+        self._file = SpooledTemporaryFile(max_size=MAX_SPOOL_MEMORY_BYTES)  # noqa: SIM115
         for batch in (*first, *rest):
             self._file.write(msgspec.json.encode(batch) + b"\n")
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from rowlock.wording import not_json, pointer, wrong
+from rowlock.validation_errors import describe, describe_syntax_error, json_pointer
 
 
 class Form(msgspec.Struct, forbid_unknown_fields=True):
@@ -43,7 +43,7 @@ class Form(msgspec.Struct, forbid_unknown_fields=True):
 def test_a_wrong_shape_is_told_in_words(text: str, words: str, where: str | None) -> None:
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.json.decode(text, type=Form)
-    assert (wrong(caught.value), pointer(caught.value)) == (words, where)
+    assert (describe(caught.value), json_pointer(caught.value)) == (words, where)
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_a_wrong_shape_is_told_in_words(text: str, words: str, where: str | None
 def test_what_is_no_json_is_told_in_words(text: bytes, words: str) -> None:
     with pytest.raises(msgspec.DecodeError) as caught:
         msgspec.json.decode(text, type=Form)
-    assert not_json(caught.value) == words
+    assert describe_syntax_error(caught.value) == words
 
 
 def test_what_is_no_text_is_told_in_words() -> None:
     with pytest.raises(UnicodeDecodeError) as caught:
         msgspec.json.decode(b'"\xff"')
-    assert not_json(caught.value) == "it is not UTF-8 text"
+    assert describe_syntax_error(caught.value) == "it is not UTF-8 text"

@@ -8,7 +8,7 @@ import msgspec
 from rowlock.errors import Invalid, InvalidUrl
 
 PORTS = {"http": 80, "https": 443}
-LONGEST = 2_000
+MAX_URL_CHARACTERS = 2_000
 
 _HINT = "write it like https://example.org/work"
 # Programs disagree about what these mean in an address: what one checks another would not visit.
@@ -18,7 +18,7 @@ _VALUE = re.compile(r"[\x20-\x7e\x80-\xff\t]*")
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?|[0-9a-f:.]*:[0-9a-f:.]*")
 
 
-class Target(msgspec.Struct, frozen=True):
+class HttpUrl(msgspec.Struct, frozen=True):
     """An address that a request can be sent to."""
 
     scheme: str
@@ -45,14 +45,14 @@ class Target(msgspec.Struct, frozen=True):
         path, query, _ = self.path.partition("?")
         return f"{self.scheme}://{self.authority}{path}{'?…' if query else ''}"
 
-    def beside(self, url: str) -> "Target":
+    def beside(self, url: str) -> "HttpUrl":
         """Another address, given whole or from this one on: `/health`."""
         return parse(urljoin(f"{self.scheme}://{self.authority}{self.path}", url) if url else url)
 
 
-def parse(url: str) -> Target:
+def parse(url: str) -> HttpUrl:
     """Read an address; refuse what cannot be one, without repeating what may be a password."""
-    if not isinstance(url, str) or not url or len(url) > LONGEST or _AMBIGUOUS.search(url):
+    if not isinstance(url, str) or not url or len(url) > MAX_URL_CHARACTERS or _AMBIGUOUS.search(url):
         raise InvalidUrl("the address of a request is empty, too long, or holds blanks or backslashes", _HINT)
     scheme = url.partition(":")[0].lower()
     if scheme not in PORTS or not url[len(scheme) :].startswith("://"):
@@ -67,7 +67,7 @@ def parse(url: str) -> Target:
     if "[" in parts.netloc and ":" not in host:
         raise InvalidUrl("the address of a request has in brackets what is no IPv6 address", _HINT)
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~") + (f"?{_query(parts.query)}" if parts.query else "")
-    return Target(scheme, _host(host), PORTS[scheme] if port is None else _port(port), path)
+    return HttpUrl(scheme, _host(host), PORTS[scheme] if port is None else _port(port), path)
 
 
 def _query(query: str) -> str:

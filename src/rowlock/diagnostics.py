@@ -11,9 +11,9 @@ from rowlock.db import Database, Transaction
 from rowlock.errors import RowlockError
 
 FINE, INFORMATION, RISK, UNREACHABLE = "fine", "information", "risk", "unreachable"
-ROOM = 256 * 1024 * 1024
-FAR = 1_000
-HEARD_SECONDS = 2.0
+MIN_FREE_BYTES = 256 * 1024 * 1024
+MAX_CLOCK_DIFFERENCE_MILLISECONDS = 1_000
+NOTIFICATION_WAIT_SECONDS = 2.0
 """How long to wait for a notification that was just sent."""
 NETWORK_FILE_SYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
 
@@ -27,7 +27,7 @@ class Finding(msgspec.Struct, frozen=True):
     fix: str = ""
 
 
-class Rule(msgspec.Struct, frozen=True):
+class SettingRule(msgspec.Struct, frozen=True):
     """A setting of the database that a promise hangs on."""
 
     setting: str
@@ -37,51 +37,53 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 RULES = (
-    Rule("fsync", ("on",), "a power cut can destroy the database", "set fsync = on in postgresql.conf"),
-    Rule(
+    SettingRule("fsync", ("on",), "a power cut can destroy the database", "set fsync = on in postgresql.conf"),
+    SettingRule(
         "full_page_writes",
         ("on",),
         "a power cut can leave half-written pages",
         "set full_page_writes = on in postgresql.conf, unless the file system writes pages whole",
     ),
-    Rule(
+    SettingRule(
         "synchronous_commit",
         ("on", "local", "remote_write", "remote_apply"),
         "a crash of the server can forget what it has just confirmed",
         "alter database NAME set synchronous_commit = on",
     ),
-    Rule("in_hot_standby", ("off",), "it is a standby and takes no writes", "name the primary server"),
-    Rule(
+    SettingRule("in_hot_standby", ("off",), "it is a standby and takes no writes", "name the primary server"),
+    SettingRule(
         "default_transaction_read_only",
         ("off",),
         "transactions cannot write",
         "alter role NAME set default_transaction_read_only = off",
     ),
-    Rule("journal_mode", ("wal",), "readers and writers stop each other", "keep the file on a local file system"),
-    Rule("synchronous", ("2", "3"), "a power cut can forget what was confirmed", "leave synchronous at full"),
-    Rule("foreign_keys", ("1",), "claims would outlive their sessions", "use a SQLite built with foreign keys"),
+    SettingRule(
+        "journal_mode", ("wal",), "readers and writers stop each other", "keep the file on a local file system"
+    ),
+    SettingRule("synchronous", ("2", "3"), "a power cut can forget what was confirmed", "leave synchronous at full"),
+    SettingRule("foreign_keys", ("1",), "claims would outlive their sessions", "use a SQLite built with foreign keys"),
 )
 
 
 def now(tx: Transaction) -> int:
     """The database's clock, in milliseconds since 1970."""
-    at: int = tx.value("insight/now")
+    at: int = tx.value("diagnostics/now")
     return at
 
 
 def settings(tx: Transaction) -> dict[str, str]:
     """The database's settings that promises hang on."""
-    return dict(tx.rows("insight/settings"))
+    return dict(tx.rows("diagnostics/settings"))
 
 
 def notify(tx: Transaction) -> None:
     """Send the notification that work was added; a worker that hears it looks, and finds what is there."""
-    tx.rows("insight/notify")
+    tx.rows("diagnostics/notify")
 
 
-def closed_tables(tx: Transaction) -> list[str]:
+def inaccessible_tables(tx: Transaction) -> list[str]:
     """Our tables that this user may not read and write."""
-    return [row[0] for row in tx.rows("insight/closed_tables")]
+    return [row[0] for row in tx.rows("diagnostics/closed_tables")]
 
 
 def examine(database: Database, clock: Callable[[], float]) -> Iterator[Finding]:
@@ -110,7 +112,7 @@ def _values(known: dict[str, str]) -> Iterator[str]:
     return (known[rule.setting] for rule in RULES if rule.setting in known)
 
 
-def _durable(rule: Rule, value: str) -> Finding:
+def _durable(rule: SettingRule, value: str) -> Finding:
     if value in rule.good:
         return Finding(rule.setting, FINE, value)
     return Finding(rule.setting, RISK, f"{value}: {rule.danger}", rule.fix)
@@ -174,13 +176,13 @@ def _hears(database: Database) -> bool:
     try:
         listener.hint(0)
         database.read(notify)
-        return listener.hint(HEARD_SECONDS)
+        return listener.hint(NOTIFICATION_WAIT_SECONDS)
     finally:
         listener.close()
 
 
 def _permissions(database: Database) -> Finding:
-    closed = database.read(closed_tables)
+    closed = database.read(inaccessible_tables)
     if closed:
         fix = f"grant select, insert, update, delete on {', '.join(closed)} to this user"
         return Finding("permissions", RISK, f"this user may not read and write {', '.join(closed)}", fix)
@@ -198,7 +200,7 @@ def _file(database: Database) -> Iterator[Finding]:
     room = os.statvfs(folder)
     free = room.f_bavail * room.f_frsize
     spoken = f"{free / 2**20:,.0f} MB are free in {folder}"
-    yield Finding("room", FINE, spoken) if free >= ROOM else Finding("room", RISK, spoken, "free some space")
+    yield Finding("room", FINE, spoken) if free >= MIN_FREE_BYTES else Finding("room", RISK, spoken, "free some space")
     kind = _file_system(folder)
     if kind in NETWORK_FILE_SYSTEMS:
         danger = f"{kind} is shared over a network, where a write-ahead log can be damaged"
@@ -218,7 +220,7 @@ def _clock(database: Database, clock: Callable[[], float]) -> Finding:
     before = clock()
     theirs = database.read(now)
     apart = round(theirs - (before + clock()) * 500)
-    if abs(apart) < FAR:
+    if abs(apart) < MAX_CLOCK_DIFFERENCE_MILLISECONDS:
         return Finding("clock", INFORMATION, "this machine agrees with the database")
     side = "ahead of" if apart > 0 else "behind"
     what = f"the database is {abs(apart) / 1000:,.1f} s {side} this machine; only its own clock counts"

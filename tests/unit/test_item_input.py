@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from rowlock import NewItem
-from rowlock.entries import BATCH, Shared, batches, lines, read_through
 from rowlock.errors import Invalid, InvalidKey
+from rowlock.item_input import MAX_ROWS_PER_STATEMENT, ItemDefaults, batches, check_all, lines
 
-PLAIN = Shared()
+PLAIN = ItemDefaults()
 
 
 def test_keys_that_share_the_rest_make_one_batch_of_keys() -> None:
-    (batch,) = batches(["a", "b"], Shared(priority=3))
+    (batch,) = batches(["a", "b"], ItemDefaults(priority=3))
     assert (batch.count, batch.keys(), batch.same) == (
         2,
         ["a", "b"],
@@ -29,31 +29,31 @@ def test_mappings_make_a_batch_of_rows() -> None:
 
 
 def test_a_new_item_has_its_own_values_and_not_the_shared_ones() -> None:
-    (batch,) = batches([NewItem("a")], Shared(priority=1, gate=4, data="shared"))
+    (batch,) = batches([NewItem("a")], ItemDefaults(priority=1, gate=4, data="shared"))
     (row,) = msgspec.json.decode(batch.json)
     assert (row["priority"], row["gate"], row["data"]) == (5, None, None)
 
 
 def test_many_keys_make_batches_of_a_bounded_size() -> None:
-    counts = [batch.count for batch in batches(map(str, range(BATCH * 2 + 1)), PLAIN)]
-    assert counts == [BATCH, BATCH, 1]
+    counts = [batch.count for batch in batches(map(str, range(MAX_ROWS_PER_STATEMENT * 2 + 1)), PLAIN)]
+    assert counts == [MAX_ROWS_PER_STATEMENT, MAX_ROWS_PER_STATEMENT, 1]
 
 
 def test_batches_are_read_only_as_far_as_they_are_asked_for() -> None:
-    source = iter(map(str, range(BATCH * 3)))
+    source = iter(map(str, range(MAX_ROWS_PER_STATEMENT * 3)))
     next(iter(batches(source, PLAIN)))
-    assert next(source) == str(BATCH)
+    assert next(source) == str(MAX_ROWS_PER_STATEMENT)
 
 
 def test_what_was_read_through_can_be_read_again() -> None:
-    ready = read_through(batches(map(str, range(BATCH * 3)), PLAIN))
+    ready = check_all(batches(map(str, range(MAX_ROWS_PER_STATEMENT * 3)), PLAIN))
     assert list(ready) == list(ready)
 
 
 def test_what_was_read_through_is_what_there_was() -> None:
-    ready = read_through(batches((f"{number}é" for number in range(BATCH * 3)), PLAIN))
+    ready = check_all(batches((f"{number}é" for number in range(MAX_ROWS_PER_STATEMENT * 3)), PLAIN))
     keys = list(chain.from_iterable(batch.keys() for batch in ready))
-    assert keys == [f"{number}é" for number in range(BATCH * 3)]
+    assert keys == [f"{number}é" for number in range(MAX_ROWS_PER_STATEMENT * 3)]
 
 
 def test_lines_lose_their_ends_and_blank_ones_keep_their_place() -> None:
@@ -83,13 +83,13 @@ def test_a_mapping_that_is_no_item_is_refused(wrong: dict[object, object]) -> No
 
 
 def test_the_line_of_a_wrong_entry_counts_through_all_batches() -> None:
-    source = [*map(str, range(BATCH)), "good", "bad\0"]
+    source = [*map(str, range(MAX_ROWS_PER_STATEMENT)), "good", "bad\0"]
     with pytest.raises(InvalidKey) as refusal:
         list(batches(source, PLAIN))
-    assert refusal.value.fields["line"] == BATCH + 2
+    assert refusal.value.fields["line"] == MAX_ROWS_PER_STATEMENT + 2
 
 
 def test_the_line_of_wrong_text_in_a_long_file_is_known() -> None:
-    source = io.BytesIO(b"good\n" * BATCH + b"\xff\n")
-    with pytest.raises(InvalidKey, match=f"line {BATCH + 1} "):
+    source = io.BytesIO(b"good\n" * MAX_ROWS_PER_STATEMENT + b"\xff\n")
+    with pytest.raises(InvalidKey, match=f"line {MAX_ROWS_PER_STATEMENT + 1} "):
         list(batches(source, PLAIN))

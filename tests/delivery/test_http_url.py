@@ -3,21 +3,21 @@
 import pytest
 
 from rowlock.errors import Invalid, InvalidUrl
-from rowlock.targets import Target, check_header, parse
+from rowlock.http_url import HttpUrl, check_header, parse
 
 
 @pytest.mark.parametrize(
     ("url", "target"),
     [
-        ("https://Example.org", Target("https", "example.org", 443, "/")),
-        ("HTTP://x:8080/a/b?c=d#e", Target("http", "x", 8080, "/a/b?c=d")),
-        ("http://[::1]:80/", Target("http", "::1", 80, "/")),
-        ("https://bücher.example/ü?ä=ö", Target("https", "xn--bcher-kva.example", 443, "/%C3%BC?%C3%A4=%C3%B6")),
-        ("http://x/a%20b?c=%2F&d", Target("http", "x", 80, "/a%20b?c=%2F&d")),
-        ("http://x?y", Target("http", "x", 80, "/?y")),
+        ("https://Example.org", HttpUrl("https", "example.org", 443, "/")),
+        ("HTTP://x:8080/a/b?c=d#e", HttpUrl("http", "x", 8080, "/a/b?c=d")),
+        ("http://[::1]:80/", HttpUrl("http", "::1", 80, "/")),
+        ("https://bücher.example/ü?ä=ö", HttpUrl("https", "xn--bcher-kva.example", 443, "/%C3%BC?%C3%A4=%C3%B6")),
+        ("http://x/a%20b?c=%2F&d", HttpUrl("http", "x", 80, "/a%20b?c=%2F&d")),
+        ("http://x?y", HttpUrl("http", "x", 80, "/?y")),
     ],
 )
-def test_an_address_is_read(url: str, target: Target) -> None:
+def test_an_address_is_read(url: str, target: HttpUrl) -> None:
     assert parse(url) == target
 
 

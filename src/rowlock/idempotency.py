@@ -12,7 +12,7 @@ import msgspec
 from rowlock.db import Transaction
 from rowlock.errors import KeyReused
 
-KEPT = 24 * 3_600_000
+KEPT_MILLISECONDS = 24 * 3_600_000
 """How long an answer is remembered, in milliseconds."""
 
 
@@ -25,7 +25,7 @@ def digest(*parts: str | bytes) -> str:
     return whole.hexdigest()
 
 
-def once(tx: Transaction, key: str, fingerprint: str, *, do: Callable[[Transaction], Any]) -> tuple[Any, bool]:
+def run_once(tx: Transaction, key: str, fingerprint: str, *, do: Callable[[Transaction], Any]) -> tuple[Any, bool]:
     """Do it, or give the answer of the first time; and whether it was that. The answer comes as JSON gives it back.
 
     KeyReused if something else was asked under that key before.
@@ -34,13 +34,13 @@ def once(tx: Transaction, key: str, fingerprint: str, *, do: Callable[[Transacti
     if known is not None:
         return known, True
     answer = do(tx)
-    remember(tx, key, fingerprint, answer=answer)
+    record(tx, key, fingerprint, answer=answer)
     return answer, False
 
 
 def find(tx: Transaction, key: str, fingerprint: str) -> Any:
     """What was answered before under that key; None if nothing was asked."""
-    row = tx.row("requests/find", key=key)
+    row = tx.row("idempotency/find", key=key)
     if row is None:
         return None
     if row[0] != fingerprint:
@@ -49,11 +49,11 @@ def find(tx: Transaction, key: str, fingerprint: str) -> Any:
     return msgspec.json.decode(row[1])
 
 
-def remember(tx: Transaction, key: str, fingerprint: str, *, answer: Any) -> None:
+def record(tx: Transaction, key: str, fingerprint: str, *, answer: Any) -> None:
     """Note what is answered; it commits with what was done."""
-    tx.run("requests/remember", key=key, fingerprint=fingerprint, answer=msgspec.json.encode(answer).decode())
+    tx.run("idempotency/remember", key=key, fingerprint=fingerprint, answer=msgspec.json.encode(answer).decode())
 
 
-def prune(tx: Transaction, *, limit: int = 1000, age: int = KEPT) -> int:
+def prune(tx: Transaction, *, limit: int = 1000, age: int = KEPT_MILLISECONDS) -> int:
     """Forget what nobody asks again; how many."""
-    return tx.run("requests/prune", limit=limit, age=age)
+    return tx.run("idempotency/prune", limit=limit, age=age)

@@ -5,10 +5,10 @@ import msgspec
 from rowlock.durations import milliseconds
 from rowlock.errors import InvalidSetting
 
-MOST_ATTEMPTS = 1_000_000_000
-MOST_IN_HAND = 1_000_000
-SHORTEST_PERIOD, LONGEST_PERIOD = 1_000, 366 * 86_400_000
-SEPARATOR_CHARACTERS = 16
+MAX_ATTEMPTS = 1_000_000_000
+MAX_CONCURRENCY = 1_000_000
+MIN_RATE_PERIOD_MILLISECONDS, MAX_RATE_PERIOD_MILLISECONDS = 1_000, 366 * 86_400_000
+MAX_SEPARATOR_CHARACTERS = 16
 
 
 class ConcurrencyBy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -18,14 +18,15 @@ class ConcurrencyBy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limit: int = 1
 
     def __post_init__(self) -> None:
-        if not 0 < len(self.separator) <= SEPARATOR_CHARACTERS or not self.separator.isprintable():
+        if not 0 < len(self.separator) <= MAX_SEPARATOR_CHARACTERS or not self.separator.isprintable():
             raise InvalidSetting(
-                f"{self.separator!r} separates nothing", f"1 to {SEPARATOR_CHARACTERS} printable characters, such as /"
+                f"{self.separator!r} separates nothing",
+                f"1 to {MAX_SEPARATOR_CHARACTERS} printable characters, such as /",
             )
         check_concurrency(self.limit)
 
 
-class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+class ListLimits(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a claim must not go beyond, as it is stored with the list."""
 
     concurrency: int | None = None
@@ -41,25 +42,25 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def check_attempts(number: int | None) -> None:
     """Refuse a number of attempts that cannot be; 0 is for no limit, None for the default."""
-    if number is not None and not 0 <= number <= MOST_ATTEMPTS:
-        what = f"attempts must be 0 to {MOST_ATTEMPTS}, got {number}"
+    if number is not None and not 0 <= number <= MAX_ATTEMPTS:
+        what = f"attempts must be 0 to {MAX_ATTEMPTS}, got {number}"
         raise InvalidSetting(what, "give 0 for no limit, or leave it out for the default of 5")
 
 
 def check_concurrency(number: int) -> None:
     """Refuse a number of items that cannot be in hand at once."""
-    if not 1 <= number <= MOST_IN_HAND:
+    if not 1 <= number <= MAX_CONCURRENCY:
         raise InvalidSetting(
-            f"{number} items at once is not between 1 and {MOST_IN_HAND}", "pause the list to hand out none"
+            f"{number} items at once is not between 1 and {MAX_CONCURRENCY}", "pause the list to hand out none"
         )
 
 
-def read_rate(text: str) -> tuple[int, int]:
+def parse_rate(text: str) -> tuple[int, int]:
     """A rate as people write it, `100/1m`: so many items, in so many milliseconds."""
     number, slash, period = text.partition("/")
-    if not slash or not number.strip().isdecimal() or not number.isascii() or not 1 <= int(number) <= MOST_IN_HAND:
+    if not slash or not number.strip().isdecimal() or not number.isascii() or not 1 <= int(number) <= MAX_CONCURRENCY:
         raise InvalidSetting(f"{text!r} is no rate", "write it like 100/1m: so many items in so long")
     length = milliseconds(period.strip())
-    if not SHORTEST_PERIOD <= length <= LONGEST_PERIOD:
+    if not MIN_RATE_PERIOD_MILLISECONDS <= length <= MAX_RATE_PERIOD_MILLISECONDS:
         raise InvalidSetting(f"the rate {text!r} speaks of a while that is too short or too long", "1s to 366d")
     return int(number), length

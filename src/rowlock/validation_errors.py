@@ -2,7 +2,7 @@
 
 import re
 
-KINDS = {
+TYPE_NAMES = {
     "str": "text",
     "int": "a whole number",
     "float": "a number",
@@ -26,7 +26,7 @@ _NOT_JSON = {
 }
 
 
-def wrong(error: Exception) -> str:
+def describe(error: Exception) -> str:
     """What is wrong, in a sentence: `items[0].key must be text, not a whole number`."""
     told = _AT.fullmatch(str(error))
     what, where = (told["what"], (told["where"] or "").lstrip(".")) if told else (str(error), "")
@@ -45,7 +45,7 @@ def wrong(error: Exception) -> str:
     return f"{where}: {plain}" if where else plain
 
 
-def pointer(error: Exception) -> str | None:
+def json_pointer(error: Exception) -> str | None:
     """Where it is wrong, as a JSON pointer; None if it is the whole."""
     told = _AT.fullmatch(str(error))
     # Which of many values it is, where they have names of the caller's own, is not told.
@@ -53,7 +53,7 @@ def pointer(error: Exception) -> str | None:
     return where.replace("[", "/").replace("]", "").replace(".", "/") or None
 
 
-def not_json(error: Exception) -> str:
+def describe_syntax_error(error: Exception) -> str:
     """Why a text is no JSON at all."""
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8 text"
@@ -63,7 +63,7 @@ def not_json(error: Exception) -> str:
 
 
 def _kinds(written: str) -> str:
-    return " or ".join(KINDS.get(each, each) for each in written.split(" | "))
+    return " or ".join(TYPE_NAMES.get(each, each) for each in written.split(" | "))
 
 
 def _bound(written: str) -> str:
