@@ -22,7 +22,7 @@ HEAD = '''"""Types of the async face, written by tools/stubs.py from the plain c
 '''
 # What the plain constructors keep in sight.
 ATTRIBUTES = {
-    "Claim": {"taken": "Taken"},
+    "Claim": {"taken": "ClaimedItems"},
     "Counter": {"name": "str"},
     "Engine": {"database": "Database", "world": "World"},
     "Grouped": {},
@@ -45,7 +45,7 @@ IMPORTS = {
     "AsyncGenerator": "from collections.abc import AsyncGenerator",
     "Database": "from rowlock.db import Database",
     "Self": "from typing import Self",
-    "Taken": "from rowlock.claims import Taken",
+    "ClaimedItems": "from rowlock.claims import ClaimedItems",
     "asyncio": "import asyncio",
     "threading": "import threading",
 }

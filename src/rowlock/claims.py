@@ -24,7 +24,7 @@ class Lane(msgspec.Struct, frozen=True):
     priority: int
 
 
-class Taken(msgspec.Struct, frozen=True):
+class ClaimedItems(msgspec.Struct, frozen=True):
     """A claim with the items it hands out."""
 
     token: str
@@ -49,7 +49,7 @@ class Taken(msgspec.Struct, frozen=True):
         return last
 
 
-class Asking(msgspec.Struct, frozen=True):
+class ClaimRequest(msgspec.Struct, frozen=True):
     """What a claimer asks for."""
 
     session: str
@@ -60,7 +60,7 @@ class Asking(msgspec.Struct, frozen=True):
     """How often an item may fail under this claim, 0 for no limit; the default if left out."""
     floors: dict[int, int] = {}
     """How far the claimer has seen in each lane, by priority: a hint that saves walking, never a promise."""
-    keep: int = leases.KEEP
+    keep: int = leases.KEEP_IDLE_MILLISECONDS
     """How long an exclusive list may lie idle in this session's hands, in milliseconds."""
     lane: Lane | None = None
     """Where to look: if anything but this lane matters to the list by now, nothing is found."""
@@ -71,68 +71,68 @@ class Asking(msgspec.Struct, frozen=True):
         check_attempts(self.attempts)
 
 
-def place_of(asking: Asking, **_: Any) -> Place:
+def place_of(request: ClaimRequest, **_: Any) -> Place:
     """Where a claim belongs in a group."""
-    return Place(asking.list)
+    return Place(request.list)
 
 
 # A claim that a power cut forgets is one that nobody can settle: its items are simply free again.
 @unflushed
 @placed(place_of)
-def take(tx: Transaction, asking: Asking) -> Taken | None:
+def take(tx: Transaction, request: ClaimRequest) -> ClaimedItems | None:
     """The next items after the frontier: the quick way, two statements; None says only that nothing stands there."""
-    return ask_take(tx, asking)()
+    return ask_take(tx, request)()
 
 
-def ask_take(tx: Transaction, asking: Asking) -> Callable[[], Taken | None]:
+def ask_take(tx: Transaction, request: ClaimRequest) -> Callable[[], ClaimedItems | None]:
     """The same for a trip: the answer is read when the transaction has ended."""
-    tx.ask("claims/lock", name=asking.list)
-    if asking.lane is None:
-        rows = tx.ask("claims/take", floors=_floors(asking), **_parameters(asking))
-        return lambda: _taken(asking, rows())
-    return _ask_lane(tx, asking, asking.lane)
+    tx.ask("claims/lock", name=request.list)
+    if request.lane is None:
+        rows = tx.ask("claims/take", floors=_floors(request), **_parameters(request))
+        return lambda: _taken(request, rows())
+    return _ask_lane(tx, request, request.lane)
 
 
-def _ask_lane(tx: Transaction, asking: Asking, lane: Lane) -> Callable[[], Taken | None]:
-    floor = asking.floors.get(lane.priority, 0)
-    rows = tx.ask("claims/take_lane", floor=floor, **_parameters(asking), **msgspec.structs.asdict(lane))
-    return lambda: _taken_of_lane(asking, lane, rows())
+def _ask_lane(tx: Transaction, request: ClaimRequest, lane: Lane) -> Callable[[], ClaimedItems | None]:
+    floor = request.floors.get(lane.priority, 0)
+    rows = tx.ask("claims/take_lane", floor=floor, **_parameters(request), **msgspec.structs.asdict(lane))
+    return lambda: _taken_of_lane(request, lane, rows())
 
 
 class Taking(msgspec.Struct, frozen=True):
     """The same as a piece of a trip; what to ask for is made anew each time that the trip must be made again."""
 
     unflushed: ClassVar[bool] = True
-    asked: Callable[[], Asking]
+    asked: Callable[[], ClaimRequest]
 
-    def __call__(self, tx: Transaction) -> Callable[[], Taken | None]:
+    def __call__(self, tx: Transaction) -> Callable[[], ClaimedItems | None]:
         """Ask; the answer is read when the trip has ended."""
         return ask_take(tx, self.asked())
 
 
 @unflushed
 @placed(place_of)
-def take_thoroughly(tx: Transaction, asking: Asking) -> Taken | None:
+def take_thoroughly(tx: Transaction, request: ClaimRequest) -> ClaimedItems | None:
     """Promote what is due, then the first items that nobody holds, wherever they stand; None: nothing is ready.
 
     Where nothing is left at the list's gate the next one opens. A list where nothing is free is put to sleep until
     something is due or somebody wakes it, one at its limit until more may be handed out. An exclusive list that another
     session has is left alone.
     """
-    found = tx.row("claims/lock", name=asking.list)
+    found = tx.row("claims/lock", name=request.list)
     if found is None:
         return None
     list_id, exclusive, limited, lanes, *_ = found
     promote(tx, list_id)
-    ours = not exclusive or leases.hold(tx, list_id, asking.session, keep=asking.keep)
-    looking = _Looking(tx, asking, list_id, None if limited is None else limits.read(limited))
+    ours = not exclusive or leases.hold(tx, list_id, request.session, keep=request.keep)
+    looking = _ThoroughSearch(tx, request, list_id, None if limited is None else limits.read(limited))
     rows = looking.look() if ours else []
     if not rows:
-        if tx.row("sessions/alive", session=asking.session) is None:
-            raise lost(asking.session)
+        if tx.row("sessions/alive", session=request.session) is None:
+            raise lost(request.session)
         rows = looking.again_and_sleep(exclusive=exclusive) if ours else []
     lane = None if exclusive or limited else _only_lane(lanes, rows)
-    return _taken(asking, rows, exclusive=exclusive, limited=limited is not None, lane=lane)
+    return _taken(request, rows, exclusive=exclusive, limited=limited is not None, lane=lane)
 
 
 def _only_lane(lanes: int, rows: list[tuple[Any, ...]]) -> Lane | None:
@@ -143,41 +143,41 @@ def _only_lane(lanes: int, rows: list[tuple[Any, ...]]) -> Lane | None:
     return Lane(list_id, gate, priority) if lanes == 1 << priority and alone is None else None
 
 
-class _Looking:
+class _ThoroughSearch:
     """A thorough look at one list, which is locked."""
 
-    def __init__(self, tx: Transaction, asking: Asking, list_id: int, bounds: ListLimits | None) -> None:
+    def __init__(self, tx: Transaction, request: ClaimRequest, list_id: int, bounds: ListLimits | None) -> None:
         self._tx = tx
-        self._asking = asking
+        self._request = request
         self._list = list_id
         self._bounds = bounds
-        self._allowed = limits.Allowance(asking.limit)
+        self._allowed = limits.Allowance(request.limit)
 
     def look(self) -> list[tuple[Any, ...]]:
         """The first free items that may be handed out, as rows."""
         if self._bounds is None:
-            return self._tx.rows("claims/take_hole", **_parameters(self._asking))
+            return self._tx.rows("claims/take_gap", **_parameters(self._request))
         self._allowed = limits.allowance(self._tx, self._list, self._bounds)
         if self._allowed.items <= 0:
             return []
         rows = self._one_of_a_family(self._bounds) if self._bounds.by else self._as_many_as_allowed()
         if rows:
-            limits.count(self._tx, self._list, self._bounds, items=len(rows))
+            limits.record_grants(self._tx, self._list, self._bounds, items=len(rows))
         return rows
 
     def _as_many_as_allowed(self) -> list[tuple[Any, ...]]:
-        limit = min(self._asking.limit, self._allowed.items)
-        return self._tx.rows("claims/take_hole", **{**_parameters(self._asking), "limit": limit})
+        limit = min(self._request.limit, self._allowed.items)
+        return self._tx.rows("claims/take_gap", **{**_parameters(self._request), "limit": limit})
 
     def _one_of_a_family(self, bounds: ListLimits) -> list[tuple[Any, ...]]:
         found = limits.next_of_family(self._tx, self._list, bounds, allowed=self._allowed)
         if found is None:
             return []
-        who = {"token": self._asking.token, "session": self._asking.session, "attempts": self._asking.attempts}
+        who = {"token": self._request.token, "session": self._request.session, "attempts": self._request.attempts}
         what = {name: getattr(found, name) for name in ("gate", "priority", "position", "alone", "family")}
-        if not self._tx.run("claims/take_one", list=self._list, **who, **what):
+        if not self._tx.run("claims/take_item", list=self._list, **who, **what):
             return []
-        limits.serve(self._tx, self._list, found)
+        limits.rotate_family(self._tx, self._list, found)
         low = found.position - 1
         return [(self._list, found.gate, found.priority, low, found.alone, found.position, *found.rest)]
 
@@ -185,13 +185,13 @@ class _Looking:
         """Look once more while nobody adds; if nothing is there the next gate opens, or the list sleeps."""
         rows = self._again_or_asleep(exclusive=exclusive)
         if not rows and self._bounds is not None:
-            limits.doze(self._tx, self._list, self._allowed)
+            limits.snooze(self._tx, self._list, self._allowed)
         return rows
 
     def _again_or_asleep(self, *, exclusive: bool) -> list[tuple[Any, ...]]:
         # While somebody is adding the list cannot be got, and stays awake; once it is got nobody can begin to add, so
         # that what is not found now is not there: the next gate may open.
-        if self._tx.row("lists/lock_exclusive_nowait", name=self._asking.list) is None:
+        if self._tx.row("lists/lock_exclusive_nowait", name=self._request.list) is None:
             return []
         rows = self.look()
         while not rows and gates.advance(self._tx, self._list):
@@ -199,45 +199,47 @@ class _Looking:
         if not rows:
             self._tx.run("lists/sleep", list=self._list)
             if exclusive:
-                leases.end(self._tx, self._list, self._asking.session)
+                leases.release(self._tx, self._list, self._request.session)
         return rows
 
 
-def _parameters(asking: Asking) -> dict[str, Any]:
+def _parameters(request: ClaimRequest) -> dict[str, Any]:
     return {
-        "name": asking.list,
-        "session": asking.session,
-        "token": asking.token,
-        "limit": asking.limit,
-        "attempts": asking.attempts,
+        "name": request.list,
+        "session": request.session,
+        "token": request.token,
+        "limit": request.limit,
+        "attempts": request.attempts,
     }
 
 
-def _floors(asking: Asking) -> str:
-    return msgspec.json.encode([asking.floors.get(priority, 0) for priority in PRIORITIES]).decode()
+def _floors(request: ClaimRequest) -> str:
+    return msgspec.json.encode([request.floors.get(priority, 0) for priority in PRIORITIES]).decode()
 
 
 def _taken(
-    asking: Asking,
+    request: ClaimRequest,
     rows: list[tuple[Any, ...]],
     *,
     exclusive: bool = False,
     limited: bool = False,
     lane: Lane | None = None,
-) -> Taken | None:
+) -> ClaimedItems | None:
     if not rows:
         return None
     _, gate, priority, low, alone, *_ = rows[0]
-    items = _items(asking.list, asking.token, gate, priority, [row[5:] for row in rows])
-    return Taken(asking.token, asking.list, gate, priority, low, items, bool(alone), bool(exclusive), limited, lane)
+    items = _items(request.list, request.token, gate, priority, [row[5:] for row in rows])
+    return ClaimedItems(
+        request.token, request.list, gate, priority, low, items, bool(alone), bool(exclusive), limited, lane
+    )
 
 
-def _taken_of_lane(asking: Asking, lane: Lane, rows: list[tuple[Any, ...]]) -> Taken | None:
+def _taken_of_lane(request: ClaimRequest, lane: Lane, rows: list[tuple[Any, ...]]) -> ClaimedItems | None:
     if not rows:
         return None
-    items = _items(asking.list, asking.token, lane.gate, lane.priority, rows)
+    items = _items(request.list, request.token, lane.gate, lane.priority, rows)
     low = items[0].position - 1
-    return Taken(asking.token, asking.list, lane.gate, lane.priority, low, items, lane=lane)
+    return ClaimedItems(request.token, request.list, lane.gate, lane.priority, low, items, lane=lane)
 
 
 def _items(name: str, token: str, gate: int, priority: int, rows: list[tuple[Any, ...]]) -> list[Item]:
@@ -264,7 +266,7 @@ def promote(tx: Transaction, list_id: int) -> int:
     return len(due)
 
 
-def left(tx: Transaction, session: str, token: str) -> Taken | None:
+def left(tx: Transaction, session: str, token: str) -> ClaimedItems | None:
     """A claim and the items that stand in its interval now; None if it is no more. Some may have come in late."""
     row = tx.row("claims/find", session=session, token=token)
     if row is None:
@@ -272,7 +274,7 @@ def left(tx: Transaction, session: str, token: str) -> Taken | None:
     name, list_id, gate, priority, low, high = row
     rows = tx.rows("items/in_interval", list=list_id, gate=gate, priority=priority, low=low, high=high)
     items = _items(name, token, gate, priority, rows)
-    return Taken(token, name, gate, priority, low, items)
+    return ClaimedItems(token, name, gate, priority, low, items)
 
 
 def is_held(tx: Transaction, session: str, token: str) -> bool:

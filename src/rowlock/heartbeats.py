@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 
-class Silent(msgspec.Struct, frozen=True):
+class SilentSession(msgspec.Struct, frozen=True):
     """A session whose last heartbeat is long ago, or in the future, by the database's clock."""
 
     id: str
@@ -38,32 +38,32 @@ class HeartbeatMonitor:
         """Whether the database's clock is one of a test, which jumps only when it is told to."""
         self._seen: dict[str, Sighting] = {}
 
-    def dead(self, silent: Sequence[Silent]) -> list[Silent]:
+    def dead(self, silent: Sequence[SilentSession]) -> list[SilentSession]:
         """Those of the silent sessions that are dead, now that they were seen once more."""
         now = self._monotonic()
         self._seen = {each.id: self._sighted(each, now) for each in silent}
         return [each for each in silent if self._is_dead(each, now)]
 
-    def seconds_to_watch(self, silent: Sequence[Silent]) -> float | None:
+    def seconds_to_watch(self, silent: Sequence[SilentSession]) -> float | None:
         """How long one of them that is overdue must still be watched, at the least; None if none is."""
         now = self._monotonic()
         overdue = [each for each in silent if each.overdue and each.id in self._seen and not self._is_dead(each, now)]
         return min((self._needed(each) - self._watched(each, now) for each in overdue), default=None)
 
-    def _sighted(self, each: Silent, now: float) -> Sighting:
+    def _sighted(self, each: SilentSession, now: float) -> Sighting:
         seen = self._seen.get(each.id)
         return seen if seen is not None and seen.expires_at == each.expires_at else Sighting(each.expires_at, now)
 
-    def _is_dead(self, each: Silent, now: float) -> bool:
+    def _is_dead(self, each: SilentSession, now: float) -> bool:
         if each.expiry is None or self._trusts_clock:
             return each.overdue
         watched = self._watched(each, now)
         # Also one whose deadline lies far ahead, because the clock was set back.
         return watched > each.expiry / 1_000 or (each.overdue and watched >= self._needed(each))
 
-    def _watched(self, each: Silent, now: float) -> float:
+    def _watched(self, each: SilentSession, now: float) -> float:
         return now - self._seen[each.id].since
 
-    def _needed(self, each: Silent) -> float:
+    def _needed(self, each: SilentSession) -> float:
         # Half of its expiry: one that lives beats every third of it.
         return (each.expiry or 0) / 2_000

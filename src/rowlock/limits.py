@@ -11,7 +11,7 @@ import msgspec
 from rowlock.db import Transaction
 from rowlock.model import PRIORITIES, ListLimits
 
-SLOTS = 100
+SLOTS_PER_PERIOD = 100
 """A rate is counted in hundredths of its while."""
 LOOK_AGAIN = 1_000
 """Milliseconds after which a list at its limit is looked at anyway; who settles wakes it before."""
@@ -31,7 +31,7 @@ class Allowance(msgspec.Struct, frozen=True):
     """The family that was served last."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class FamilyItem(msgspec.Struct, frozen=True):
     """A single item that may be handed out, and where it stands."""
 
     family: str
@@ -50,7 +50,7 @@ def read(text: str) -> ListLimits:
 
 def allowance(tx: Transaction, list_id: int, limits: ListLimits) -> Allowance:
     """What may be handed out at this moment without going beyond any limit."""
-    row = tx.row("limits/in_hand", list=list_id)
+    row = tx.row("limits/usage", list=list_id)
     if row is None:
         return Allowance(0)
     in_hand, strangers, gate, lanes, served = row
@@ -67,26 +67,26 @@ def _rated(tx: Transaction, list_id: int, limits: ListLimits) -> tuple[int, int]
     if limits.rate is None:
         return ANY, LOOK_AGAIN
     most, period = limits.rate
-    handed, wait = tx.rows("limits/handed", list=list_id, period=period, width=width(period))[0]
+    handed, wait = tx.rows("limits/recent_grants", list=list_id, period=period, width=width(period))[0]
     return most - handed, max(1, wait or 1)
 
 
 def width(period: int) -> int:
     """How long a slot is in which hand-outs are counted together."""
-    return max(1, period // SLOTS)
+    return max(1, period // SLOTS_PER_PERIOD)
 
 
-def count(tx: Transaction, list_id: int, limits: ListLimits, *, items: int) -> None:
+def record_grants(tx: Transaction, list_id: int, limits: ListLimits, *, items: int) -> None:
     """Take note that so many were handed out."""
     if limits.rate is not None:
         _, period = limits.rate
-        tx.run("limits/count", list=list_id, width=width(period), items=items)
-        tx.run("limits/forget", list=list_id, period=period, width=width(period))
+        tx.run("limits/record_grants", list=list_id, width=width(period), items=items)
+        tx.run("limits/delete_old_grants", list=list_id, period=period, width=width(period))
 
 
-def doze(tx: Transaction, list_id: int, allowed: Allowance) -> None:
+def snooze(tx: Transaction, list_id: int, allowed: Allowance) -> None:
     """Have a list looked at when more may be handed out; without anything ready it sleeps as any other."""
-    tx.run("limits/doze", list=list_id, wait=allowed.wait)
+    tx.run("limits/snooze", list=list_id, wait=allowed.wait)
 
 
 def wake(tx: Transaction, name: str) -> None:
@@ -94,7 +94,7 @@ def wake(tx: Transaction, name: str) -> None:
     tx.ask("limits/wake", name=name)
 
 
-def next_of_family(tx: Transaction, list_id: int, limits: ListLimits, *, allowed: Allowance) -> Found | None:
+def next_of_family(tx: Transaction, list_id: int, limits: ListLimits, *, allowed: Allowance) -> FamilyItem | None:
     """The first item of the next family that may have one more in hand; families take turns."""
     if limits.by is None:
         return None
@@ -105,7 +105,7 @@ def next_of_family(tx: Transaction, list_id: int, limits: ListLimits, *, allowed
         if row is not None:
             family, position = row
             *rest, alone = tx.rows("limits/item_at", position=position, **where)[0]
-            return Found(family, allowed.gate, priority, position, bool(alone), tuple(rest))
+            return FamilyItem(family, allowed.gate, priority, position, bool(alone), tuple(rest))
     return None
 
 
@@ -115,6 +115,6 @@ def _walks(lanes: int, starts: list[str]) -> Iterator[tuple[int, str]]:
             yield from ((priority, start) for start in starts)
 
 
-def serve(tx: Transaction, list_id: int, found: Found) -> None:
+def rotate_family(tx: Transaction, list_id: int, found: FamilyItem) -> None:
     """The next time it is another family's turn."""
-    tx.run("limits/serve", list=list_id, family=found.family)
+    tx.run("limits/rotate_family", list=list_id, family=found.family)

@@ -344,9 +344,9 @@ def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, vers
 
 
 def _change_families(tx: Transaction, list_id: int, separator: str | None) -> None:
-    tx.rows("limits/hold_adders", list=list_id)
+    tx.rows("limits/block_adders", list=list_id)
     tx.run("limits/set_families", list=list_id, separator=separator)
-    tx.run("limits/forget_families", list=list_id)
+    tx.run("limits/clear_families", list=list_id)
 
 
 def lock_or_create(tx: Transaction, name: str) -> ListRow:

@@ -10,16 +10,16 @@ from rowlock import nesting
 from rowlock.db import Transaction
 from rowlock.outcomes import Fail, Outcome, Retry, Verdict, all_plainly_done, verdict_of
 
-Settling = Sequence[tuple[int, Outcome]]
+OutcomesByPosition = Sequence[tuple[int, Outcome]]
 """Positions that were handed out under a claim, each with its outcome."""
 
 
-def answers(tx: Transaction, token: str, settlings: Sequence[Settling]) -> list[list[Verdict] | None]:
+def answers(tx: Transaction, token: str, settlings: Sequence[OutcomesByPosition]) -> list[list[Verdict] | None]:
     """What each of these settlements was answered when it landed under the claim; None for one that has not."""
     return [answer(tx, token, settling) for settling in settlings]
 
 
-def answer(tx: Transaction, token: str, settling: Settling) -> list[Verdict] | None:
+def answer(tx: Transaction, token: str, settling: OutcomesByPosition) -> list[Verdict] | None:
     """What this very settlement was answered when it landed under the claim; None if it has not."""
     row = tx.row("tallies/answered", token=token, receipt=digest(settling))
     if row is None:
@@ -30,7 +30,7 @@ def answer(tx: Transaction, token: str, settling: Settling) -> list[Verdict] | N
     return [known.get(position) or verdict_of(outcome) for position, outcome in settling]
 
 
-def note(settling: Settling, landed: Mapping[int, Outcome]) -> str | None:
+def note(settling: OutcomesByPosition, landed: Mapping[int, Outcome]) -> str | None:
     """What must be kept beside the digest: what had gone, and which retries were the last and were written as failures.
 
     None if each item ended as it was asked.
@@ -44,7 +44,7 @@ def note(settling: Settling, landed: Mapping[int, Outcome]) -> str | None:
     return _json(gone) if gone else None
 
 
-def digest(settling: Settling) -> str:
+def digest(settling: OutcomesByPosition) -> str:
     """By which the same settlement is known again."""
     # All plainly done is known by its positions, whichever way it was asked for.
     if all_plainly_done(outcome for _, outcome in settling):

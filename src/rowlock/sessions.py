@@ -9,13 +9,13 @@ import msgspec
 from rowlock import claims, leases, nesting, settlements
 from rowlock.db import Transaction
 from rowlock.errors import StaleClaim
-from rowlock.heartbeats import Silent
+from rowlock.heartbeats import SilentSession
 from rowlock.model import to_datetime
 from rowlock.names import MAX_PAGE_ROWS
 from rowlock.outcomes import Retry
 from rowlock.roles import covers, within
 
-EXPIRY = 15_000
+EXPIRY_MILLISECONDS = 15_000
 HANDED = "handed"
 DIED = Retry(error="the worker died while it had this item alone in hand", after=0, kind="worker died")
 
@@ -34,7 +34,7 @@ class SessionInfo(msgspec.Struct, frozen=True):
     """The exclusive lists that it has; the first of them, if they are very many."""
 
 
-class Grasp(msgspec.Struct, frozen=True):
+class ClaimAtDeath(msgspec.Struct, frozen=True):
     """A claim of a session that died."""
 
     token: str
@@ -58,7 +58,7 @@ def open_session(
     session: str,
     *,
     holder: str,
-    expiry: int = EXPIRY,
+    expiry: int = EXPIRY_MILLISECONDS,
     details: Any = None,
     seeks: Sequence[str] = (),
     beats: bool = True,
@@ -69,13 +69,13 @@ def open_session(
     promises a heartbeat in each half of the expiry; without, it ends at its deadline by the database's clock.
     """
     text = None if details is None else nesting.encode(details, "details")
-    sought = msgspec.json.encode(sorted(seeks)).decode() if seeks else None
+    patterns = msgspec.json.encode(sorted(seeks)).decode() if seeks else None
     length = expiry if beats else None
-    who = {"session": session, "holder": holder, "details": text, "seeks": sought}
+    who = {"session": session, "holder": holder, "details": text, "seeks": patterns}
     tx.run("sessions/open", expiry=expiry, length=length, **who)
 
 
-def beat(tx: Transaction, session: str, *, expiry: int = EXPIRY) -> bool:
+def beat(tx: Transaction, session: str, *, expiry: int = EXPIRY_MILLISECONDS) -> bool:
     """Stay alive; False means the session is lost, and with it all claims."""
     return tx.run("sessions/beat", session=session, expiry=expiry) == 1
 
@@ -86,16 +86,16 @@ def close(tx: Transaction, session: str) -> bool:
     return tx.run("sessions/close", session=session) == 1
 
 
-def note_handed(tx: Transaction, session: str, taken: claims.Taken) -> None:
+def note_handed(tx: Transaction, session: str, taken: claims.ClaimedItems) -> None:
     """Keep with the session which positions a claim handed out: for whoever settles it from another process."""
-    details = _decoded(tx.row("sessions/hold", session=session))
+    details = _decoded(tx.row("sessions/lock", session=session))
     alive = {claim[0] for claim in tx.rows("claims/of_session", session=session)}
     handed = {token: positions for token, positions in details.get(HANDED, {}).items() if token in alive}
     details[HANDED] = {**handed, taken.token: [item.position for item in taken.items]}
-    tx.run("sessions/note", session=session, details=msgspec.json.encode(details).decode())
+    tx.run("sessions/set_details", session=session, details=msgspec.json.encode(details).decode())
 
 
-def held(tx: Transaction, session: str, token: str) -> claims.Taken:
+def held(tx: Transaction, session: str, token: str) -> claims.ClaimedItems:
     """A claim with what is left of the items that were handed out under it; StaleClaim if it is no more.
 
     Where it was not noted what was handed out, it is all that stands in the claim's interval now.
@@ -116,18 +116,18 @@ def _decoded(row: tuple[Any, ...] | None) -> dict[str, Any]:
     return decoded if isinstance(decoded, dict) else {}
 
 
-def sought(tx: Transaction, session: str) -> list[str] | None:
+def patterns(tx: Transaction, session: str) -> list[str] | None:
     """The patterns of the lists that a session looks for; None if it is no more."""
-    row = tx.row("sessions/sought", session=session)
+    row = tx.row("sessions/patterns", session=session)
     if row is None:
         return None
     patterns: list[str] = msgspec.json.decode(row[0]) if row[0] else []
     return patterns
 
 
-def hold_to(tx: Transaction, session: str, lists: Sequence[str]) -> None:
+def set_scope(tx: Transaction, session: str, lists: Sequence[str]) -> None:
     """Hold a session to lists with these prefixes: only who is held to no others may see and touch it."""
-    tx.run("sessions/hold_to", session=session, scope=msgspec.json.encode(lists).decode())
+    tx.run("sessions/set_scope", session=session, scope=msgspec.json.encode(lists).decode())
 
 
 def is_within(tx: Transaction, session: str, lists: Sequence[str]) -> bool:
@@ -155,7 +155,7 @@ def page(tx: Transaction, *, limit: int = 1000) -> list[SessionInfo]:
     """Who is at work, the oldest first."""
     found = [_info(row) for row in tx.rows("sessions/page", limit=limit)]
     held: dict[str, list[str]] = {}
-    for session, name in tx.rows("leases/page", limit=leases.MOST):
+    for session, name in tx.rows("leases/page", limit=leases.MAX_LISTS_PER_SESSION):
         held.setdefault(session, []).append(name)
     return [msgspec.structs.replace(info, leases=held.get(info.id, [])) for info in found]
 
@@ -166,12 +166,12 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
     return SessionInfo(session, holder, to_datetime(opened), to_datetime(expires), decoded, claims, items)
 
 
-def silent(tx: Transaction, *, limit: int = 1000) -> list[Silent]:
+def silent(tx: Transaction, *, limit: int = 1000) -> list[SilentSession]:
     """Sessions that may be dead, those whose deadline is the oldest first: a `HeartbeatMonitor` says which are."""
-    return [Silent(*row) for row in tx.rows("sessions/silent", limit=limit)]
+    return [SilentSession(*row) for row in tx.rows("sessions/silent", limit=limit)]
 
 
-def expire(tx: Transaction, dead: Sequence[Silent]) -> int:
+def expire(tx: Transaction, dead: Sequence[SilentSession]) -> int:
     """End sessions that are dead, unless one has beaten since it was seen; how many.
 
     Their items are free, and marked as suspects: one of them may have killed the worker.
@@ -179,10 +179,10 @@ def expire(tx: Transaction, dead: Sequence[Silent]) -> int:
     return sum(_expire_one(tx, each) for each in dead)
 
 
-def _expire_one(tx: Transaction, dead: Silent) -> bool:
-    if tx.row("sessions/hold_silent", session=dead.id, expires_at=dead.expires_at) is None:
+def _expire_one(tx: Transaction, dead: SilentSession) -> bool:
+    if tx.row("sessions/lock_silent", session=dead.id, expires_at=dead.expires_at) is None:
         return False
-    in_hand = [Grasp(*row) for row in tx.rows("claims/of_session", session=dead.id)]
+    in_hand = [ClaimAtDeath(*row) for row in tx.rows("claims/of_session", session=dead.id)]
     unsettled = [grasp for grasp in in_hand if grasp.remaining > 0]
     if len(unsettled) == 1 and unsettled[0].taken == 1:
         _charge(tx, dead.id, dead.holder, unsettled[0])
@@ -190,13 +190,13 @@ def _expire_one(tx: Transaction, dead: Silent) -> bool:
         # Any of them may have done it: none is charged. They are handed out one to a claim, so that a second death
         # leaves few to choose from, and those run alone.
         for grasp in unsettled:
-            tx.run("claims/add_suspect", holder=dead.holder, **grasp.interval)
+            tx.run("claims/add_suspects", holder=dead.holder, **grasp.interval)
     close(tx, dead.id)
     return True
 
 
-def _charge(tx: Transaction, session: str, holder: str, grasp: Grasp) -> None:
+def _charge(tx: Transaction, session: str, holder: str, grasp: ClaimAtDeath) -> None:
     where = {name: grasp.interval[name] for name in ("list", "gate", "priority", "high")}
-    for position, key in tx.rows("claims/alone", **where):
+    for position, key in tx.rows("claims/only_item", **where):
         settlements.settle(tx, session, grasp.token, [(position, DIED)], holder=holder, close=False)
         tx.run("claims/suspect_item", list=grasp.list, key=key, holder=holder)

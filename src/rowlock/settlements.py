@@ -12,13 +12,13 @@ from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, ItemsGone, StaleClaim
 from rowlock.model import MAX_DATA_BYTES, Settings
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, verdict_of
-from rowlock.receipts import Settling
+from rowlock.receipts import OutcomesByPosition
 
 MOVED_AT_ONCE = 500
 """Moves written by one statement: with the largest data each, they stay below the 256 MB that a jsonb may have."""
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldClaim(msgspec.Struct, frozen=True):
     """A claim that is locked and alive."""
 
     list: int
@@ -79,7 +79,7 @@ class AllDone(msgspec.Struct, frozen=True):
         """Ask; the verdicts are read when the trip has ended."""
         if self.limited is not None:
             limits.wake(tx, self.limited)
-        tx.ask("claims/by_index")
+        tx.ask("claims/planner_hints")
         return ask_settle_done(tx, self.session, self.token, self.positions)
 
 
@@ -93,7 +93,7 @@ def _done_or_gone(rows: list[tuple[Any, ...]], positions: Sequence[int]) -> list
 
 
 def settle(
-    tx: Transaction, session: str, token: str, settling: Settling, *, holder: str = "", close: bool = True
+    tx: Transaction, session: str, token: str, settling: OutcomesByPosition, *, holder: str = "", close: bool = True
 ) -> list[Verdict]:
     """Write each outcome where its item still stands as handed out; the verdict on each, in order.
 
@@ -108,7 +108,7 @@ def settle_beside(
     tx: Transaction,
     session: str,
     token: str,
-    settling: Settling,
+    settling: OutcomesByPosition,
     *,
     keys: Mapping[int, str],
     holder: str = "",
@@ -142,7 +142,7 @@ def _refuse_gone(keys: Sequence[str], verdicts: Sequence[Verdict], token: str) -
 
 
 def _settle(
-    tx: Transaction, session: str, token: str, settling: Settling, *, holder: str, close: bool, again: bool
+    tx: Transaction, session: str, token: str, settling: OutcomesByPosition, *, holder: str, close: bool, again: bool
 ) -> list[Verdict]:
     _refuse_twice(settling)
     held = hold(tx, session, token)
@@ -169,7 +169,7 @@ def _settle(
     return [verdict_of(landed[position]) if position in landed else Verdict.GONE for position, _ in settling]
 
 
-def _end_or_reduce(tx: Transaction, held: Held, session: str, token: str, *, settled: int, close: bool) -> None:
+def _end_or_reduce(tx: Transaction, held: HeldClaim, session: str, token: str, *, settled: int, close: bool) -> None:
     if close and held.remaining > settled:
         tx.run("lists/wake", list=held.list)
     elif held.settings.limits is not None:
@@ -180,26 +180,26 @@ def _end_or_reduce(tx: Transaction, held: Held, session: str, token: str, *, set
         tx.run("claims/reduce", session=session, token=token, settled=settled)
 
 
-def hold(tx: Transaction, session: str, token: str) -> Held | None:
+def hold(tx: Transaction, session: str, token: str) -> HeldClaim | None:
     """The claim, locked against its session's death until this transaction ends; None if it is no more."""
     row = tx.row("claims/hold", session=session, token=token)
     if row is None:
         return None
     *plain, settings = row
-    return Held(*plain, msgspec.json.decode(settings, type=Settings))  # type: ignore[call-arg]
+    return HeldClaim(*plain, msgspec.json.decode(settings, type=Settings))  # type: ignore[call-arg]
 
 
-def _keeps_places(held: Held, settling: Settling) -> bool:
+def _keeps_places(held: HeldClaim, settling: OutcomesByPosition) -> bool:
     """Whether something would stand there as before: then only its receipt tells that it has been settled."""
     return held.settings.exclusive and any(isinstance(each, Retry) and not _delay(each.after) for _, each in settling)
 
 
-def _refuse_twice(settling: Settling) -> None:
+def _refuse_twice(settling: OutcomesByPosition) -> None:
     if len({position for position, _ in settling}) < len(settling):
         raise InvalidOutcome("an item was given two outcomes in one settlement", "give each item one")
 
 
-def _placed(tx: Transaction, held: Held, settling: Settling) -> Settling:
+def _placed(tx: Transaction, held: HeldClaim, settling: OutcomesByPosition) -> OutcomesByPosition:
     """The outcomes with each move's gate as a number, and what waits for a list noted as waiting."""
     moves = {position: outcome for position, outcome in settling if isinstance(outcome, Move)}
     if not moves:
@@ -209,7 +209,7 @@ def _placed(tx: Transaction, held: Held, settling: Settling) -> Settling:
     return [(position, placed.get(position, outcome)) for position, outcome in settling]
 
 
-def _wait(tx: Transaction, held: Held, moves: Mapping[int, Move]) -> set[int]:
+def _wait(tx: Transaction, held: HeldClaim, moves: Mapping[int, Move]) -> set[int]:
     """Note what waits for which list; the positions of those whose list is there and not complete yet."""
     wanted = {position: outcome.until for position, outcome in moves.items() if outcome.until is not None}
     if held.name in wanted.values():
@@ -228,19 +228,19 @@ def _wait(tx: Transaction, held: Held, moves: Mapping[int, Move]) -> set[int]:
     return waiting
 
 
-def _place(held: Held, outcome: Move, *, waits: bool) -> Move:
+def _place(held: HeldClaim, outcome: Move, *, waits: bool) -> Move:
     gate = None if outcome.gate is None else held.settings.gate_number(outcome.gate)
     return Move(gate, outcome.data, dependencies.WAITING_DELAY if waits else outcome.after)
 
 
-def _refuse_passed_gates(held: Held, settling: Settling) -> None:
+def _refuse_passed_gates(held: HeldClaim, settling: OutcomesByPosition) -> None:
     for _, outcome in settling:
         if isinstance(outcome, Move) and isinstance(outcome.gate, int) and outcome.gate < held.list_gate:
             what = f"gate {outcome.gate} of the list {held.name!r} is passed: it is at gate {held.list_gate}"
             raise GatePassed(what, "move to this gate or a later one")
 
 
-def _write(tx: Transaction, held: Held, settling: Settling, holder: str) -> dict[int, Outcome]:
+def _write(tx: Transaction, held: HeldClaim, settling: OutcomesByPosition, holder: str) -> dict[int, Outcome]:
     """Write the outcomes of items that stand in the claim; the outcome of each as it was written, by position."""
     ours = [each for each in settling if held.covers(each[0])]
     done = {position: outcome for position, outcome in ours if isinstance(outcome, Done)}
@@ -262,7 +262,7 @@ def _write(tx: Transaction, held: Held, settling: Settling, holder: str) -> dict
     return landed
 
 
-def _keep_results(tx: Transaction, held: Held, rows: Sequence[Any], done: dict[int, Done]) -> None:
+def _keep_results(tx: Transaction, held: HeldClaim, rows: Sequence[Any], done: dict[int, Done]) -> None:
     if held.settings.keep_results and rows:
         kept = [
             {"key": key, "attempts": failed, "data": _data(done[position].result, key)}
@@ -271,7 +271,7 @@ def _keep_results(tx: Transaction, held: Held, rows: Sequence[Any], done: dict[i
         tx.run("results/keep_many", list=held.list, keep=held.settings.keep, rows=_json(kept))
 
 
-def _write_others(tx: Transaction, held: Held, found: Mapping[int, Outcome]) -> None:
+def _write_others(tx: Transaction, held: HeldClaim, found: Mapping[int, Outcome]) -> None:
     retries = [
         {
             "position": position,
@@ -295,7 +295,7 @@ def _write_others(tx: Transaction, held: Held, found: Mapping[int, Outcome]) -> 
         tx.run("lists/wake", list=held.list)
 
 
-def _moved(held: Held, position: int, outcome: Move) -> dict[str, Any]:
+def _moved(held: HeldClaim, position: int, outcome: Move) -> dict[str, Any]:
     keeps = outcome.data is UNCHANGED
     return {
         "position": position,
@@ -325,7 +325,7 @@ def _delay(after: Any) -> int:
 
 
 def _record_errors(
-    tx: Transaction, held: Held, found: Sequence[Any], written: Mapping[int, Outcome], holder: str
+    tx: Transaction, held: HeldClaim, found: Sequence[Any], written: Mapping[int, Outcome], holder: str
 ) -> None:
     said = [
         {
@@ -346,7 +346,7 @@ def _said(outcome: Retry | Fail) -> dict[str, str]:
 
 
 def _record(
-    tx: Transaction, held: Held, landed: Mapping[int, Outcome], *, token: str, receipt: str, answer: str | None
+    tx: Transaction, held: HeldClaim, landed: Mapping[int, Outcome], *, token: str, receipt: str, answer: str | None
 ) -> None:
     verdicts = Counter(map(verdict_of, landed.values()))
     waiting = sum(1 for outcome in landed.values() if isinstance(outcome, Retry | Move) and _delay(outcome.after))

@@ -79,7 +79,7 @@ def run_pass(database: Database, watched: HeartbeatMonitor) -> UpkeepReport:
     schedules.set_right(database)
     ticks = schedules.tick_due(database)
     expired = expire(database, watched)
-    database.run(leases.end_idle)
+    database.run(leases.release_idle)
     promoted = database.run(promote_due)
     opened = database.run(gates.advance_idle_lists, chance=Random())
     folded = _fold(database)
@@ -135,7 +135,7 @@ def _fold(database: Database) -> int:
 
 def promote_due(tx: Transaction, *, limit: int = 10) -> int:
     """Put due items in line on lists that are awake, also where nobody claims just now; how many."""
-    tx.run("claims/by_index")
+    tx.run("claims/planner_hints")
     lists.apply_wakes(tx)
     return sum(claims.promote(tx, each.id) for each in lists.awake(tx, limit=limit))
 

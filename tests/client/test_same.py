@@ -71,7 +71,7 @@ from tests.worker.test_handlers import (
     test_items_added_while_it_runs_are_worked,
     test_what_a_handler_returns_is_what_becomes_of_the_item,
 )
-from tests.worker.test_leasing import (
+from tests.worker.test_leases import (
     test_a_gentle_stop_gives_the_list_to_the_next_worker_at_once,
     test_hooks_tell_when_a_list_is_ours_and_when_no_more,
 )

@@ -4,7 +4,7 @@ import pytest
 from tests.faces.shell import QuickShell, Ran
 
 from rowlock import Engine, claims, sessions
-from rowlock.claims import Asking
+from rowlock.claims import ClaimRequest
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_an_expired_claim_goes_to_the_next_who_asks(names: QuickShell) -> None:
 def test_what_a_dead_worker_had_goes_to_the_next_who_asks(names: QuickShell, url: str) -> None:
     with Engine(url) as engine:
         engine.run(sessions.open_session, "0" * 32, holder="ann", expiry=1)
-        engine.run(claims.take_thoroughly, Asking("0" * 32, "names", 4, "1" * 32))
+        engine.run(claims.take_thoroughly, ClaimRequest("0" * 32, "names", 4, "1" * 32))
     assert claimed(names, "-n", "4")[2]
 
 

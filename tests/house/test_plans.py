@@ -105,7 +105,7 @@ def test_a_settlement_finds_its_claim_by_the_token_alone(loaded: Engine, statist
             tx.execute("analyze rowlock_claims")
     asking = {"token": "t", "session": "s", "positions": "[1]", "count": 1, "receipt": "r"}
     with loaded.transaction() as tx:
-        tx.execute(Statements(DIALECT)["claims/by_index"].text)
+        tx.execute(Statements(DIALECT)["claims/planner_hints"].text)
         text = Statements(DIALECT)["claims/settle"].text
         walked = "\n".join(line for (line,) in tx.execute(f"explain {text}", asking).fetchall())
     assert "using rowlock_claims_pkey" in walked

@@ -21,7 +21,7 @@ MANY_POSITIONAL = {
     "src/rowlock/settlements.py:settle": "a claim is known by session and token; then what is settled",
     "src/rowlock/settlements.py:settle_beside": "a claim is known by session and token; then what is settled",
     "src/rowlock/settlements.py:settle_done": "a claim is known by session and token; then what is settled",
-    "src/rowlock/worker/settling.py:settle_within": "a claim is known by session and token; then what is settled",
+    "src/rowlock/worker/settler.py:settle_within": "a claim is known by session and token; then what is settled",
     "src/rowlock/worker/batches.py:run_batch": "who runs it, under which session, with what in hand",
 }
 

@@ -34,8 +34,8 @@ INSTEAD = {
 THEIRS = {
     "src/rowlock/cli/progress.py": {"task": "what rich calls a bar"},
     "src/rowlock/cli/work.py": {"job": "how make, xargs and parallel spell the option"},
-    "src/rowlock/worker/loop.py": {"task": "what asyncio calls a coroutine that runs"},
-    "src/rowlock/worker/shift.py": {"task": "what asyncio calls a coroutine that runs"},
+    "src/rowlock/worker/event_loop.py": {"task": "what asyncio calls a coroutine that runs"},
+    "src/rowlock/worker/work_loop.py": {"task": "what asyncio calls a coroutine that runs"},
 }
 
 _WORD = re.compile(rf"(?<![a-z])({'|'.join(INSTEAD)})s?(?![a-z])", re.IGNORECASE)

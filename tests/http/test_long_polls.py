@@ -13,7 +13,7 @@ from tests.http.working import Remote
 from tests.worker.running import running
 
 from rowlock import Client, Engine, Item, Worker
-from rowlock.http import waiting
+from rowlock.http import long_poll
 from rowlock.http.limits import ServerLimits
 
 ROOM = ServerLimits(connections_per_address=8)
@@ -113,7 +113,7 @@ def test_a_connection_kept_for_health_answers_once(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_may_not_wait_still_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "RETRY_AFTER_SECONDS", 0)
+    monkeypatch.setattr(long_poll, "RETRY_AFTER_SECONDS", 0)
     handled = threading.Event()
     with narrow(tmp_path, ServerLimits(long_polls=1)) as served, ExitStack() as stack:
         waiting_claims(served, stack, 1)

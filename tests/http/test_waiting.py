@@ -15,7 +15,7 @@ ITEMS = "/v1/lists/work/items"
 
 
 def waits(served: Serving, count: int, name: str = "work") -> bool:
-    return len(served.service.claimer.watch._lines.get(name, ())) == count
+    return len(served.service.claimer.long_poll._lines.get(name, ())) == count
 
 
 def waiting(served: Serving, threads: ThreadPoolExecutor, count: int, name: str = "work") -> list[Future[list[str]]]:

@@ -21,7 +21,7 @@ from tests.shelf import Shelf
 from tests.torture import scaled
 
 from rowlock import Done, Fail, Move, Retry, StaleClaim, StaleSession, claims, sessions, settlements, tallies
-from rowlock.claims import Asking, Lane, Taken
+from rowlock.claims import ClaimedItems, ClaimRequest, Lane
 from rowlock.errors import GatePassed
 from rowlock.integrity import check
 
@@ -129,7 +129,7 @@ class Turns(RuleBasedStateMachine):
         session, floors = self.who[who], self.floors[who]
         lane = self.lanes[who] if quick else None
         token = f"token-{next(self.numbers)}"
-        asking = Asking(session, "work", limit, token, LIMIT, floors if quick else {}, lane=lane)
+        asking = ClaimRequest(session, "work", limit, token, LIMIT, floors if quick else {}, lane=lane)
         alive = session in self.oracle.sessions
         try:
             taken = self.engine.run(claims.take if quick else claims.take_thoroughly, asking)
@@ -148,7 +148,7 @@ class Turns(RuleBasedStateMachine):
             alone = self.oracle.just_one((taken.gate, taken.priority), taken.low)
             assert quick or (taken.lane is not None) == alone
 
-    def remember(self, session: str, floors: dict[int, int], taken: Taken) -> None:
+    def remember(self, session: str, floors: dict[int, int], taken: ClaimedItems) -> None:
         handed = {item.key: item.position for item in taken.items}
         lane = taken.gate, taken.priority
         assert taken.alone == (self.oracle.suspected(lane, taken.items[0].position) > 1)

@@ -20,7 +20,7 @@ from tests.shelf import Shelf
 from tests.torture import scaled
 
 from rowlock import Done, Fail, Retry, claims, sessions, settlements
-from rowlock.claims import Asking
+from rowlock.claims import ClaimRequest
 from rowlock.integrity import check
 from rowlock.limits import width
 
@@ -122,7 +122,7 @@ class Limited(RuleBasedStateMachine):
     def claim(self, who: int, limit: int) -> None:
         session, token = self.who[who], f"token-{next(self.names)}"
         self.promote()
-        taken = self.engine.run(claims.take_thoroughly, Asking(session, "work", limit, token, 1000))
+        taken = self.engine.run(claims.take_thoroughly, ClaimRequest(session, "work", limit, token, 1000))
         most = self.allowed()
         if taken is None:
             assert most <= 0 or not self.eligible() or self.slack()

@@ -8,7 +8,7 @@ import psycopg
 from tests.verbs.claiming import Desk
 
 from rowlock import Done, Engine, Fail, Move, Retry, claims, gates, items, sessions, settlements, upkeep
-from rowlock.claims import Asking, Lane, Taken
+from rowlock.claims import ClaimedItems, ClaimRequest, Lane
 
 BATCH = 10
 LISTS = ("plain", "staged", "urgent")
@@ -75,7 +75,7 @@ def _claim_and_settle(engine: Engine, desk: Desk, name: str) -> None:
 def _claim_by_lane(engine: Engine, desk: Desk) -> None:
     taken = desk.got(BATCH, "plain")
     lane = Lane(engine.read(lambda tx: tx.value("lists/find", name="plain")), 0, 5)
-    asking: Asking = msgspec.structs.replace(desk.ask(BATCH, "plain", {5: taken.high}), lane=lane)
+    asking: ClaimRequest = msgspec.structs.replace(desk.ask(BATCH, "plain", {5: taken.high}), lane=lane)
     (found,) = engine.trip(claims.Taking(lambda: asking))
     engine.trip(settlements.AllDone(desk.id, asking.token, [each.position for each in _some(found).items]))
 
@@ -131,6 +131,6 @@ def _match(engine: Engine) -> None:
     engine.topic("comics").publish(record)
 
 
-def _some(taken: Taken | None) -> Taken:
+def _some(taken: ClaimedItems | None) -> ClaimedItems:
     assert taken is not None
     return taken

@@ -1,13 +1,13 @@
-"""A command as it was written, and as it is run; names of files for keys; what a guardian has to end."""
+"""A command as it was written, and as it is run; names of files for keys; what a supervisor has to end."""
 
 import subprocess
 
 import pytest
 
 from rowlock import Invalid, Item, State
-from rowlock.worker.guardian import left_behind
-from rowlock.worker.outputs import safe_name
-from rowlock.worker.templates import Template
+from rowlock.worker.exec.output_capture import safe_name
+from rowlock.worker.exec.supervisor import left_behind
+from rowlock.worker.exec.templates import CommandTemplate
 
 
 def item(key: str, attempts: int = 0) -> Item:
@@ -27,40 +27,40 @@ def item(key: str, attempts: int = 0) -> Item:
     ],
 )
 def test_a_place_in_a_word_is_filled_in(word: str, filled: str) -> None:
-    assert Template(("echo", word)).filled([item("img/a b.tar.gz", attempts=2)]) == ["echo", filled]
+    assert CommandTemplate(("echo", word)).filled([item("img/a b.tar.gz", attempts=2)]) == ["echo", filled]
 
 
 def test_a_batch_stands_where_its_key_would() -> None:
-    template = Template(("mv", "{}", "to/{name}", "{list}"), batch=True)
+    template = CommandTemplate(("mv", "{}", "to/{name}", "{list}"), batch=True)
     assert template.filled([item("a"), item("x/b")]) == ["mv", "a", "x/b", "to/a", "to/b", "names"]
 
 
 @pytest.mark.parametrize(("words", "on_stdin"), [(("cat",), True), (("cat", "{}"), False), (("cat", "{list}"), True)])
 def test_a_key_that_is_not_named_comes_on_stdin(words: tuple[str, ...], on_stdin: bool) -> None:
-    assert Template(words).on_stdin is on_stdin
+    assert CommandTemplate(words).on_stdin is on_stdin
 
 
 @pytest.mark.parametrize(("word", "meant"), [("{nme}", "{name}"), ("a/{attemps}", "{attempt}"), ("{key}", "{}")])
 def test_a_place_that_was_misspelt_is_refused(word: str, meant: str) -> None:
     with pytest.raises(Invalid) as caught:
-        Template(("echo", word))
+        CommandTemplate(("echo", word))
     assert meant in caught.value.hint
 
 
 @pytest.mark.parametrize("word", ["${nme}", "{print}", "{a,b}", '{"nme":1}', "{NME}"])
 def test_what_is_like_none_of_ours_is_the_commands_own(word: str) -> None:
-    assert Template(("echo", word)).filled([item("a")]) == ["echo", word]
+    assert CommandTemplate(("echo", word)).filled([item("a")]) == ["echo", word]
 
 
 @pytest.mark.parametrize("words", [(), ("",)])
 def test_no_command_is_refused(words: tuple[str, ...]) -> None:
     with pytest.raises(Invalid, match="no command"):
-        Template(words)
+        CommandTemplate(words)
 
 
 def test_what_a_batch_cannot_know_is_refused() -> None:
     with pytest.raises(Invalid, match="attempt"):
-        Template(("echo", "{attempt}"), batch=True)
+        CommandTemplate(("echo", "{attempt}"), batch=True)
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_what_a_batch_cannot_know_is_refused() -> None:
 )
 @pytest.mark.parametrize("line", ["printf %s {}", 'printf %s "{}"', "printf %s '{}'"])
 def test_no_key_is_read_as_a_command(key: str, line: str) -> None:
-    command = Template((line,), shell=True).filled([item(key)])
+    command = CommandTemplate((line,), shell=True).filled([item(key)])
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == key
 
 
 def test_a_batch_in_a_shell_is_all_its_parameters() -> None:
-    command = Template(("printf '<%s>' {}",), shell=True, batch=True).filled([item("a b"), item("c")])
+    command = CommandTemplate(("printf '<%s>' {}",), shell=True, batch=True).filled([item("a b"), item("c")])
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "<a b><c>"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rowlock import Done, Engine, Verdict, claims, sessions, settlements
-from rowlock.claims import Asking, Taken
+from rowlock.claims import ClaimedItems, ClaimRequest
 from rowlock.integrity import check
 from rowlock.outcomes import Outcome
 
@@ -33,29 +33,29 @@ class Desk:
         self.id = f"{name}-{next(self._numbers)}"
         engine.run(sessions.open_session, self.id, holder=name, expiry=expiry, seeks=seeks)
 
-    def ask(self, limit: int = 100, name: str = "work", floors: dict[int, int] | None = None) -> Asking:
+    def ask(self, limit: int = 100, name: str = "work", floors: dict[int, int] | None = None) -> ClaimRequest:
         """What a claim asks for, with three attempts to an item."""
-        return Asking(self.id, name, limit, f"token-{next(self._numbers)}", 3, floors or {})
+        return ClaimRequest(self.id, name, limit, f"token-{next(self._numbers)}", 3, floors or {})
 
-    def take(self, limit: int = 100, name: str = "work", floors: dict[int, int] | None = None) -> Taken | None:
+    def take(self, limit: int = 100, name: str = "work", floors: dict[int, int] | None = None) -> ClaimedItems | None:
         """The next items after the frontier."""
         return self.engine.run(claims.take, self.ask(limit, name, floors))
 
-    def look(self, limit: int = 100, name: str = "work") -> Taken | None:
+    def look(self, limit: int = 100, name: str = "work") -> ClaimedItems | None:
         """The first free items, wherever they stand."""
         return self.engine.run(claims.take_thoroughly, self.ask(limit, name))
 
-    def got(self, limit: int = 100, name: str = "work") -> Taken:
+    def got(self, limit: int = 100, name: str = "work") -> ClaimedItems:
         """The same, of which there must be some."""
         taken = self.look(limit, name)
         assert taken is not None
         return taken
 
-    def done(self, taken: Taken) -> list[Verdict]:
+    def done(self, taken: ClaimedItems) -> list[Verdict]:
         """All of a claim is done."""
         return self.engine.run(settlements.settle_done, self.id, taken.token, [each.position for each in taken.items])
 
-    def settle(self, taken: Taken, *outcomes: Outcome, close: bool = True) -> list[Verdict]:
+    def settle(self, taken: ClaimedItems, *outcomes: Outcome, close: bool = True) -> list[Verdict]:
         """The first items of a claim end so."""
         settling = [(item.position, outcome) for item, outcome in zip(taken.items, outcomes, strict=False)]
         return self.engine.run(settlements.settle, self.id, taken.token, settling, holder="ann", close=close)
@@ -69,12 +69,12 @@ class Desk:
         return self.engine.run(sessions.close, self.id)
 
 
-def keys(taken: Taken | None) -> list[str]:
+def keys(taken: ClaimedItems | None) -> list[str]:
     """What was handed out, in line."""
     return [] if taken is None else [item.key for item in taken.items]
 
 
-def all_done(taken: Taken) -> Sequence[Outcome]:
+def all_done(taken: ClaimedItems) -> Sequence[Outcome]:
     """An outcome for each."""
     return [Done()] * len(taken.items)
 

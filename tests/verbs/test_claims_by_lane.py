@@ -8,13 +8,13 @@ from tests.conftest import Clock
 from tests.verbs.claiming import STRICT, Desk, broken, keys, numbered
 
 from rowlock import Engine, Move, Retry, claims
-from rowlock.claims import Taken
-from rowlock.engine import horizon
+from rowlock.claims import ClaimedItems
+from rowlock.engine import claim_hints
 
 pytestmark = pytest.mark.parametrize("dialect", STRICT)
 
 
-def by_lane(desk: Desk, before: Taken, limit: int = 100) -> Taken | None:
+def by_lane(desk: Desk, before: ClaimedItems, limit: int = 100) -> ClaimedItems | None:
     """What is handed out after a claim by the lane that it told of."""
     assert before.lane is not None
     asking = desk.ask(limit, floors={before.priority: before.high})
@@ -116,7 +116,7 @@ def test_the_next_gate_has_a_lane_of_its_own(engine: Engine) -> None:
 
 
 def test_of_many_lists_a_claimer_forgets_and_looks_again(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(horizon, "MANY_LISTS", 2)
+    monkeypatch.setattr(claim_hints, "MANY_LISTS", 2)
     names = ["a", "b", "c"]
     for name in names:
         engine[name].add(numbered(4))

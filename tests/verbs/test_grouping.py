@@ -13,7 +13,7 @@ from tests.verbs.grouping import Asked, Commits, add, done, held, increment, tog
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Added, Engine, Invalid, Refused, Unavailable, claims, item_input, items, settlements
-from rowlock.claims import Asking
+from rowlock.claims import ClaimRequest
 from rowlock.db import Transaction
 from rowlock.errors import AlreadyThere, GatePassed, InvalidKey, InvalidTransaction, StaleClaim
 from rowlock.grouping import Place, placed
@@ -182,7 +182,7 @@ def test_every_caller_has_an_error_of_its_own(engine: Engine) -> None:
 def test_claims_of_one_group_are_of_different_items(engine: Engine) -> None:
     engine["work"].add(f"{number:02}" for number in range(10))
     with engine.session() as one, engine.session() as two:
-        asked = [(claims.take, Asking(each.id, "work", 4, each.id[:8])) for each in (one, two)]
+        asked = [(claims.take, ClaimRequest(each.id, "work", 4, each.id[:8])) for each in (one, two)]
         first, second = together(engine, *asked)
         assert [item.key for item in first.items] == ["00", "01", "02", "03"]
         assert [item.key for item in second.items] == ["04", "05", "06", "07"]
@@ -342,7 +342,7 @@ def test_a_claim_among_others_takes_nobody_the_promise_of_being_on_the_disk(post
     with Engine(f"{postgres_url}&options=-c%20synchronous_commit%3Don") as engine:
         engine["work"].add("a")
         with engine.session() as session:
-            asking = Asking(session.id, "work", 1, "token")
+            asking = ClaimRequest(session.id, "work", 1, "token")
             taken, added, flushed = together(engine, (claims.take, asking), add("b", to="zoo"), (is_flushed,))
             assert [item.key for item in taken.items] == ["a"]
             assert (added, flushed) == (Added(1, 0), "on")

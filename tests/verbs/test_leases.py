@@ -9,7 +9,7 @@ from tests.verbs.claiming import EVERY, Desk, broken, keys
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine, leases
-from rowlock.worker.leasing import Hooks, Leasing
+from rowlock.worker.lease_holder import LeaseHolder, LeaseHooks
 from rowlock.world import World
 
 pytestmark = pytest.mark.parametrize("dialect", EVERY)
@@ -53,8 +53,10 @@ class Seeker:
     def __init__(self, engine: Engine, pattern: str = "feeds/*") -> None:
         self.told: list[tuple[str, str]] = []
         self.desk = Desk(engine, seeks=[pattern], expiry=3_600_000)
-        hooks = Hooks(lambda name: self.told.append(("begun", name)), lambda name: self.told.append(("ended", name)))
-        self.leasing = Leasing(engine, self.desk.id, fits=fitting(pattern), hooks=hooks)
+        hooks = LeaseHooks(
+            lambda name: self.told.append(("begun", name)), lambda name: self.told.append(("ended", name))
+        )
+        self.leasing = LeaseHolder(engine, self.desk.id, fits=fitting(pattern), hooks=hooks)
 
     def look(self) -> int:
         """Look once; how many lists it has now."""
@@ -122,7 +124,7 @@ def test_what_is_in_hand_changes_hands_when_it_is_settled(feeds: Engine, time: P
     ann.look()
     claims = {name: ann.desk.got(1, name) for name in sorted(held(feeds))}
     bob = Seeker(feeds)
-    assert (bob.look(), feeds.read(leases.shares, bob.desk.id)[bob.desk.id]) == (0, leases.Share(1, asked=1))
+    assert (bob.look(), feeds.read(leases.shares, bob.desk.id)[bob.desk.id]) == (0, leases.LeaseShare(1, asked=1))
     ann.desk.done(claims["feeds/0"])
     assert (ann.desk.take(name="feeds/0"), ann.desk.look(name="feeds/0")) == (None, None)
     time.pass_by(0.2)

@@ -48,7 +48,7 @@ def plan(engine: Engine, name: str, **parameters: object) -> str:
 def test_a_session_has_so_many_lists_and_no_more(crowded: Engine) -> None:
     ann = Seeker(crowded)
     found = [ann.look() for _ in range(12)]
-    assert found == [min(100 * each, leases.MOST) for each in range(1, 13)]
+    assert found == [min(100 * each, leases.MAX_LISTS_PER_SESSION) for each in range(1, 13)]
 
 
 def test_a_look_reads_free_lists_by_their_index(crowded: Engine, clock: Clock) -> None:
@@ -75,7 +75,7 @@ def test_lists_take_turns_where_there_are_too_many_for_all(crowded: Engine, time
         time.pass_by(1)
         ann.look()
     after = set(ann.leasing.held)
-    assert (len(after), len(before - after)) == (leases.MOST, 400)
+    assert (len(after), len(before - after)) == (leases.MAX_LISTS_PER_SESSION, 400)
 
 
 def test_taking_over_from_a_session_that_had_many_is_a_matter_of_pages(crowded: Engine) -> None:

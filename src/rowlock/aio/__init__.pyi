@@ -13,7 +13,7 @@ from msgspec import UnsetType
 
 from rowlock import db, upkeep
 from rowlock.audit import DEFAULT_KEEP, MAX_ID, AuditRecord
-from rowlock.claims import Asking, Taken
+from rowlock.claims import ClaimedItems, ClaimRequest
 from rowlock.counters import CounterInfo
 from rowlock.db import Database
 from rowlock.db.database import PATIENCE, Verb
@@ -92,7 +92,7 @@ class AsyncClaim:
     @property
     def plain(self) -> Claim: ...
     @property
-    def taken(self) -> Taken: ...
+    def taken(self) -> ClaimedItems: ...
     @property
     def token(self) -> str:
         """The claim's name: a fence that never comes twice."""
@@ -550,13 +550,13 @@ class AsyncSession:
 
     async def take_items(
         self, name: str, *, limit: int, attempts_allowed: int | None = None, thorough: bool = False
-    ) -> Taken | None:
+    ) -> ClaimedItems | None:
         """The next items of the list: after the frontier, or anywhere if that gives none or a second has passed."""
 
-    def asking(self, name: str, *, limit: int, attempts_allowed: int | None) -> Asking:
+    def asking(self, name: str, *, limit: int, attempts_allowed: int | None) -> ClaimRequest:
         """What to ask for, under a new token, from where this session has seen up to."""
 
-    async def ask_anew(self, name: str, *, limit: int, attempts_allowed: int | None) -> Asking:
+    async def ask_anew(self, name: str, *, limit: int, attempts_allowed: int | None) -> ClaimRequest:
         """The same for a trip, which asks anew each time it must be made again; `answered` when it has come home."""
 
     async def answered(self) -> None:
@@ -565,7 +565,7 @@ class AsyncSession:
     def searched_lately(self, name: str) -> bool:
         """Whether the list was looked through for holes within a second."""
 
-    def remember(self, taken: Taken) -> None:
+    def remember(self, taken: ClaimedItems) -> None:
         """Note how far has been seen: a hint for the next claim."""
 
     async def close_doubtful(self) -> None:

@@ -113,10 +113,10 @@ def _processors(engine: Engine, given: dict[str, Processor], *, allow: list[str]
         return []
     from rowlock.delivery.sender import sender_from_environment
     from rowlock.worker import health  # HTTP is heavy, and only who sends needs it
-    from rowlock.worker.here import Here
+    from rowlock.worker.local_backend import LocalBackend
 
-    party = health.Party(sender_from_environment(allow), given, (lambda _: True) if listed else None)
-    answers = health.examine(Here(engine), [party])
+    party = health.ProcessorGroup(sender_from_environment(allow), given, (lambda _: True) if listed else None)
+    answers = health.examine(LocalBackend(engine), [party])
     return [_processor(name, wrong) for name, wrong in answers.items() if name != health.STORE]
 
 

@@ -13,9 +13,9 @@ from rowlock.errors import Invalid
 from rowlock.model import ListInfo, Processor
 from rowlock.processors import secrets_in
 from rowlock.worker import Worker
-from rowlock.worker.commands import Commands, Trouble, check_program
-from rowlock.worker.outputs import Outputs
-from rowlock.worker.templates import Template
+from rowlock.worker.exec.commands import CommandHandler, Trouble, check_program
+from rowlock.worker.exec.output_capture import OutputCapture
+from rowlock.worker.exec.templates import CommandTemplate
 
 Show = Callable[[IO[bytes], IO[bytes]], None]
 OF_COMMANDS = ("batch", "keep_output", "later", "shell")
@@ -45,17 +45,17 @@ class ItemRunner(Protocol):
 class CommandRunner:
     """A command for each item, or for each batch of them."""
 
-    def __init__(self, template: Template, options: dict[str, Any], *, show: Show, trouble: Trouble) -> None:
+    def __init__(self, template: CommandTemplate, options: dict[str, Any], *, show: Show, trouble: Trouble) -> None:
         self.at_once = len(os.sched_getaffinity(0))
         self._handles_batches = template.batch
         self._terms = {term: options[term] for term in ("attempts", "backoff", "batch")}
-        self._commands = Commands(
+        self._commands = CommandHandler(
             template,
             show=show,
             trouble=trouble,
             timeout=options["timeout"],
             later=options["later"],
-            outputs=Outputs(_folder(options["keep_output"])),
+            outputs=OutputCapture(_folder(options["keep_output"])),
         )
 
     def register(self, worker: Worker, name: str) -> None:
@@ -139,7 +139,7 @@ def chosen(
         raise Invalid(
             f"--{given[0].replace('_', '-')} goes with --http", "the list's settings say it for its processor"
         )
-    from rowlock.worker.processing import check as check_processor  # HTTP is heavy, and only who sends needs it
+    from rowlock.worker.http_processor import check as check_processor  # HTTP is heavy, and only who sends needs it
 
     check_processor(info.settings.processor, allow)
     return RequestRunner(None, options, allow=allow)
@@ -150,8 +150,8 @@ def _was_given(name: str) -> bool:
     return source is not None and source is not ParameterSource.DEFAULT
 
 
-def _template(words: Sequence[str], options: dict[str, Any]) -> Template:
-    return Template(tuple(words), shell=options["shell"], batch=options["batch"] is not None)
+def _template(words: Sequence[str], options: dict[str, Any]) -> CommandTemplate:
+    return CommandTemplate(tuple(words), shell=options["shell"], batch=options["batch"] is not None)
 
 
 def _processor(options: dict[str, Any]) -> Processor:

@@ -22,7 +22,7 @@ from rowlock.model import DEFAULT_PRIORITY
 from rowlock.schedules import ScheduleInfo, Tick, plans
 from rowlock.schedules.plans import DEFAULT_KEY, CatchUp
 from rowlock.schedules.recurrence import ticks, zone
-from rowlock.worker.ticking import LONGEST_WAIT, Ticking
+from rowlock.worker.schedule_ticker import LONGEST_WAIT, ScheduleTicker
 
 PAGE = 1_000
 FAR = 2**53
@@ -277,7 +277,7 @@ def run(invocation: Invocation, *, length: str | None, log_format: str) -> int:
 
 
 def _keep_ticking(invocation: Invocation, engine: Engine, stopped: threading.Event, until: float | None) -> None:
-    ticking, trouble = Ticking(engine), ""
+    ticking, trouble = ScheduleTicker(engine), ""
     while not stopped.is_set() and (until is None or engine.world.monotonic() < until):
         try:
             for tick in ticking.look():

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
-from rowlock.client import trips
+from rowlock.client import worker_sync
 from rowlock.client.link import Link, Terms
-from rowlock.client.session import Session
+from rowlock.client.remote_session import RemoteSession
 from rowlock.client.tokens import Tokens
 from rowlock.client.ways import NEEDS_DATABASE, WAYS
 from rowlock.db.database import Verb
@@ -31,7 +31,7 @@ class Client(Handles):
     `options` are those of `httpx2.Client`: `verify`, `cert`, `proxy`.
     """
 
-    _session_kind = Session
+    _session_kind = RemoteSession
 
     def __init__(
         self,
@@ -91,11 +91,11 @@ class Client(Handles):
 
     def trip(self, *works: Callable[..., Any]) -> list[Any]:
         """Settle whole claims and claim in one request, as a worker asks it; the answers, in order."""
-        return trips.trip(self._link, works)
+        return worker_sync.trip(self._link, works)
 
     def look(self, session: str, *, wait: float = 0.0) -> PollResult:
         """Which lists may have work, of those that a session seeks; with `wait`, as soon as there are some in time."""
-        return trips.look(self._link, session, wait=wait)
+        return worker_sync.look(self._link, session, wait=wait)
 
     @contextmanager
     def apart(self) -> Iterator[Writer]:

@@ -5,15 +5,15 @@ from typing import Any
 
 import msgspec
 
-from rowlock.claims import Asking, Taken
+from rowlock.claims import ClaimedItems, ClaimRequest
 from rowlock.client.items import ItemShown
 from rowlock.client.link import Link
 from rowlock.client.problems import told
 from rowlock.errors import StaleSession
 from rowlock.failures import truncate_message
 from rowlock.outcomes import Fail, Outcome, PositionedOutcome, Retry, Verdict
-from rowlock.receipts import Settling
-from rowlock.sessions import EXPIRY, SessionInfo
+from rowlock.receipts import OutcomesByPosition
+from rowlock.sessions import EXPIRY_MILLISECONDS, SessionInfo
 
 
 class Nothing(msgspec.Struct, frozen=True):
@@ -45,27 +45,27 @@ class Claimed(msgspec.Struct, frozen=True):
     exclusive: bool = False
 
     @property
-    def taken(self) -> Taken | None:
+    def taken(self) -> ClaimedItems | None:
         """The same as the engine has it; None if nothing was ready."""
         token = self.claim
         if token is None:
             return None
         items = [item.of(self.list, token) for item in self.items]
         where = self.gate or 0, self.priority or 0, self.low or 0
-        return Taken(token, self.list, *where, items, self.alone, self.exclusive)
+        return ClaimedItems(token, self.list, *where, items, self.alone, self.exclusive)
 
 
-class Landed(msgspec.Struct, frozen=True):
+class SyncResult(msgspec.Struct, frozen=True):
     """What became of one settlement: a verdict for each item, or what is wrong."""
 
     verdicts: list[Verdict] = []
     problem: dict[str, Any] | None = None
 
 
-class Home(msgspec.Struct, frozen=True):
+class SyncResponse(msgspec.Struct, frozen=True):
     """What a trip has brought."""
 
-    settled: list[Landed]
+    settled: list[SyncResult]
     claimed: Claimed | None = None
     problem: dict[str, Any] | None = None
 
@@ -75,7 +75,7 @@ def open_session(
     session: str,
     *,
     holder: str,
-    expiry: int = EXPIRY,
+    expiry: int = EXPIRY_MILLISECONDS,
     details: Any = None,
     seeks: Sequence[str] = (),
     beats: bool = True,  # noqa: ARG001
@@ -85,7 +85,7 @@ def open_session(
     link.ask("POST", "sessions", gives=Nothing, body={**known, "details": {} if details is None else details})
 
 
-def beat(link: Link, session: str, *, expiry: int = EXPIRY) -> bool:
+def beat(link: Link, session: str, *, expiry: int = EXPIRY_MILLISECONDS) -> bool:
     """Stay alive; False means that the session is lost."""
     try:
         link.ask("PUT", "sessions", session, gives=Nothing, body={"expiry": f"{expiry}ms"})
@@ -104,23 +104,23 @@ def page(link: Link, *, limit: int = 1000) -> list[SessionInfo]:
     return link.ask("GET", "sessions", gives=SessionPage).sessions[:limit]
 
 
-def take(link: Link, asking: Asking) -> Taken | None:
+def take(link: Link, request: ClaimRequest) -> ClaimedItems | None:
     """The next items of a list, from the frontier or anywhere; its token makes it harmless to ask again."""
-    home = travel(link, {"session": asking.session, "claim": wanted(asking)})
+    home = sync(link, {"session": request.session, "claim": wanted(request)})
     return None if home.claimed is None else home.claimed.taken
 
 
-def wanted(asking: Asking) -> dict[str, Any]:
+def wanted(request: ClaimRequest) -> dict[str, Any]:
     """What is asked for, as a server reads it."""
-    terms = {"list": asking.list, "token": asking.token, "limit": asking.limit, "attempts": asking.attempts}
-    return {**terms, "noted": asking.keep == 0}
+    terms = {"list": request.list, "token": request.token, "limit": request.limit, "attempts": request.attempts}
+    return {**terms, "noted": request.keep == 0}
 
 
-def note_handed(link: Link, session: str, taken: Taken) -> None:
+def note_handed(link: Link, session: str, taken: ClaimedItems) -> None:
     """Keep with the session what a claim handed out: the server has done so when it was taken."""
 
 
-def held(link: Link, session: str, token: str) -> Taken:
+def held(link: Link, session: str, token: str) -> ClaimedItems:
     """A claim with what is left of the items that were handed out under it."""
     taken = link.ask("GET", "claims", token, gives=Claimed, query={"session": session}, cut=True).taken
     assert taken is not None, "a claim that is no more is told as an error"  # noqa: S101
@@ -136,7 +136,7 @@ def settle(
     link: Link,
     session: str,
     token: str,
-    settling: Settling,
+    settling: OutcomesByPosition,
     *,
     holder: str = "",  # noqa: ARG001
     close: bool = True,
@@ -161,15 +161,15 @@ def settle_done(link: Link, session: str, token: str, positions: Sequence[int]) 
 
 
 def _landed(link: Link, session: str, landing: dict[str, Any]) -> list[Verdict]:
-    [landed] = travel(link, {"session": session, "settle": [landing]}).settled
+    [landed] = sync(link, {"session": session, "settle": [landing]}).settled
     if landed.problem is not None:
         raise told(landed.problem, server=link.server)
     return landed.verdicts
 
 
-def travel(link: Link, trip: dict[str, Any]) -> Home:
+def sync(link: Link, trip: dict[str, Any]) -> SyncResponse:
     """Settle and claim in one go; what is wrong with a settlement is told beside it, with the claim raised."""
-    home = link.ask("POST", "claims", gives=Home, body=trip, cut=True)
+    home = link.ask("POST", "claims", gives=SyncResponse, body=trip, cut=True)
     if home.problem is not None:
         raise told(home.problem, server=link.server)
     return home

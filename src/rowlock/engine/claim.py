@@ -51,7 +51,7 @@ class Claim:
         self,
         runner: Runner,
         session: str,
-        taken: claims.Taken,
+        taken: claims.ClaimedItems,
         *,
         rules: Policy,
         plain: bool,

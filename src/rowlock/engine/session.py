@@ -10,10 +10,10 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from rowlock import attempts, claims, leases, lists, sessions
-from rowlock.claims import Asking, Taken
+from rowlock.claims import ClaimedItems, ClaimRequest
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine.claim import Claim
-from rowlock.engine.horizon import Horizon
+from rowlock.engine.claim_hints import ClaimHints
 from rowlock.engine.list import List
 from rowlock.errors import OutcomeUnknown, RowlockError
 from rowlock.model import Settings
@@ -37,7 +37,7 @@ class Session:
         self._expiry = milliseconds(expiry)
         self._details = details
         self._beats = beats
-        self._horizon = Horizon()
+        self._hints = ClaimHints()
         self.closing = threading.Event()
         self._heart: threading.Thread | None = None
         self.id = engine.world.token()
@@ -167,7 +167,7 @@ class Session:
             taken = msgspec.structs.replace(taken, items=items)
         return self._in_hand(taken, _rules(self._settings(taken.list)), plain=False)
 
-    def _in_hand(self, taken: Taken, rules: attempts.Policy, *, plain: bool) -> Claim:
+    def _in_hand(self, taken: ClaimedItems, rules: attempts.Policy, *, plain: bool) -> Claim:
         terms: dict[str, Any] = {"holder": self.holder, "world": self._engine.world, "unended": self._unended}
         claim = Claim(self._engine, self.id, taken, rules=rules, plain=plain, **terms)
         self._claims.setdefault(taken.token, claim)
@@ -179,33 +179,33 @@ class Session:
 
     def take_items(
         self, name: str, *, limit: int, attempts_allowed: int | None = None, thorough: bool = False
-    ) -> Taken | None:
+    ) -> ClaimedItems | None:
         """The next items of the list: after the frontier, or anywhere if that gives none or a second has passed."""
         asking = self.asking(name, limit=limit, attempts_allowed=attempts_allowed)
         taken = None
         if not thorough and self._may_be_short(name):
             taken = self._tried(claims.take, asking)
         if taken is None:
-            self._horizon[name].looked_at = self._engine.world.monotonic()
+            self._hints[name].looked_at = self._engine.world.monotonic()
             taken = self._tried(claims.take_thoroughly, asking)
         if taken is not None:
             self.remember(taken)
-            self._horizon[name].limited = taken.limited
+            self._hints[name].limited = taken.limited
         return taken
 
     def _may_be_short(self, name: str) -> bool:
-        return self.searched_lately(name) and not self._horizon[name].limited
+        return self.searched_lately(name) and not self._hints[name].limited
 
-    def asking(self, name: str, *, limit: int, attempts_allowed: int | None) -> Asking:
+    def asking(self, name: str, *, limit: int, attempts_allowed: int | None) -> ClaimRequest:
         """What to ask for, under a new token, from where this session has seen up to."""
-        seen = self._horizon[name]
+        seen = self._hints[name]
         # Without a heart nobody knows whether the session will ask again: it keeps an exclusive list for no longer than
         # it has something of it in hand.
-        keep = leases.KEEP if self._beats else 0
+        keep = leases.KEEP_IDLE_MILLISECONDS if self._beats else 0
         token = self._engine.world.token()
-        return Asking(self.id, name, limit, token, attempts_allowed, seen.floors, keep, seen.lane)
+        return ClaimRequest(self.id, name, limit, token, attempts_allowed, seen.floors, keep, seen.lane)
 
-    def ask_anew(self, name: str, *, limit: int, attempts_allowed: int | None) -> Asking:
+    def ask_anew(self, name: str, *, limit: int, attempts_allowed: int | None) -> ClaimRequest:
         """The same for a trip, which asks anew each time it must be made again; `answered` when it has come home."""
         asking = self.asking(name, limit=limit, attempts_allowed=attempts_allowed)
         self.doubtful.append(asking.token)
@@ -217,17 +217,17 @@ class Session:
 
     def searched_lately(self, name: str) -> bool:
         """Whether the list was looked through for holes within a second."""
-        return self._horizon[name].lately(self._engine.world.monotonic())
+        return self._hints[name].lately(self._engine.world.monotonic())
 
-    def remember(self, taken: Taken) -> None:
+    def remember(self, taken: ClaimedItems) -> None:
         """Note how far has been seen: a hint for the next claim."""
-        self._horizon[taken.list].remember(taken)
+        self._hints[taken.list].remember(taken)
 
-    def _tried(self, verb: Any, asking: Asking) -> Taken | None:
+    def _tried(self, verb: Any, asking: ClaimRequest) -> ClaimedItems | None:
         self.close_doubtful()
         self.doubtful.append(asking.token)
         try:
-            taken: Taken | None = self._engine.run(verb, asking)
+            taken: ClaimedItems | None = self._engine.run(verb, asking)
         except OutcomeUnknown:
             self.close_doubtful()
             return None

@@ -7,16 +7,16 @@ from typing import Any
 
 import msgspec
 
-from rowlock import claims, elsewhere
-from rowlock.claims import Asking, Taken
-from rowlock.engine.horizon import Horizon
+from rowlock import claims, remote_claims
+from rowlock.claims import ClaimedItems, ClaimRequest
+from rowlock.engine.claim_hints import ClaimHints
 from rowlock.http.bodies import Gone
 from rowlock.http.executor import VerbExecutor
-from rowlock.http.waiting import Slot, Watch
-from rowlock.leases import KEEP
+from rowlock.http.long_poll import AcquireSlot, LongPoll
+from rowlock.leases import KEEP_IDLE_MILLISECONDS
 
 
-class Wish(msgspec.Struct, frozen=True):
+class LongPollClaim(msgspec.Struct, frozen=True):
     """What a worker asks for."""
 
     list: str
@@ -40,59 +40,63 @@ class Claimer:
     def __init__(self, executor: VerbExecutor) -> None:
         self._executor = executor
         self._world = executor.engine.world
-        self._horizon = Horizon()
-        self.watch = Watch(executor)
+        self._hints = ClaimHints()
+        self.long_poll = LongPoll(executor)
 
-    async def claim(self, wish: Wish, *, left: Callable[[], Awaitable[None]], slot: Slot = nullcontext) -> Taken | None:
+    async def claim(
+        self, request: LongPollClaim, *, left: Callable[[], Awaitable[None]], slot: AcquireSlot = nullcontext
+    ) -> ClaimedItems | None:
         """The next items of the list, or None if there are none in time; `left` returns when the client has gone.
 
         Whoever has to wait does so in a slot; refused if there is none.
         """
-        taken = await self._take(wish)
-        if taken is None and wish.wait > 0 and not self.watch.stopped:
+        taken = await self._take(request)
+        if taken is None and request.wait > 0 and not self.long_poll.stopped:
             with slot():
-                return await self._wait(wish, left)
+                return await self._wait(request, left)
         return taken
 
-    async def _wait(self, wish: Wish, left: Callable[[], Awaitable[None]]) -> Taken | None:
-        turn, gone = self.watch.enter(wish.list), asyncio.ensure_future(left())
-        until = asyncio.get_running_loop().time() + wish.wait
+    async def _wait(self, request: LongPollClaim, left: Callable[[], Awaitable[None]]) -> ClaimedItems | None:
+        turn, gone = self.long_poll.enter(request.list), asyncio.ensure_future(left())
+        until = asyncio.get_running_loop().time() + request.wait
         looked = True
         try:
-            while await _comes(turn, gone, until) and not self.watch.stopped:
+            while await _comes(turn, gone, until) and not self.long_poll.stopped:
                 turn.clear()
                 looked = False  # if this one cannot, the next in line shall
-                taken = await self._take(wish)
+                taken = await self._take(request)
                 looked = taken is None
                 if taken is not None:
-                    return await self._given(wish, taken, gone)
+                    return await self._given(request, taken, gone)
             return None
         finally:
             gone.cancel()
-            self.watch.leave(wish.list, turn, next_too=not looked)
+            self.long_poll.leave(request.list, turn, next_too=not looked)
 
-    async def _given(self, wish: Wish, taken: Taken, gone: "asyncio.Future[None]") -> Taken:
-        if gone.done() and wish.key is None:
+    async def _given(self, request: LongPollClaim, taken: ClaimedItems, gone: "asyncio.Future[None]") -> ClaimedItems:
+        if gone.done() and request.key is None:
             # Nobody was told of these items: free at once, not when the session ends. Under a key they ask again.
-            await self._executor.write(claims.close, wish.session, taken.token)
+            await self._executor.write(claims.close, request.session, taken.token)
             raise Gone
         return taken
 
-    async def _take(self, wish: Wish) -> Taken | None:
-        seen, now = self._horizon[wish.list], self._world.monotonic()
-        token, keep = wish.token or self._world.token(), 0 if wish.noted else KEEP
-        asking = Asking(wish.session, wish.list, wish.limit, token, wish.attempts, seen.floors, keep, seen.lane)
+    async def _take(self, request: LongPollClaim) -> ClaimedItems | None:
+        seen, now = self._hints[request.list], self._world.monotonic()
+        token, keep = request.token or self._world.token(), 0 if request.noted else KEEP_IDLE_MILLISECONDS
+        claim = ClaimRequest(
+            request.session, request.list, request.limit, token, request.attempts, seen.floors, keep, seen.lane
+        )
         thorough = not seen.lately(now)
         if thorough:
             seen.looked_at = now
-        if wish.token is not None:
-            taken = await self._executor.write(elsewhere.take_named, asking, thorough=thorough, noted=wish.noted)
-        elif wish.key is None:
-            taken = await self._executor.write(elsewhere.take, asking, thorough=thorough)
+        if request.token is not None:
+            taken = await self._executor.write(remote_claims.take_named, claim, thorough=thorough, noted=request.noted)
+        elif request.key is None:
+            taken = await self._executor.write(remote_claims.take, claim, thorough=thorough)
         else:
-            taken = await self._executor.write(elsewhere.take_once, asking, thorough=thorough, key=wish.key)
+            taken = await self._executor.write(remote_claims.take_once, claim, thorough=thorough, key=request.key)
         if taken is not None and taken.items:
-            self._horizon[taken.list].remember(taken)
+            self._hints[taken.list].remember(taken)
         return taken
 
 

@@ -6,20 +6,20 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rowlock import claims, elsewhere
-from rowlock.claims import Taken
+from rowlock import claims, remote_claims
+from rowlock.claims import ClaimedItems
 from rowlock.durations import milliseconds
-from rowlock.elsewhere import Settlement
 from rowlock.errors import Invalid, InvalidOutcome, RowlockError
 from rowlock.http.auth import check_outcomes, check_session, check_session_id
 from rowlock.http.bodies import Gone
 from rowlock.http.call import Answer, Call
-from rowlock.http.claimer import Wish
+from rowlock.http.claimer import LongPollClaim
 from rowlock.http.forms import ItemShown, shown
 from rowlock.http.once import key_of
 from rowlock.http.texts import form, row
 from rowlock.names import check_keys
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict
+from rowlock.remote_claims import Settlement
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ async def claim(call: Call) -> Claimed | Answer:
     wait = read_wait(call, asked.wait)
     await check_session(call, asked.session)
     under = key_of(call) if call.header(b"idempotency-key") else None
-    wish = Wish(name, asked.session, asked.limit, wait, under)
+    wish = LongPollClaim(name, asked.session, asked.limit, wait, under)
     taken = await _taken(call, wish)
     if taken is None:
         return Claimed(None, [], asked.session, name)
@@ -130,7 +130,7 @@ async def claim(call: Call) -> Claimed | Answer:
     return Answer(found, undelivered=partial(call.service.executor.write, claims.close, asked.session, taken.token))
 
 
-async def _taken(call: Call, wish: Wish) -> Taken | None:
+async def _taken(call: Call, wish: LongPollClaim) -> ClaimedItems | None:
     try:
         return await call.service.claimer.claim(wish, left=call.body.left_or_silent, slot=call.long_poll)
     except Gone:
@@ -147,7 +147,7 @@ def read_wait(call: Call, wait: str | float) -> float:
     return seconds
 
 
-async def _still_theirs(call: Call, session: str, taken: Taken) -> None:
+async def _still_theirs(call: Call, session: str, taken: ClaimedItems) -> None:
     """Hand back what came after so long a wait that whoever waited may not have it any more."""
     try:
         await call.service.recheck(call)
@@ -156,7 +156,7 @@ async def _still_theirs(call: Call, session: str, taken: Taken) -> None:
         raise
 
 
-def claimed(session: str, taken: Taken) -> Claimed:
+def claimed(session: str, taken: ClaimedItems) -> Claimed:
     """A claim as it is told."""
     where = taken.gate, taken.priority, taken.low
     items = list(map(shown, taken.items))
@@ -174,7 +174,7 @@ async def settle(call: Call) -> Settled:
     check_outcomes(outcomes.values(), call.principal)
     settlement = Settlement(given.session, call.path["claim"], outcomes, given.close, call.principal.lists)
     random = call.service.engine.world.random
-    return Settled(await call.service.executor.write(elsewhere.settle, settlement, random=random))
+    return Settled(await call.service.executor.write(remote_claims.settle, settlement, random=random))
 
 
 def said(given: Settling) -> dict[str, Outcome]:

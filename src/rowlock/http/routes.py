@@ -20,7 +20,7 @@ from rowlock.http import (
     sessions,
     tokens,
     topics,
-    trips,
+    worker_sync,
 )
 from rowlock.http.forms import ItemDetails, ItemPage, NewItem, NewItems
 from rowlock.http.limits import ServerLimits
@@ -154,10 +154,10 @@ SESSIONS = (
     Route(
         "POST",
         "/v1/sessions/{session}/look",
-        trips.look,
+        worker_sync.look,
         WORKER,
-        {200: trips.Seen},
-        trips.Looking,
+        {200: worker_sync.PollResponse},
+        worker_sync.PollRequest,
         streamed=True,
         scoped=True,
     ),
@@ -177,11 +177,33 @@ CLAIMS = (
         streamed=True,
     ),
     Route("PUT", "/v1/claims/{claim}", claims.settle, WORKER, {200: claims.Settled}, claims.Settling, scoped=True),
-    Route("GET", "/v1/claims/{claim}", trips.left, WORKER, {200: claims.Claimed}, query=trips.OfSession, scoped=True),
     Route(
-        "DELETE", "/v1/claims/{claim}", trips.close, WORKER, {200: sessions.Closed}, query=trips.OfSession, scoped=True
+        "GET",
+        "/v1/claims/{claim}",
+        worker_sync.left,
+        WORKER,
+        {200: claims.Claimed},
+        query=worker_sync.SessionQuery,
+        scoped=True,
     ),
-    Route("POST", "/v1/claims", trips.travel, WORKER, {200: trips.Home}, trips.Trip, scoped=True),
+    Route(
+        "DELETE",
+        "/v1/claims/{claim}",
+        worker_sync.close,
+        WORKER,
+        {200: sessions.Closed},
+        query=worker_sync.SessionQuery,
+        scoped=True,
+    ),
+    Route(
+        "POST",
+        "/v1/claims",
+        worker_sync.sync,
+        WORKER,
+        {200: worker_sync.SyncResponse},
+        worker_sync.SyncRequest,
+        scoped=True,
+    ),
 )
 
 ONE, MANY = "lists/{list}/{key}", "batch/lists/{list}"

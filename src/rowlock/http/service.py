@@ -25,14 +25,14 @@ from rowlock.http.exchanges import EXTENSION
 from rowlock.http.executor import VerbExecutor
 from rowlock.http.item_reader import ItemReader
 from rowlock.http.limits import ServerLimits
+from rowlock.http.long_poll import LongPollLimiter
 from rowlock.http.relays import Scope
 from rowlock.http.replies import Send
 from rowlock.http.route import NOWHERE_IN_IIDY, Route
 from rowlock.http.router import Router
 from rowlock.http.routes import ROUTES
-from rowlock.http.seats import Seats
+from rowlock.http.session_pollers import SessionPollers
 from rowlock.http.upkeep import Upkeep
-from rowlock.http.waiting import LongPolls
 from rowlock.worker import Worker
 
 Authorize = Callable[[Call], Awaitable[Principal]]
@@ -68,8 +68,8 @@ class Service:
         self.executor = VerbExecutor(engine, waiting=self.limits.waiting_requests)
         self.item_reader = ItemReader(self.executor, waiting=self.limits.waiting_requests)
         self.claimer = Claimer(self.executor)
-        self.long_polls = LongPolls(self.limits)
-        self.seats = Seats(self.executor, self.claimer.watch)
+        self.long_polls = LongPollLimiter(self.limits)
+        self.session_pollers = SessionPollers(self.executor, self.claimer.long_poll)
         self.stopping = False
         """Whether it is about to go: not ready any more, nobody waits for long."""
         self.audit_keep = audit_keep
@@ -194,7 +194,7 @@ class Service:
     def stop(self) -> None:
         """Say that the end is near: not ready any more, and who waits for work is answered."""
         self.stopping = True
-        self.claimer.watch.stop()
+        self.claimer.long_poll.stop()
 
     def _find(self, call: Call) -> None:
         path = call.scope["raw_path"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import elsewhere, sessions
+from rowlock import remote_claims, sessions
 from rowlock.durations import milliseconds
 from rowlock.errors import Invalid
 from rowlock.http.auth import check_session, may_use_session
@@ -74,7 +74,7 @@ async def open_session(call: Call) -> Answer:
     if not is_token(session):
         raise Invalid("a session's id is 32 hexadecimal digits", "leave it out to be given one")
     until = await call.service.executor.write(
-        elsewhere.open_session,
+        remote_claims.open_session,
         session,
         holder=holder,
         expiry=_length(call, opening.expiry),
@@ -91,7 +91,7 @@ async def beat(call: Call) -> Living:
     session = call.path["session"]
     expiry = None if given.expiry is None else _length(call, given.expiry)
     await check_session(call, session)
-    return Living(session, to_datetime(await call.service.executor.write(elsewhere.beat, session, expiry=expiry)))
+    return Living(session, to_datetime(await call.service.executor.write(remote_claims.beat, session, expiry=expiry)))
 
 
 async def close(call: Call) -> Closed:
@@ -99,7 +99,7 @@ async def close(call: Call) -> Closed:
     session = call.path["session"]
     closed = await may_use_session(call, session) and await call.service.executor.write(sessions.close, session)
     if closed:
-        call.service.seats.close(session)
+        call.service.session_pollers.close(session)
     return Closed(closed)
 
 

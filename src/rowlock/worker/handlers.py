@@ -18,7 +18,7 @@ from rowlock.names import matches_pattern
 LARGEST_BATCH = 10_000
 
 
-class Kind(StrEnum):
+class HandlerKind(StrEnum):
     """Where a handler runs."""
 
     PLAIN = "plain"
@@ -41,7 +41,7 @@ class Handler(msgspec.Struct, frozen=True):
 
     pattern: str
     function: Callable[..., Any]
-    kind: Kind
+    kind: HandlerKind
     attempts: int | None
     backoff: str | None
     timeout: float | None
@@ -63,7 +63,7 @@ class Handler(msgspec.Struct, frozen=True):
     @property
     def wants_transaction(self) -> bool:
         """Whether it writes in the transaction that settles its items."""
-        return self.within is not None or (self.kind is Kind.BATCH and self.arguments == 2)
+        return self.within is not None or (self.kind is HandlerKind.BATCH and self.arguments == 2)
 
     def rules(self, settings: Settings) -> Policy:
         """When to give up and how long to wait: the handler's own word first, then the list's."""
@@ -108,17 +108,17 @@ def define(
     )
 
 
-def _kind(function: Callable[..., Any], batch: int | None, *, processes: bool) -> Kind:
+def _kind(function: Callable[..., Any], batch: int | None, *, processes: bool) -> HandlerKind:
     is_async = inspect.iscoroutinefunction(function)
     if is_async and (batch or processes):
         raise Invalid("an async handler takes one item at a time", "leave batch and processes out")
     if batch and processes:
         raise Invalid("a batch handler runs with its transaction, in this process", "leave processes out")
     if batch:
-        return Kind.BATCH
+        return HandlerKind.BATCH
     if processes:
-        return Kind.PROCESS
-    return Kind.ASYNC if is_async else Kind.PLAIN
+        return HandlerKind.PROCESS
+    return HandlerKind.ASYNC if is_async else HandlerKind.PLAIN
 
 
 def _arguments(function: Callable[..., Any]) -> int:

@@ -11,7 +11,7 @@ from rowlock import lists
 from rowlock.delivery.sender import Sender
 from rowlock.errors import RowlockError
 from rowlock.model import Processor
-from rowlock.worker.source import Post
+from rowlock.worker.backend import Backend
 
 SECONDS = 5.0
 STORE = "store"
@@ -20,7 +20,7 @@ Question = Callable[[], str]
 """What is wrong; nothing if all is well."""
 
 
-class Party(msgspec.Struct, frozen=True):
+class ProcessorGroup(msgspec.Struct, frozen=True):
     """Processors that are reached by one sender: those given by name, and those of fitting lists."""
 
     sender: Sender
@@ -30,44 +30,46 @@ class Party(msgspec.Struct, frozen=True):
     """Processors from the settings of fitting lists, as they were last read: asked while the store is down."""
 
 
-def examine(post: Post, parties: Sequence[Party], *, seconds: float = SECONDS) -> dict[str, str]:
+def examine(backend: Backend, groups: Sequence[ProcessorGroup], *, seconds: float = SECONDS) -> dict[str, str]:
     """What is wrong with the store and with each processor, by name; "" if it is well.
 
     A processor without a health address counts as well. What has not answered in time is ill, whatever comes later.
     Processors from the settings of lists are read from the store; while it is down, those read last are asked.
     """
-    asking = Asking(seconds)
+    checks = ConcurrentChecks(seconds)
     listed = threading.Event()
-    asking.ask(STORE, lambda: _store(post, parties, asking, listed=listed))
-    for party in parties:
-        _ask_each(party.given, party.sender, asking)
+    checks.ask(STORE, lambda: _store(backend, groups, checks, listed=listed))
+    for group in groups:
+        _ask_each(group.given, group.sender, checks)
     if not listed.wait(seconds / 2):
-        _ask_known(parties, asking)
-    return asking.answers()
+        _ask_known(groups, checks)
+    return checks.answers()
 
 
-def _store(post: Post, parties: Sequence[Party], asking: "Asking", *, listed: threading.Event) -> str:
+def _store(
+    backend: Backend, groups: Sequence[ProcessorGroup], checks: "ConcurrentChecks", *, listed: threading.Event
+) -> str:
     try:
-        post.well()
-        for party in parties:
-            if party.fits is not None:
-                found = post.source.read(lists.processors, fits=party.fits)
-                party.known.clear()
-                party.known.update(found)
+        backend.well()
+        for group in groups:
+            if group.fits is not None:
+                found = backend.source.read(lists.processors, fits=group.fits)
+                group.known.clear()
+                group.known.update(found)
     finally:
-        _ask_known(parties, asking)
+        _ask_known(groups, checks)
         listed.set()
     return ""
 
 
-def _ask_known(parties: Sequence[Party], asking: "Asking") -> None:
-    for party in parties:
-        _ask_each(dict(party.known), party.sender, asking)
+def _ask_known(groups: Sequence[ProcessorGroup], checks: "ConcurrentChecks") -> None:
+    for group in groups:
+        _ask_each(dict(group.known), group.sender, checks)
 
 
-def _ask_each(processors: Mapping[str, Processor], sender: Sender, asking: "Asking") -> None:
+def _ask_each(processors: Mapping[str, Processor], sender: Sender, checks: "ConcurrentChecks") -> None:
     for name, processor in processors.items():
-        asking.ask(f"processor of {name}", lambda processor=processor: _well(processor, sender, asking.left))  # type: ignore[misc]
+        checks.ask(f"processor of {name}", lambda processor=processor: _well(processor, sender, checks.left))  # type: ignore[misc]
 
 
 def _well(processor: Processor, sender: Sender, seconds: float) -> str:
@@ -78,7 +80,7 @@ def _well(processor: Processor, sender: Sender, seconds: float) -> str:
     return "" if answer.well else f"{target.shown} says {answer.line}"
 
 
-class Asking:
+class ConcurrentChecks:
     """Questions that are asked side by side, each in a thread of its own, and the answers that came in time."""
 
     def __init__(self, seconds: float) -> None:

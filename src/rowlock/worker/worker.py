@@ -14,16 +14,16 @@ from rowlock.engine import Engine, Session
 from rowlock.errors import Invalid, NeedsDatabase, Stale, Unavailable
 from rowlock.model import Item, Processor
 from rowlock.outcomes import Outcome, Verdict
-from rowlock.worker.afar import Afar
+from rowlock.worker.backend import Backend, Source
 from rowlock.worker.handlers import Handler, define
-from rowlock.worker.here import Here
-from rowlock.worker.leasing import Hooks
-from rowlock.worker.shift import Shift
+from rowlock.worker.lease_holder import LeaseHooks
+from rowlock.worker.local_backend import LocalBackend
+from rowlock.worker.remote_backend import RemoteBackend
 from rowlock.worker.signals import told_by_signals
-from rowlock.worker.source import Post, Source
+from rowlock.worker.work_loop import WorkLoop
 
 if TYPE_CHECKING:
-    from rowlock.worker.processing import Processing
+    from rowlock.worker.http_processor import ProcessorHandler
 
 log = logging.getLogger("rowlock.worker")
 
@@ -55,20 +55,20 @@ class Worker:
     ) -> None:
         if concurrency < 1:
             raise Invalid(f"a concurrency of {concurrency} would never run anything", "give 1 or more")
-        self._post = _post(engine, expiry)
-        self._engine = self._post.source
+        self._backend = _backend(engine, expiry)
+        self._engine = self._backend.source
         self.concurrency = concurrency
         self._holder = holder
         self._expiry = expiry
         self._flush = milliseconds(flush) / 1_000
         self._grace = milliseconds(grace) / 1_000
         self._handlers: list[Handler] = []
-        self._processings: list[tuple[Handler, Processing]] = []
+        self._processings: list[tuple[Handler, ProcessorHandler]] = []
         kinds = ("before", "after", "failed", "lease", "lease_end", "stop")
         self._hooks: dict[str, list[Callable[..., None]]] = {kind: [] for kind in kinds}
         self._stopping = threading.Event()
         self._at_once = threading.Event()
-        self._shift: Shift | None = None
+        self._loop: WorkLoop | None = None
         self._complaint = ""
         self._fruitless_offers = 0
 
@@ -116,10 +116,10 @@ class Worker:
         `allow` names private hosts that may be sent to, else ROWLOCK_ALLOW_HOSTS does; `secrets` sign each request.
         """
         from rowlock.delivery.sender import sender_from_environment  # HTTP is heavy, and only who sends needs it
-        from rowlock.worker.processing import Processing
+        from rowlock.worker.http_processor import ProcessorHandler
 
         engine = self._here("sending items to a processor")
-        processing = Processing(engine, sender_from_environment(allow), given=processor, secrets=secrets)
+        processing = ProcessorHandler(engine, sender_from_environment(allow), given=processor, secrets=secrets)
         options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": None, "batch": None}
         handler = define(pattern, processing.handle, processes=False, **options)
         self._handlers.append(msgspec.structs.replace(handler, accepts=processing.accepts))
@@ -133,7 +133,7 @@ class Worker:
         from rowlock.worker import health  # HTTP is heavy, and only who sends needs it
 
         parties = [processing.party(handler) for handler, processing in self._processings]
-        answers = health.examine(self._post, parties, seconds=seconds)
+        answers = health.examine(self._backend, parties, seconds=seconds)
         return {name: wrong for name, wrong in answers.items() if wrong}
 
     def before(self, hook: Callable[[Item], None]) -> Callable[[Item], None]:
@@ -174,7 +174,7 @@ class Worker:
             raise Invalid("this worker has no handlers", "register one: @worker.on('downloads')")
         try:
             with told_by_signals(self, wanted=signals):
-                while not self._stopping.is_set() and not self._run_shift(until):
+                while not self._stopping.is_set() and not self._run_session(until):
                     pass
         finally:
             for _, processing in self._processings:
@@ -187,11 +187,11 @@ class Worker:
         if now:
             self._at_once.set()
         self._stopping.set()
-        shift = self._shift
-        if shift is not None:
-            shift.events.put("stop")
+        loop = self._loop
+        if loop is not None:
+            loop.events.put("stop")
 
-    def _run_shift(self, until: Until) -> bool:
+    def _run_session(self, until: Until) -> bool:
         try:
             session = self._engine.session(holder=self._holder, expiry=self._expiry)
             session.open(seeks=[handler.pattern for handler in self._handlers])
@@ -202,28 +202,28 @@ class Worker:
         before = self._about_to if self._hooks["before"] else None
         told = self._told if self._hooks["after"] or self._hooks["failed"] else None
         terms: dict[str, Any] = {"concurrency": self.concurrency, "flush": self._flush, "before": before, "told": told}
-        leases = Hooks(*(partial(self._tell_lease, kind) for kind in ("lease", "lease_end")))
-        shift = self._shift = Shift(self._post, session, self._handlers, leases=leases, **terms)
+        leases = LeaseHooks(*(partial(self._tell_lease, kind) for kind in ("lease", "lease_end")))
+        loop = self._loop = WorkLoop(self._backend, session, self._handlers, leases=leases, **terms)
         if until != "stopped":
-            shift.longest_wait = LOOK_AT_THE_END
-        chores = self._post.begin_chores(session, wake=lambda: shift.events.put("hint"))
+            loop.longest_wait = LOOK_AT_THE_END
+        chores = self._backend.begin_chores(session, wake=lambda: loop.events.put("hint"))
         try:
-            ended = self._work(shift, session, until)
+            ended = self._work(loop, session, until)
             try:
-                self._wind_up(shift, session)
+                self._wind_up(loop, session)
             except Unavailable as error:
                 self._complain(error)  # what could not be settled is done again
             return ended
         finally:
-            self._end(shift, session, chores)
+            self._end(loop, session, chores)
 
-    def _work(self, shift: Shift, session: Session, until: Until) -> bool:
+    def _work(self, loop: WorkLoop, session: Session, until: Until) -> bool:
         while not self._stopping.is_set() and not session.lost.is_set():
             try:
-                busy = shift.step(claiming=True)
+                busy = loop.step(claiming=True)
                 if busy:
                     self._fruitless_offers = 0
-                if not busy and until != "stopped" and self._nothing_left(shift, session, until):
+                if not busy and until != "stopped" and self._nothing_left(loop, session, until):
                     return True
                 self._complaint = ""
             except Unavailable as error:
@@ -239,34 +239,34 @@ class Worker:
             log.warning("waiting: %s", error.what, extra={"code": error.code})
         self._complaint = error.code
 
-    def _nothing_left(self, shift: Shift, session: Session, until: Until) -> bool:
-        if not shift.idle:
+    def _nothing_left(self, loop: WorkLoop, session: Session, until: Until) -> bool:
+        if not loop.idle:
             return False
         if until == "done":
             return self._engine.read(lists.unfinished, fits=self._fits) == 0
         # The last look for work may be older than our last settlement, and that may have made an item ready.
         names = self._engine.read(lists.with_work, fits=self._fits, holder=session.holder)
-        shift.offer(names)
+        loop.offer(names)
         self._fruitless_offers += 1
         return not names or self._fruitless_offers > MAX_FRUITLESS_OFFERS
 
     def _fits(self, row: lists.ListRow) -> bool:
         return any(handler.is_for(row.name, lambda: row.settings) for handler in self._handlers)
 
-    def _wind_up(self, shift: Shift, session: Session) -> None:
+    def _wind_up(self, loop: WorkLoop, session: Session) -> None:
         if session.lost.is_set():
             log.warning("session lost", extra={"session": session.id})
-            shift.drop()
+            loop.drop()
             return
-        shift.hand_back()
+        loop.return_unstarted()
         until = self._engine.world.monotonic() + self._grace
-        while shift.in_hand and not self._at_once.is_set() and self._engine.world.monotonic() < until:
-            shift.step(claiming=False)
-        shift.write_all()
+        while loop.in_hand and not self._at_once.is_set() and self._engine.world.monotonic() < until:
+            loop.step(claiming=False)
+        loop.write_all()
 
-    def _end(self, shift: Shift, session: Session, chores: list[threading.Thread]) -> None:
-        self._shift = None
-        shift.dismiss()
+    def _end(self, loop: WorkLoop, session: Session, chores: list[threading.Thread]) -> None:
+        self._loop = None
+        loop.shutdown()
         try:
             session.close()
         except Unavailable as error:
@@ -297,11 +297,11 @@ class Worker:
                 _call(hook, item, outcome, verdict)
 
 
-def _post(source: Any, expiry: Duration) -> Post:
+def _backend(source: Any, expiry: Duration) -> Backend:
     if isinstance(source, Engine):
-        return Here(source, expiry=expiry)
+        return LocalBackend(source, expiry=expiry)
     if callable(getattr(source, "look", None)):
-        return Afar(source)
+        return RemoteBackend(source)
     what = f"a worker works for an Engine or a Client, not for {type(source).__name__}"
     raise Invalid(what, "give Engine(…) or Client(…)")
 

@@ -1,0 +1,199 @@
+"""Routes of trips: what workers on other machines say and ask in one go, as those beside the database do."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from rowlock import claims, remote_claims, sessions
+from rowlock.errors import Invalid, RowlockError
+from rowlock.http import auth
+from rowlock.http.auth import check_outcomes, check_session
+from rowlock.http.call import Call
+from rowlock.http.claimer import LongPollClaim
+from rowlock.http.claims import Claimed, claimed, read_wait
+from rowlock.http.problems import problem, without_address
+from rowlock.http.sessions import Closed
+from rowlock.http.texts import form, row, text
+from rowlock.model import Settings
+from rowlock.names import is_token
+from rowlock.outcomes import Done, Outcome, PositionedOutcome, Verdict
+from rowlock.remote_claims import Settlement
+
+MOST = 1_000
+"""Settlements in one trip."""
+
+
+class SyncSettlement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What became of items of one claim, by the positions that they were handed out at."""
+
+    claim: str
+    done: list[int] = []
+    """All that is left of the claim is done, with nothing to keep of it: the claim ends."""
+    outcomes: list[PositionedOutcome] = []
+    """Or the outcome of each."""
+    close: bool = False
+    """Whether the claim ends: what is not named is free at once."""
+
+
+class SyncClaim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is asked for next."""
+
+    list: str
+    token: str
+    """What the claim shall be called: 32 random hexadecimal digits. Asked again, it is the same claim."""
+    limit: int = 1
+    attempts: int | None = None
+    """How often an item may fail, 0 for no limit; the list's own number if left out."""
+    noted: bool = False
+    """Whether other processes will settle it: they are told by `GET /v1/claims/{claim}` what was handed out."""
+
+
+class SyncRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a worker has done, and what it asks for next."""
+
+    session: str
+    settle: list[SyncSettlement] = []
+    claim: SyncClaim | None = None
+
+
+class SyncResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What became of one settlement: the verdict on each item in the order they were given, or what is wrong."""
+
+    verdicts: list[Verdict] = []
+    problem: dict[str, Any] | None = None
+
+
+class SyncResponse(msgspec.Struct, frozen=True):
+    """What a trip has brought."""
+
+    settled: list[SyncResult]
+    claimed: Claimed | None = None
+    problem: dict[str, Any] | None = None
+    """Why nothing could be claimed."""
+
+
+class PollRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A worker that looks for work."""
+
+    wait: str | float = 0
+    """How long to wait for a list that may have some."""
+
+
+class PollResponse(msgspec.Struct, frozen=True):
+    """Lists that may have work."""
+
+    lists: dict[str, Settings]
+    """By name, each with its settings."""
+    held: list[str]
+    """Exclusive ones that the session has; they are among the lists too."""
+    more: bool
+    """Whether there are more: look again."""
+    next: float | None
+    """Seconds until the next list wakes by itself."""
+
+
+class SessionQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose claim it is."""
+
+    session: Annotated[str, Meta(description="The session that has it.")]
+
+
+async def sync(call: Call) -> SyncResponse:
+    """Settle what is finished and claim what is next, of any lists, in one request: for workers.
+
+    Each settlement is answered by itself; the same asked again is answered as before.
+    """
+    request: SyncRequest = await call.document()
+    if len(request.settle) > MOST:
+        raise Invalid(f"{len(request.settle)} claims cannot be settled at once", f"settle up to {MOST}")
+    await check_session(call, request.session)
+    settled = [await each for each in [asyncio.ensure_future(_landed(call, request, each)) for each in request.settle]]
+    if request.claim is None:
+        return SyncResponse(settled)
+    try:
+        return SyncResponse(settled, await _taken(call, request.session, request.claim))
+    except RowlockError as error:
+        return SyncResponse(settled, problem=_told(error, call))
+
+
+async def _landed(call: Call, request: SyncRequest, landing: SyncSettlement) -> SyncResult:
+    under = Settlement(request.session, landing.claim, {}, landing.close, call.principal.lists)
+    try:
+        settling = _settling(landing)
+        check_outcomes((outcome for _, outcome in settling), call.principal)
+        plain = bool(landing.done)
+        return SyncResult(await call.service.executor.write(remote_claims.settle_at, under, settling, plain=plain))
+    except RowlockError as error:
+        return SyncResult(problem=_told(error, call))
+
+
+def _settling(landing: SyncSettlement) -> list[tuple[int, Outcome]]:
+    if landing.done and landing.outcomes:
+        raise Invalid("a settlement names what is done and outcomes", "give one of them")
+    done: list[tuple[int, Outcome]] = [(position, Done()) for position in landing.done]
+    return done or [(ending.position, ending.read()) for ending in landing.outcomes]
+
+
+async def _taken(call: Call, session: str, wanted: SyncClaim) -> Claimed:
+    call.principal.check(wanted.list)
+    limits = call.service.limits
+    if not 1 <= wanted.limit <= limits.claim_items:
+        raise Invalid(f"a claim of {wanted.limit} items cannot be had", f"ask for 1 to {limits.claim_items}")
+    if not is_token(wanted.token):
+        raise Invalid("a claim's token is 32 hexadecimal digits", "choose them at random, new for each claim")
+    wish = LongPollClaim(
+        wanted.list, session, wanted.limit, 0.0, None, wanted.token, attempts=wanted.attempts, noted=wanted.noted
+    )
+    taken = await call.service.claimer.claim(wish, left=_nobody_leaves)
+    return Claimed(None, [], session, wanted.list) if taken is None else claimed(session, taken)
+
+
+def _nobody_leaves() -> Awaitable[None]:
+    return asyncio.get_running_loop().create_future()
+
+
+def _told(error: RowlockError, call: Call) -> dict[str, Any]:
+    return problem(without_address(auth.redact(error, call), call.service.engine), call.id.decode())
+
+
+async def look(call: Call) -> PollResponse:
+    """Which lists may have work, of those that a session seeks; `wait` waits for some, for workers.
+
+    It also sees to the session's share of exclusive lists. That a list may have work does not mean that it has.
+    """
+    asked: PollRequest = await call.document()
+    session = call.path["session"]
+    await check_session(call, session)
+    wait = read_wait(call, asked.wait)
+    seen = await call.service.session_pollers.look(
+        session, call.principal.lists, wait=wait, left=call.body.left, slot=call.long_poll
+    )
+    await call.service.recheck(call)
+    return PollResponse(dict(seen.settings), list(seen.held), seen.more, seen.next)
+
+
+async def left(call: Call) -> Claimed:
+    """What is left of a claim; 409 `stale-claim` if it is no more.
+
+    If it was `noted` when it was taken, that is what was handed out; else all that stands in its interval now.
+    """
+    session = call.query.session
+    await check_session(call, session)
+    taken = await call.service.executor.read(sessions.held, session, call.path["claim"])
+    call.principal.check(taken.list)
+    return claimed(session, taken)
+
+
+async def close(call: Call) -> Closed:
+    """End a claim: what of it was not settled is free at once."""
+    await check_session(call, call.query.session)
+    return Closed(await call.service.executor.write(claims.close, call.query.session, call.path["claim"]))
+
+
+@form(SyncResponse)
+def _lines(home: SyncResponse) -> str:
+    settled = [row(each.verdicts) if each.problem is None else row((each.problem["code"],)) for each in home.settled]
+    return "".join(settled) + ("" if home.claimed is None else text(home.claimed))

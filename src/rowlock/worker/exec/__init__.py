@@ -1,0 +1,1 @@
+"""Commands as handlers: templates, process groups, captured output, and a supervisor for a worker that dies."""

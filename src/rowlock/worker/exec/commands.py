@@ -1,0 +1,216 @@
+"""Commands: a handler that runs a program for each item, or for each batch, and reads its exit status as an outcome."""
+
+import errno
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO
+
+from rowlock import tracing
+from rowlock.durations import Duration, milliseconds
+from rowlock.errors import Invalid
+from rowlock.model import Item
+from rowlock.outcomes import Done, Fail, Outcome, Retry
+from rowlock.worker.exec.output_capture import OutputCapture, Written, tail
+from rowlock.worker.exec.process_groups import Overdue, ProcessGroups
+from rowlock.worker.exec.templates import CommandTemplate
+from rowlock.worker.handlers import Turn
+
+log = logging.getLogger("rowlock.worker")
+
+TRY_LATER = os.EX_TEMPFAIL
+FAIL_AT_ONCE = os.EX_DATAERR
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+AFTER_SCARCITY = 5.0
+TOO_LONG = "too long"
+
+_SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+_SPOKEN = {NOT_FOUND: "exit status 127: command not found", NOT_EXECUTABLE: "exit status 126: cannot be executed"}
+_OF_ONE_ITEM = ("ROWLOCK_KEY", "ROWLOCK_ATTEMPT", "ROWLOCK_DATA")
+
+Show = Callable[[IO[bytes], IO[bytes]], None]
+Trouble = Callable[[OSError], None]
+
+
+def check_program(template: CommandTemplate) -> None:
+    """Refuse a command whose program is not there, before anything is claimed."""
+    program = template.program
+    whole = "" if template.shell else template.words[0]
+    first, _, rest = whole.partition(" ")
+    if rest and not os.path.lexists(whole) and shutil.which(first) is not None:
+        raise Invalid(f"{whole!r} is a line and no program", "leave the quotes out, or give it with --shell")
+    if program is None or shutil.which(program) is not None:
+        return
+    if os.path.lexists(program) and "/" in program:
+        wrong = "is a folder" if os.path.isdir(program) else "is not executable"  # noqa: PTH112
+        raise Invalid(f"{program!r} {wrong}", f"make it so: chmod +x {program}" if wrong.endswith("executable") else "")
+    raise Invalid(f"there is no program {program!r}", "check its name, and PATH; a line for a shell wants --shell")
+
+
+class CommandHandler:
+    """Runs a command per item or batch, each in a process group of its own, and shows what it wrote when it ended."""
+
+    def __init__(
+        self,
+        template: CommandTemplate,
+        *,
+        show: Show,
+        trouble: Trouble,
+        timeout: Duration | None = None,
+        later: Duration = "30s",
+        outputs: OutputCapture | None = None,
+    ) -> None:
+        check_program(template)
+        self._template = template
+        self._show = show
+        self._trouble = trouble
+        self._timeout = None if timeout is None else milliseconds(timeout) / 1_000
+        self._later = milliseconds(later) / 1_000
+        self._outputs = outputs or OutputCapture()
+        self._environment = {name: value for name, value in os.environ.items() if name not in _OF_ONE_ITEM}
+        self._stopped = threading.Event()
+        self._interrupted = threading.Event()
+        self._groups = ProcessGroups()
+
+    @property
+    def running(self) -> int:
+        """How many commands run now."""
+        return self._groups.count
+
+    def expect_interrupts(self) -> None:
+        """From now on a command that dies of Ctrl-C was only just being started: it goes back, uncharged."""
+        self._interrupted.set()
+
+    def stop(self) -> None:
+        """Ask all that run to end, now; what they say does not count any more."""
+        self._stopped.set()
+        self._groups.ask_to_end()
+
+    def close(self) -> None:
+        """End all that still run."""
+        self._stopped.set()
+        self._groups.end()
+
+    def handle(self, item: Item, turn: Turn) -> Outcome:
+        """Run the command for one item."""
+        return self._run([item], turn.cancelled)
+
+    def handle_batch(self, items: Sequence[Item]) -> list[Outcome]:
+        """Run the command for many items; its outcome is that of each. More than a command can be given are halved."""
+        outcome = self._run(items, threading.Event())
+        if _is_too_long(outcome) and len(items) > 1:
+            middle = len(items) // 2
+            return [*self.handle_batch(items[:middle]), *self.handle_batch(items[middle:])]
+        return [outcome] * len(items)
+
+    def _run(self, items: Sequence[Item], cancelled: threading.Event) -> Outcome:
+        since = time.monotonic()
+        try:
+            with self._outputs.files(items) as written, self._input(items) as given:
+                outcome = self._outcome(items, cancelled, given, written)
+                if outcome is not None:
+                    self._shown(written)
+        except OSError as error:  # no room for files of our own
+            self._trouble(error)
+            outcome = None
+        if outcome is None:
+            cancelled.wait(1)  # the turn is over, and nothing of it is to be settled
+            return Retry(after=0, counted=False)
+        if len(items) == 1 or not _is_too_long(outcome):
+            _note(items, outcome, time.monotonic() - since)
+        return outcome
+
+    def _shown(self, written: Written) -> None:
+        for file in written:
+            file.seek(0)
+        try:
+            self._show(*written)
+        except OSError as error:  # whoever reads has gone; the command has done its work
+            self._trouble(error)
+
+    def _outcome(
+        self, items: Sequence[Item], cancelled: threading.Event, given: str, written: Written
+    ) -> Outcome | None:
+        def is_over() -> bool:
+            return cancelled.is_set() or self._stopped.is_set()
+
+        try:
+            status = self._groups.run(
+                self._template.filled(items),
+                self._surroundings(items),
+                given=given,
+                written=written,
+                is_over=is_over,
+                timeout=self._timeout,
+            )
+        except Overdue:
+            return Retry(f"timed out after {self._timeout:g}s", kind="timeout")
+        except OSError as error:
+            return _not_run(error, self._template.words[0])
+        return None if status is None else self._of_status(status, written[1])
+
+    def _of_status(self, status: int, stderr: IO[bytes]) -> Outcome:
+        if status == 0:
+            return Done()
+        if status == -signal.SIGINT and self._interrupted.is_set():
+            return Retry(after=0, counted=False)
+        if status == TRY_LATER:
+            return Retry(after=self._later, counted=False)
+        said = tail(stderr) or _spoken(status)
+        kind = f"exit {status}" if status > 0 else f"signal {-status}"
+        return Fail(said, kind) if status == FAIL_AT_ONCE else Retry(said, kind=kind)
+
+    @contextmanager
+    def _input(self, items: Sequence[Item]) -> Iterator[str]:
+        # A file and no pipe: a command that never reads cannot hold us up.
+        if not self._template.on_stdin:
+            yield os.devnull
+            return
+        with tempfile.NamedTemporaryFile(prefix="rowlock-") as file:
+            file.write("".join(f"{item.key}\n" for item in items).encode())
+            file.flush()
+            yield file.name
+
+    def _surroundings(self, items: Sequence[Item]) -> dict[str, str]:
+        known = {"ROWLOCK_LIST": items[0].list, "ROWLOCK_CLAIM": items[0].token or ""}
+        if not self._template.batch:
+            [item] = items
+            values = (item.key, str(item.attempts + 1), item.raw_data or "null")
+            known.update(zip(_OF_ONE_ITEM, values, strict=True))
+        if (trace := tracing.outgoing_traceparent(items)) is not None:
+            known["TRACEPARENT"] = trace
+        return {**self._environment, **known}
+
+
+def _is_too_long(outcome: Outcome) -> bool:
+    return isinstance(outcome, Fail) and outcome.kind == TOO_LONG
+
+
+def _spoken(status: int) -> str:
+    if status >= 0:
+        return _SPOKEN.get(status, f"exit status {status}")
+    names = {each.value: each.name for each in signal.Signals}
+    return f"killed by signal {-status}" + (f" ({names[-status]})" if -status in names else "")
+
+
+def _not_run(error: OSError, program: str) -> Outcome:
+    reason = (error.strerror or "no reason given").lower()
+    said = f"{program!r} cannot be run: {reason}"
+    if error.errno in _SCARCE:
+        return Retry(said, after=AFTER_SCARCITY, counted=False, kind="scarcity")
+    if error.errno == errno.E2BIG:
+        return Fail(f"{said}; give fewer keys at once, or less data", kind=TOO_LONG)
+    return Retry(said, kind=f"exit {NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE}")
+
+
+def _note(items: Sequence[Item], outcome: Outcome, seconds: float) -> None:
+    first = items[0]
+    about = {"list": first.list, "key": first.key, "attempt": first.attempts + 1, "items": len(items)}
+    ended = type(outcome).__name__.lower()
+    log.info("command ended", extra={**about, "outcome": ended, "seconds": round(seconds, 3)})

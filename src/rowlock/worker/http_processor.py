@@ -1,0 +1,160 @@
+"""Processing: each item is sent to its list's processor, and what that answers is the item's outcome."""
+
+import logging
+import os
+import time
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from urllib.parse import quote
+
+import msgspec
+
+from rowlock import lists, schema, tracing
+from rowlock.delivery.sender import OutgoingRequest, Sender, sender_from_environment
+from rowlock.delivery.signatures import key
+from rowlock.engine import Engine
+from rowlock.errors import HostNotAllowed, Invalid, NoAnswer, Unavailable
+from rowlock.http_url import HttpUrl
+from rowlock.model import Item, Processor, Settings
+from rowlock.outcomes import Outcome, Retry
+from rowlock.worker import processor_replies
+from rowlock.worker.handlers import Handler, Turn
+from rowlock.worker.health import ProcessorGroup
+
+log = logging.getLogger("rowlock.worker")
+
+SETTINGS_KEPT = 5.0
+MOST_ROUTES = 10_000
+WHEN_BARRED = 30.0
+"""Seconds until an item is looked at again that could not be sent from here at all: it may be from elsewhere."""
+
+_AS_IT_IS = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != "%")
+
+
+class ProcessorRoute(msgspec.Struct, frozen=True):
+    """Where items of a list go, with all that is sent along; found at some moment."""
+
+    processor: Processor
+    target: HttpUrl
+    headers: dict[str, str]
+    keys: tuple[bytes, ...]
+
+
+def route(processor: Processor, environment: Mapping[str, str], *, secrets: Iterable[str] = ()) -> ProcessorRoute:
+    """The way to a processor; Invalid if a variable that it needs is not set, or is no secret."""
+    keys = tuple(key(secret) for secret in (*secrets, *processor.secrets(environment)))
+    return ProcessorRoute(processor, processor.target, processor.filled(environment), keys)
+
+
+def check(processor: Processor, allow: Iterable[str] | None = None) -> None:
+    """Refuse now a processor that could not be sent to from here: its host is private, or a secret is missing."""
+    sender_from_environment(allow).check(route(processor, os.environ).target)
+
+
+class ProcessorHandler:
+    """A handler: the items of lists that have a processor, or of all if one was given."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        sender: Sender,
+        *,
+        given: Processor | None = None,
+        secrets: Iterable[str] = (),
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._engine = engine
+        self._sender = sender
+        self._environment = environment
+        self._secrets = tuple(secrets)
+        self._given = None if given is None else route(given, environment, secrets=self._secrets)
+        self._routes: dict[str, tuple[ProcessorRoute | None, float]] = {}
+        self._known: dict[str, Processor] = {}
+        self._born: int | None = None
+        if self._given is not None:
+            sender.check(self._given.target)
+
+    def party(self, handler: Handler) -> ProcessorGroup:
+        """Whose health matters to the items that go this way."""
+        if self._given is not None:
+            return ProcessorGroup(self._sender, {handler.pattern: self._given.processor})
+        return ProcessorGroup(self._sender, fits=handler.fits, known=self._known)
+
+    def close(self) -> None:
+        """Close connections that are kept for the next item."""
+        self._sender.close()
+
+    def accepts(self, settings: Settings) -> bool:
+        """Whether a list with these settings is for this handler."""
+        return self._given is not None or settings.processor is not None
+
+    def handle(self, item: Item, turn: Turn) -> Outcome:
+        """Send one item, and read what comes back."""
+        since = time.monotonic()
+        try:
+            outcome = self._sent(item, turn)
+        except NoAnswer as error:
+            outcome = Retry(error.what, kind=error.fields["reason"])
+        except (HostNotAllowed, Invalid, Unavailable) as error:
+            # Nobody was asked: that is no failure of the item's.
+            log.warning("not sent: %s", error.what, extra={"list": item.list, "key": item.key, "code": error.code})
+            outcome = Retry(str(error), after=WHEN_BARRED, counted=False, kind=error.code)
+        _note(item, outcome, time.monotonic() - since)
+        return outcome
+
+    def _sent(self, item: Item, turn: Turn) -> Outcome:
+        way = self._given or self._route(item.list)
+        if way is None:
+            return Retry("the list has no processor any more", after=WHEN_BARRED, counted=False)
+        answer = self._sender.post(way.target, self._message(item, way, turn), seconds=way.processor.seconds)
+        return processor_replies.outcome(item, answer)
+
+    def _route(self, name: str) -> ProcessorRoute | None:
+        now = self._engine.world.monotonic()
+        known = self._routes.get(name)
+        if known is None or now - known[1] > SETTINGS_KEPT:
+            if len(self._routes) >= MOST_ROUTES:
+                self._routes.clear()
+                self._known.clear()
+            known = self._routes[name] = (self._found(name, known[0] if known else None), now)
+        return known[0]
+
+    def _found(self, name: str, before: ProcessorRoute | None) -> ProcessorRoute | None:
+        row = self._engine.read(lists.find, name)
+        processor = row.settings.processor if row else None
+        if processor is None:
+            return None
+        self._known[name] = processor
+        if before is not None and before.processor == processor:
+            return before
+        return route(processor, self._environment, secrets=self._secrets)
+
+    def _message(self, item: Item, way: ProcessorRoute, turn: Turn) -> OutgoingRequest:
+        named = {
+            "rowlock-list": written(item.list),
+            "rowlock-key": written(item.key),
+            "rowlock-gate": str(item.gate),
+            "rowlock-attempt": str(item.attempts + 1),
+            "rowlock-token": turn.token,
+        }
+        if (trace := tracing.outgoing_traceparent([item])) is not None:
+            named["traceparent"] = trace
+        return OutgoingRequest(self._id(item), (item.raw_data or "null").encode(), {**way.headers, **named}, way.keys)
+
+    def _id(self, item: Item) -> str:
+        # A position is given once and never again: the same if a turn is repeated, another if the item comes again.
+        if self._born is None:
+            self._born = self._engine.read(schema.born)
+        named = f"{self._born} {item.position} {item.key}"
+        return f"item_{blake2b(named.encode(), digest_size=16).hexdigest()}"
+
+
+def written(text: str) -> str:
+    """A name as a header can carry it: percent-encoded where it is not plain ASCII."""
+    return quote(text, safe=_AS_IT_IS)
+
+
+def _note(item: Item, outcome: Outcome, seconds: float) -> None:
+    about = {"list": item.list, "key": item.key, "attempt": item.attempts + 1}
+    ended = type(outcome).__name__.lower()
+    log.info("request ended", extra={**about, "outcome": ended, "seconds": round(seconds, 3)})

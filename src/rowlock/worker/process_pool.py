@@ -1,0 +1,101 @@
+"""Processes: a pool for handlers that need a core each. One that overstays or dies is replaced; its item is retried."""
+
+import multiprocessing
+import threading
+from multiprocessing.connection import Connection
+from pickle import PickleError
+from typing import Any
+
+from rowlock.model import Item
+from rowlock.outcomes import Outcome, Retry, from_exception, from_return_value
+from rowlock.worker.in_flight import InFlightClaim
+
+_FRESH = multiprocessing.get_context("spawn")  # a fork would copy our threads' locks in whatever state they are
+
+LONGEST_START = 60.0
+"""Seconds in which a process must have begun."""
+
+
+def _serve(pipe: Connection) -> None:
+    while (work := pipe.recv()) is not None:
+        function, arguments = work
+        pipe.send(None)  # begun: what it took to start and to import the handler is not the item's time
+        try:
+            outcome: Outcome = from_return_value(function(*arguments))
+        except Exception as error:
+            outcome = from_exception(error)
+        pipe.send(outcome)
+
+
+class _Child:
+    """One process and the pipe to it."""
+
+    def __init__(self) -> None:
+        self.pipe, theirs = _FRESH.Pipe()
+        self.process = _FRESH.Process(target=_serve, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def ask(self, function: Any, item: Item, timeout: float | None) -> Outcome:
+        """Run the function there; a lost or late child is an outcome, and EOFError tells that it must be replaced."""
+        self.pipe.send((function, (item,)))
+        if not self.pipe.poll(LONGEST_START):
+            raise TimeoutError
+        self.pipe.recv()
+        if not self.pipe.poll(timeout):
+            raise TimeoutError
+        answer: Outcome = self.pipe.recv()
+        return answer
+
+    def ended(self) -> int | None:
+        """How a child that is gone went."""
+        self.process.join(1)
+        return self.process.exitcode
+
+    def kill(self) -> None:
+        """End it now."""
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+class ProcessPool:
+    """Gives each crew thread that needs one a process of its own."""
+
+    def __init__(self) -> None:
+        self._own = threading.local()
+        self._children: list[_Child] = []
+
+    def run(self, claim: InFlightClaim, item: Item) -> Outcome:
+        """Run the handler for one item in this thread's process."""
+        handler = claim.handler
+        try:
+            return self._child().ask(handler.function, item, handler.timeout)
+        except TimeoutError:
+            self._replace()
+            return Retry(f"timed out after {handler.timeout:g}s", kind="timeout")
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            code = self._child().ended()
+            self._replace()
+            return Retry(f"the handler's process died (exit {code})", kind="process died")
+        except (AttributeError, PickleError, TypeError, ValueError) as error:  # it cannot be sent to another process
+            return from_exception(error)
+
+    def _child(self) -> _Child:
+        child: _Child | None = getattr(self._own, "child", None)
+        if child is None:
+            child = self._own.child = _Child()
+            self._children.append(child)
+        return child
+
+    def _replace(self) -> None:
+        child = self._own.child
+        self._children.remove(child)
+        child.kill()
+        self._own.child = None
+
+    def shutdown(self) -> None:
+        """End all processes."""
+        for child in self._children:
+            child.kill()
+        self._children.clear()
