@@ -35,8 +35,8 @@ class Watched(Engine):
             self._settled = self._watch.drained(0)
         return answer
 
-    def trip(self, *works: Any) -> list[Any]:
-        answers = super().trip(*works)
+    def pipeline(self, *works: Any) -> list[Any]:
+        answers = super().pipeline(*works)
         if any(answers):
             self._settled = self._watch.drained(0)
         return answers

@@ -24,7 +24,7 @@ HEAD = '''"""Types of the async face, written by tools/stubs.py from the plain c
 ATTRIBUTES = {
     "Claim": {"taken": "ClaimedItems"},
     "Counter": {"name": "str"},
-    "Engine": {"database": "Database", "world": "World"},
+    "Engine": {"database": "Database", "environment": "Environment"},
     "Grouped": {},
     "List": {"name": "str"},
     "Schedule": {"name": "str"},

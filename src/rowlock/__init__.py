@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rowlock.delivery.signatures import verify
     from rowlock.delivery.webhooks import Webhook
     from rowlock.engine import (
+        BatchedFunction,
         Claim,
         Counter,
         Engine,
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
         RedisCounters,
         Schedule,
         Session,
-        Together,
         Topic,
         Transaction,
     )
@@ -63,6 +63,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "Added",
     "AsyncEngine",
+    "BatchedFunction",
     "Claim",
     "Client",
     "Counter",
@@ -103,7 +104,6 @@ __all__ = [
     "State",
     "Subscription",
     "Then",
-    "Together",
     "Topic",
     "TopicInfo",
     "Transaction",
@@ -123,6 +123,7 @@ _HOMES = {
     "delivery.mail": ("Mail",),
     "delivery.webhooks": ("Webhook",),
     "engine": (
+        "BatchedFunction",
         "Claim",
         "Counter",
         "Engine",
@@ -131,7 +132,6 @@ _HOMES = {
         "RedisCounters",
         "Schedule",
         "Session",
-        "Together",
         "Topic",
         "Transaction",
     ),

@@ -15,7 +15,7 @@ import msgspec
 from rowlock.db import Transaction
 from rowlock.durations import Duration, DurationOrTime, delay_or_time, milliseconds
 from rowlock.errors import Invalid
-from rowlock.grouping import placed_as
+from rowlock.group_commit import groupable_like
 from rowlock.item_input import CheckedChanges
 from rowlock.model import Added, to_datetime
 from rowlock.names import check_limit
@@ -87,7 +87,7 @@ def acting(
 def audited(verb: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Transaction, P], T]:
     """The verb as it is to be run here: by itself, or with its record if somebody is acting."""
     actor = _actor.get()
-    return verb if actor is None else placed_as(verb)(partial(_recorded, actor, verb))
+    return verb if actor is None else groupable_like(verb)(partial(_recorded, actor, verb))
 
 
 def audited_runner(way: Callable[..., T]) -> Callable[..., T]:

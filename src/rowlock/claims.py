@@ -8,7 +8,7 @@ import msgspec
 from rowlock import gates, leases, limits, tallies
 from rowlock.db import Transaction, unflushed
 from rowlock.errors import Invalid, StaleSession
-from rowlock.grouping import Place, placed
+from rowlock.group_commit import GroupKey, groupable
 from rowlock.list_limits import check_attempts
 from rowlock.model import PRIORITIES, Item, ListLimits, State
 
@@ -71,14 +71,14 @@ class ClaimRequest(msgspec.Struct, frozen=True):
         check_attempts(self.attempts)
 
 
-def place_of(request: ClaimRequest, **_: Any) -> Place:
+def group_key(request: ClaimRequest, **_: Any) -> GroupKey:
     """Where a claim belongs in a group."""
-    return Place(request.list)
+    return GroupKey(request.list)
 
 
 # A claim that a power cut forgets is one that nobody can settle: its items are simply free again.
 @unflushed
-@placed(place_of)
+@groupable(group_key)
 def take(tx: Transaction, request: ClaimRequest) -> ClaimedItems | None:
     """The next items after the frontier: the quick way, two statements; None says only that nothing stands there."""
     return ask_take(tx, request)()
@@ -86,16 +86,16 @@ def take(tx: Transaction, request: ClaimRequest) -> ClaimedItems | None:
 
 def ask_take(tx: Transaction, request: ClaimRequest) -> Callable[[], ClaimedItems | None]:
     """The same for a trip: the answer is read when the transaction has ended."""
-    tx.ask("claims/lock", name=request.list)
+    tx.send("claims/lock", name=request.list)
     if request.lane is None:
-        rows = tx.ask("claims/take", floors=_floors(request), **_parameters(request))
+        rows = tx.send("claims/take", floors=_floors(request), **_parameters(request))
         return lambda: _taken(request, rows())
     return _ask_lane(tx, request, request.lane)
 
 
 def _ask_lane(tx: Transaction, request: ClaimRequest, lane: Lane) -> Callable[[], ClaimedItems | None]:
     floor = request.floors.get(lane.priority, 0)
-    rows = tx.ask("claims/take_lane", floor=floor, **_parameters(request), **msgspec.structs.asdict(lane))
+    rows = tx.send("claims/take_lane", floor=floor, **_parameters(request), **msgspec.structs.asdict(lane))
     return lambda: _taken_of_lane(request, lane, rows())
 
 
@@ -111,7 +111,7 @@ class Taking(msgspec.Struct, frozen=True):
 
 
 @unflushed
-@placed(place_of)
+@groupable(group_key)
 def take_thoroughly(tx: Transaction, request: ClaimRequest) -> ClaimedItems | None:
     """Promote what is due, then the first items that nobody holds, wherever they stand; None: nothing is ready.
 

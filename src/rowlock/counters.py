@@ -8,7 +8,7 @@ import msgspec
 
 from rowlock.db import Transaction
 from rowlock.errors import CounterSpent, Invalid
-from rowlock.grouping import Call, Place, placed
+from rowlock.group_commit import GroupedCall, GroupKey, groupable
 from rowlock.item_input import encode_json
 from rowlock.names import check_limit, check_name, check_start
 from rowlock.roles import prefix_ranges
@@ -26,23 +26,23 @@ class CounterInfo(msgspec.Struct, frozen=True):
     value: int
 
 
-def _place(name: str, count: int = 1) -> Place:
+def _group_key(name: str, count: int = 1) -> GroupKey:
     # All counters of a group are one statement, whatever their names.
-    return Place(merges=True, given=(name, count))
+    return GroupKey(mergeable=True, argument=(name, count))
 
 
-def _take_together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
+def _take_together(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Any]:
     """One statement for all: each caller has its part of what its counter has moved on by, in the order they came."""
     answers: list[Any] = [_wrong(call) for call in calls]
     wanted: Counter[str] = Counter()
     for call, wrong in zip(calls, answers, strict=True):
         if wrong is None:
-            name, count = call.place.given
+            name, count = call.group_key.argument
             wanted[name] += count
     ends = _advance(tx, wanted)
     given = {name: end - wanted[name] for name, end in ends.items()}
     for number, call in enumerate(calls):
-        name, count = call.place.given
+        name, count = call.group_key.argument
         if answers[number] is None and name in given:
             answers[number] = range(given[name] + 1, given[name] + count + 1)
             given[name] += count
@@ -50,22 +50,22 @@ def _take_together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
     return [_taken_or_spent(tx, call) if each is None else each for call, each in zip(calls, answers, strict=True)]
 
 
-def _wrong(call: Call) -> Invalid | None:
+def _wrong(call: GroupedCall) -> Invalid | None:
     try:
-        check_take(*call.place.given)
+        check_take(*call.group_key.argument)
     except Invalid as wrong:
         return wrong
     return None
 
 
-def _taken_or_spent(tx: Transaction, call: Call) -> range | CounterSpent:
+def _taken_or_spent(tx: Transaction, call: GroupedCall) -> range | CounterSpent:
     try:
-        return take(tx, *call.place.given)
+        return take(tx, *call.group_key.argument)
     except CounterSpent as spent:
         return spent
 
 
-@placed(_place, _take_together)
+@groupable(_group_key, _take_together)
 def take(tx: Transaction, name: str, count: int = 1) -> range:
     """The counter's next numbers, in a row; they are taken only if the transaction commits."""
     check_take(name, count)

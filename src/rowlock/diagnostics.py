@@ -172,11 +172,11 @@ def _listening(database: Database) -> Iterator[Finding]:
 
 
 def _hears(database: Database) -> bool:
-    listener = database.twin(connections=1, patience=0, listening=True)
+    listener = database.clone(connections=1, patience=0, listening=True)
     try:
-        listener.hint(0)
+        listener.wait_for_hint(0)
         database.read(notify)
-        return listener.hint(NOTIFICATION_WAIT_SECONDS)
+        return listener.wait_for_hint(NOTIFICATION_WAIT_SECONDS)
     finally:
         listener.close()
 

@@ -22,7 +22,7 @@ from rowlock.errors import (
     NoSuchItem,
     StaleVersion,
 )
-from rowlock.grouping import Call, Place, Together, placed
+from rowlock.group_commit import GroupedCall, GroupKey, Merge, groupable
 from rowlock.item_input import Batch, CheckedChanges, encode_json
 from rowlock.model import Added, Item, State
 from rowlock.names import check_key, check_keys, check_limit, check_start
@@ -33,15 +33,15 @@ MAX_GROUPED_KEYS = 500
 """Keys of one call that others can be asked to wait for."""
 
 
-def _place_of_add(name: str, batches: Iterable[Batch], *, strict: bool = False) -> Place:
+def _group_key_of_add(name: str, batches: Iterable[Batch], *, strict: bool = False) -> GroupKey:
     weight = sum(batch.count for batch in batches) if isinstance(batches, list) else MAX_GROUPED_KEYS + 1
     small = weight <= MAX_GROUPED_KEYS
-    return Place(name, merges=small and not strict, apart=not small, weight=weight, given=batches)
+    return GroupKey(name, mergeable=small and not strict, isolated=not small, cost=weight, argument=batches)
 
 
-def _add_together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
+def _add_together(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Any]:
     """One statement for all; of callers with the same key the first has added it."""
-    name = calls[0].place.name
+    name = calls[0].group_key.name
     into = _enter(tx, name)
     given = [_brought(call, name, into.gate) for call in calls]
     good = [row for each in given if isinstance(each, list) for row in each]
@@ -50,14 +50,14 @@ def _add_together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
     return [_share(each, landed) if isinstance(each, list) else each for each in given]
 
 
-def _brought(call: Call, name: str, gate: int) -> list[dict[str, Any]] | GatePassed:
+def _brought(call: GroupedCall, name: str, gate: int) -> list[dict[str, Any]] | GatePassed:
     """The rows of a call, or why it cannot have them."""
     try:
-        for batch in call.place.given:
+        for batch in call.group_key.argument:
             _check_gate(batch, name, gate)
     except GatePassed as passed:
         return passed
-    return [row for batch in call.place.given for row in batch.rows()]
+    return [row for batch in call.group_key.argument for row in batch.rows()]
 
 
 def _share(rows: list[dict[str, Any]], landed: set[str]) -> Added:
@@ -66,7 +66,7 @@ def _share(rows: list[dict[str, Any]], landed: set[str]) -> Added:
     return Added(len(mine), len(rows) - len(mine))
 
 
-@placed(_place_of_add, _add_together)
+@groupable(_group_key_of_add, _add_together)
 def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
     """Put new items on the list, in the order given; those that are there already stay as they are.
 
@@ -176,7 +176,7 @@ def show(tx: Transaction, name: str, key: str) -> Item:
 
 def ask_many(tx: Transaction, name: str, keys: Sequence[str]) -> Callable[[], dict[str, tuple[Item, bool]]]:
     """What reads items by their keys, each with whether it is known how it failed; who is not there is left out."""
-    rows = tx.ask("items/show_many", list=name, keys=encode_json(keys))
+    rows = tx.send("items/show_many", list=name, keys=encode_json(keys))
     return lambda: {row[1]: (_item(row[:-1]), bool(row[-1])) for row in rows()}
 
 
@@ -260,42 +260,42 @@ def _columns(item: LockedItem, changes: CheckedChanges, due: tuple[int, int | No
     }
 
 
-def _place_of_keys(name: str, keys: Sequence[str], *, error: str | None = None) -> Place:
+def _group_key_of_keys(name: str, keys: Sequence[str], *, error: str | None = None) -> GroupKey:
     small = len(keys) <= MAX_GROUPED_KEYS
-    return Place(name, merges=small and error is None, apart=not small, weight=len(keys), given=keys)
+    return GroupKey(name, mergeable=small and error is None, isolated=not small, cost=len(keys), argument=keys)
 
 
-def _keys_together(change: Callable[[Transaction, lists.ListRow, Sequence[str]], Iterable[str]]) -> Together:
+def _keys_together(change: Callable[[Transaction, lists.ListRow, Sequence[str]], Iterable[str]]) -> Merge:
     """One change for the keys of all; whoever names a key that was named before comes in a round of its own."""
 
-    def together(tx: Transaction, calls: Sequence[Call]) -> list[Any]:
+    def together(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Any]:
         answers: list[Any] = [_wrong_keys(call) for call in calls]
-        row = lists.find_for_keys(tx, calls[0].place.name)
+        row = lists.find_for_keys(tx, calls[0].group_key.name)
         waiting = [number for number, wrong in enumerate(answers) if wrong is None]
         while waiting:
             keys, this_round, waiting = _round(calls, waiting)
             there = set(change(tx, row, list(keys))) if row and keys else set()
             for number in this_round:
-                answers[number] = len(there.intersection(calls[number].place.given))
+                answers[number] = len(there.intersection(calls[number].group_key.argument))
         return answers
 
     return together
 
 
-def _wrong_keys(call: Call) -> Invalid | None:
+def _wrong_keys(call: GroupedCall) -> Invalid | None:
     try:
-        check_keys(call.place.given)
+        check_keys(call.group_key.argument)
     except Invalid as wrong:
         return wrong
     return None
 
 
-def _round(calls: Sequence[Call], numbers: Iterable[int]) -> tuple[set[str], list[int], list[int]]:
+def _round(calls: Sequence[GroupedCall], numbers: Iterable[int]) -> tuple[set[str], list[int], list[int]]:
     keys: set[str] = set()
     named: set[str] = set()
     now, later = [], []
     for number in numbers:
-        given = calls[number].place.given
+        given = calls[number].group_key.argument
         if named.isdisjoint(given):
             keys.update(given)
             now.append(number)
@@ -312,7 +312,7 @@ def _increment(tx: Transaction, row: lists.ListRow, keys: Sequence[str]) -> dict
     return {key: attempts for key, _, attempts in touched}
 
 
-@placed(_place_of_keys, _keys_together(_increment))
+@groupable(_group_key_of_keys, _keys_together(_increment))
 def increment(tx: Transaction, name: str, keys: Sequence[str], *, error: str | None = None) -> int:
     """Note one failed attempt for each key that is there; how many were."""
     row = _named(tx, name, keys)
@@ -341,14 +341,14 @@ def _take_off(tx: Transaction, row: lists.ListRow, keys: Sequence[str]) -> list[
     return [key for key, *_ in gone]
 
 
-@placed(_place_of_keys, _keys_together(_take_off))
+@groupable(_group_key_of_keys, _keys_together(_take_off))
 def done(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     """Take off the list what has been done; how many were there."""
     row = _named(tx, name, keys)
     return 0 if row is None else len(_take_off(tx, row, keys))
 
 
-@placed(_place_of_keys)
+@groupable(_group_key_of_keys)
 def abandon(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     """Give up on items: off the list, undone; how many were there."""
     row = _named(tx, name, keys)
@@ -365,7 +365,7 @@ def _go_on(tx: Transaction, row: lists.ListRow) -> None:
         gates.advance_if_cleared(tx, row.id, row.name)
 
 
-@placed(_place_of_keys)
+@groupable(_group_key_of_keys)
 def retry(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     """Make failed and delayed items ready at once, with a clean count of attempts; how many were."""
     row = _named(tx, name, keys)

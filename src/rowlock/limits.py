@@ -91,7 +91,7 @@ def snooze(tx: Transaction, list_id: int, allowed: Allowance) -> None:
 
 def wake(tx: Transaction, name: str) -> None:
     """What was settled makes room: have a list looked at that sleeps at its limit."""
-    tx.ask("limits/wake", name=name)
+    tx.send("limits/wake", name=name)
 
 
 def next_of_family(tx: Transaction, list_id: int, limits: ListLimits, *, allowed: Allowance) -> FamilyItem | None:

@@ -9,7 +9,7 @@ import msgspec
 from rowlock import dependencies, tallies
 from rowlock.db import Transaction, unflushed
 from rowlock.errors import Invalid, InvalidSetting, ListComplete, NameTaken, NoSuchList, StaleVersion
-from rowlock.grouping import Place, placed
+from rowlock.group_commit import GroupKey, groupable
 from rowlock.item_input import encode_json
 from rowlock.model import Counts, ListInfo, ListLimits, Processor, Settings
 from rowlock.names import check_limit, check_name, check_start, closest
@@ -170,7 +170,7 @@ class PollResult(msgspec.Struct, frozen=True):
 
 
 @unflushed
-@placed(Place)
+@groupable(GroupKey)
 def apply_wakes(tx: Transaction) -> None:
     """Wake the lists that were called for since somebody last looked."""
     tx.rows("lists/apply_wakes")
@@ -179,7 +179,7 @@ def apply_wakes(tx: Transaction) -> None:
 @unflushed
 def ask_apply_wakes(tx: Transaction) -> Callable[[], Any]:
     """The same for a trip."""
-    return tx.ask("lists/apply_wakes")
+    return tx.send("lists/apply_wakes")
 
 
 def has_pending_wakes(tx: Transaction) -> bool:
@@ -367,11 +367,11 @@ def rename(tx: Transaction, name: str, to: str, *, version: int | None = None) -
     tx.run("schedules/follow", name=name, to=to)
 
 
-def _isolated(name: str, **_: Any) -> Place:
-    return Place(name, apart=True)
+def _isolated(name: str, **_: Any) -> GroupKey:
+    return GroupKey(name, isolated=True)
 
 
-@placed(_isolated)
+@groupable(_isolated)
 def drop(tx: Transaction, name: str, *, version: int | None = None) -> int:
     """Forget the list with all its items and history; how many items it had."""
     refuse_stale_snapshot(tx, f"the list {name!r} cannot be dropped")

@@ -13,7 +13,7 @@ from rowlock import attempts, claims, idempotency, lists, sessions, settlements
 from rowlock.claims import ClaimedItems, ClaimRequest
 from rowlock.db import Transaction, unflushed
 from rowlock.errors import StaleClaim
-from rowlock.grouping import placed
+from rowlock.group_commit import groupable
 from rowlock.item_input import encode_json
 from rowlock.outcomes import Outcome, Verdict, from_return_value
 from rowlock.receipts import OutcomesByPosition
@@ -69,7 +69,7 @@ def _until(tx: Transaction, session: str) -> int:
 
 
 @unflushed
-@placed(claims.place_of)
+@groupable(claims.group_key)
 def take(tx: Transaction, request: ClaimRequest, *, thorough: bool) -> ClaimedItems | None:
     """The next items of a list by the asker's rules or the list's own, or None if nothing is ready.
 
@@ -88,7 +88,7 @@ def take(tx: Transaction, request: ClaimRequest, *, thorough: bool) -> ClaimedIt
 
 
 @unflushed
-@placed(claims.place_of)
+@groupable(claims.group_key)
 def take_once(tx: Transaction, request: ClaimRequest, *, thorough: bool, key: str) -> ClaimedItems | None:
     """The same under a key: asked again, the claim of the first time with what is left of it."""
     fingerprint = idempotency.digest(request.session, request.list, str(request.limit))
@@ -105,7 +105,7 @@ def take_once(tx: Transaction, request: ClaimRequest, *, thorough: bool, key: st
 
 
 @unflushed
-@placed(claims.place_of)
+@groupable(claims.group_key)
 def take_named(tx: Transaction, request: ClaimRequest, *, thorough: bool, noted: bool = False) -> ClaimedItems | None:
     """The same under a token that the asker has chosen: asked again, the claim of that name with what is left of it.
 

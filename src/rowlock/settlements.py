@@ -62,7 +62,7 @@ def ask_settle_done(
     """The same for a trip: the verdicts are read when the transaction has ended; None if nothing was written."""
     text = _json(positions)
     parameters = {"positions": text, "count": len(positions), "receipt": receipts.of_text(text)}
-    rows = tx.ask("claims/settle", session=session, token=token, **parameters)
+    rows = tx.send("claims/settle", session=session, token=token, **parameters)
     return lambda: _done_or_gone(rows(), positions)
 
 
@@ -79,7 +79,7 @@ class AllDone(msgspec.Struct, frozen=True):
         """Ask; the verdicts are read when the trip has ended."""
         if self.limited is not None:
             limits.wake(tx, self.limited)
-        tx.ask("claims/planner_hints")
+        tx.send("claims/planner_hints")
         return ask_settle_done(tx, self.session, self.token, self.positions)
 
 

@@ -48,7 +48,7 @@ MAX_SESSIONS_PER_PASS = 10
 
 def monitor(database: Database) -> HeartbeatMonitor:
     """A monitor of the database's sessions for one process or thread, which has seen nothing yet."""
-    return HeartbeatMonitor(database.world.monotonic, trusts_clock=database.clock_is_given)
+    return HeartbeatMonitor(database.environment.monotonic, trusts_clock=database.clock_is_given)
 
 
 def expire(database: Database, watched: HeartbeatMonitor) -> int:
@@ -63,15 +63,15 @@ def wait_and_expire(database: Database, watched: HeartbeatMonitor, *, seconds: f
     For processes that do not stay: one that has just begun has seen no session long enough. It gives up on what would
     take longer than so many seconds.
     """
-    world = database.world
-    until, expired = world.monotonic() + seconds, 0
+    environment = database.environment
+    until, expired = environment.monotonic() + seconds, 0
     while True:
         while some := expire(database, watched):
             expired += some
         left = watched.seconds_to_watch(database.read(sessions.silent))
-        if left is None or world.monotonic() + left > until:
+        if left is None or environment.monotonic() + left > until:
             return expired
-        world.sleep(left)
+        environment.sleep(left)
 
 
 def run_pass(database: Database, watched: HeartbeatMonitor) -> UpkeepReport:
@@ -94,7 +94,7 @@ class Housekeeping:
 
     def __init__(self, database: Database, *, seconds: float) -> None:
         self._database = database
-        self._world = database.world
+        self._environment = database.environment
         self._seconds = seconds
         self._watched = monitor(database)
         self._pass_at = self._next_pass()
@@ -102,18 +102,18 @@ class Housekeeping:
     @property
     def pause(self) -> float:
         """Seconds until it shall go on."""
-        return self._world.jittered(min(self._seconds, SESSION_CHECK_SECONDS))
+        return self._environment.jittered(min(self._seconds, SESSION_CHECK_SECONDS))
 
     def go_on(self) -> None:
         """End sessions that are dead, and do a whole pass if it is time for one."""
-        if self._world.monotonic() < self._pass_at:
+        if self._environment.monotonic() < self._pass_at:
             expire(self._database, self._watched)
             return
         self._pass_at = self._next_pass()
         run_pass(self._database, self._watched)
 
     def _next_pass(self) -> float:
-        return self._world.monotonic() + self._world.jittered(self._seconds)
+        return self._environment.monotonic() + self._environment.jittered(self._seconds)
 
 
 def _keep_topics(database: Database) -> int:

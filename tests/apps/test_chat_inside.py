@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from tests.apps.chatting import chatting
 from tests.redis_servers import RedisServer, free_port
-from tests.verbs.grouping import held
+from tests.verbs.group_commits import held
 
 from rowlock import Engine, Item, NotFound, Refused, Worker
 from rowlock.apps.chat import build

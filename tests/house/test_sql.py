@@ -43,7 +43,7 @@ def said(path: Path) -> Iterator[str]:
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
             name = written(node.args[0])
-            if node.func.attr in ("ask", "row", "rows", "run", "value") and "/" in name:
+            if node.func.attr in ("row", "rows", "run", "send", "value") and "/" in name:
                 yield name
 
 

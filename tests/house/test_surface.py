@@ -8,6 +8,7 @@ import rowlock
 PUBLIC = [
     "Added",
     "AsyncEngine",
+    "BatchedFunction",
     "Claim",
     "Client",
     "Counter",
@@ -48,7 +49,6 @@ PUBLIC = [
     "State",
     "Subscription",
     "Then",
-    "Together",
     "Topic",
     "TopicInfo",
     "Transaction",

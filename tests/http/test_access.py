@@ -12,10 +12,10 @@ from tests.http.serving import Client, Reply, Serving, serving
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine, tokens
+from rowlock.environment import REAL_ENVIRONMENT
 from rowlock.errors import DatabaseUnreachable
 from rowlock.http.access_log import AccessLog
 from rowlock.http.limits import ServerLimits
-from rowlock.world import REAL
 
 UNKNOWN = "rl_" + "0" * 30 + "1ogAOy"
 
@@ -39,8 +39,8 @@ def down() -> Down:
 @pytest.fixture
 def watched(url: str, clock: Clock, down: Down) -> Iterator[Serving]:
     """A server whose time and whose database's time are the movable clock's."""
-    world = msgspec.structs.replace(REAL, monotonic=lambda: clock() / 1000)
-    with Engine(url, clock=clock, world=world, history=down) as engine, serving(engine) as found:
+    environment = msgspec.structs.replace(REAL_ENVIRONMENT, monotonic=lambda: clock() / 1000)
+    with Engine(url, clock=clock, environment=environment, history=down) as engine, serving(engine) as found:
         yield found
 
 

@@ -12,7 +12,7 @@ from tests.http.serving import SECONDS, Client, Reply, Serving
 
 from rowlock import Engine, items
 from rowlock.db import Transaction
-from rowlock.db.voyages import Voyager
+from rowlock.db.pipeline import Pipeline
 from rowlock.http import item_reader
 from rowlock.http.item_reader import look
 
@@ -83,8 +83,8 @@ def test_one_line_to_the_server_serves_look_after_look(served: Serving) -> None:
     fill(served.service.engine)
     ask = partial(served.client.json, "GET", "/v1/lists/one/items/plain")
     ask()
-    [voyager] = served.service.item_reader._voyagers
-    assert ([ask()["key"] for _ in range(20)], served.service.item_reader._voyagers) == (["plain"] * 20, [voyager])
+    [pipeline] = served.service.item_reader._pipelines
+    assert ([ask()["key"] for _ in range(20)], served.service.item_reader._pipelines) == (["plain"] * 20, [pipeline])
 
 
 @pytest.mark.parametrize("dialect", ["postgres"])
@@ -104,20 +104,20 @@ def test_a_line_that_was_cut_is_opened_anew(served: Serving, url: str) -> None:
 def test_a_question_that_does_not_fit_the_socket_is_sent_on(engine: Engine) -> None:
     fill(engine)
     keys = [f"{number:06}" + "x" * 500 for number in range(10_000)]
-    voyager = engine.database.voyager()
-    voyager.depart(partial(items.ask_many, name="one", keys=[*keys, "plain"]))
-    waits = asyncio.run(home(voyager))
-    [found] = voyager.answers()
-    voyager.close()
+    pipeline = engine.database.open_pipeline()
+    pipeline.depart(partial(items.ask_many, name="one", keys=[*keys, "plain"]))
+    waits = asyncio.run(home(pipeline))
+    [found] = pipeline.answers()
+    pipeline.close()
     assert (list(found), any(waits)) == (["plain"], True)
 
 
-async def home(voyager: Voyager) -> list[bool]:
+async def home(pipeline: Pipeline) -> list[bool]:
     """Whether something was unsent at each wait."""
     waits = []
-    while not voyager.arrived():
-        waits.append(voyager.unsent)
-        await item_reader.news(voyager)
+    while not pipeline.arrived():
+        waits.append(pipeline.unsent)
+        await item_reader.news(pipeline)
     return waits
 
 

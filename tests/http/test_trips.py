@@ -132,7 +132,7 @@ def test_a_token_with_prefixes_works_its_own_lists_only(served: Serving) -> None
     session = ask.json("POST", "/v1/sessions", {"session": TOKEN}, **bearer)["session"]
 
     def asked(name: str, **headers: str) -> Any:
-        wanted = {"list": name, "token": engine.world.token(), "limit": 1}
+        wanted = {"list": name, "token": engine.environment.token(), "limit": 1}
         return ask(
             "POST", "/v1/claims", {"session": session, "claim": wanted}, accept="application/json", **headers
         ).json

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 from psycopg.sql import quote
 
-from rowlock.db.connections import Connection, Later, Parameters, Row
+from rowlock.db.connections import DatabaseConnection, Parameters, Pending, Row
 from rowlock.db.postgres import DIALECT
 from rowlock.db.statements import Statements, names
-from rowlock.world import Deadline
+from rowlock.environment import Deadline
 
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 # How the parameters of a statement are declared to the server; it finds out by itself what a text is meant to be.
@@ -36,7 +36,7 @@ class Explaining:
     after the other, each in its own transaction.
     """
 
-    def __init__(self, connection: Connection, readings: list[Reading]) -> None:
+    def __init__(self, connection: DatabaseConnection, readings: list[Reading]) -> None:
         self._connection = connection
         self._readings = readings
         self._names = {statement.text: statement.name for statement in map(Statements(DIALECT).__getitem__, names())}
@@ -53,11 +53,11 @@ class Explaining:
         self._explain(sql, parameters)
         return self._connection.change(sql, parameters)
 
-    def ask(self, sql: str, parameters: Parameters = ()) -> Later:
+    def send(self, sql: str, parameters: Parameters = ()) -> Pending:
         rows = self.query(sql, parameters)
         return lambda: rows
 
-    def trip(self, works: Sequence[Callable[[], Any]], *, deadline: Deadline, flushed: bool = True) -> list[Any]:
+    def pipeline(self, works: Sequence[Callable[[], Any]], *, deadline: Deadline, flushed: bool = True) -> list[Any]:
         return [self._alone(work, deadline) for work in works]
 
     def _alone(self, work: Callable[[], Any], deadline: Deadline) -> Any:

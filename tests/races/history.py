@@ -61,14 +61,14 @@ def _positions(question: Event | None) -> int:
     match question:
         case {"operation": "settlements.settle", "arguments": {"args": [_, _, settling]}}:
             return len(settling)
-        case {"operation": "trip", "arguments": {"works": works}}:
+        case {"operation": "pipeline", "arguments": {"works": works}}:
             return sum(len(work.get("positions", ())) for work in works)
     return 0
 
 
 def _handed_out(event: Event) -> list[dict[str, Any]]:
     match event:
-        case {"phase": "ok", "operation": "trip", "answer": answers}:
+        case {"phase": "ok", "operation": "pipeline", "answer": answers}:
             return [answer for answer in answers if isinstance(answer, dict)]
         case {"phase": "ok", "operation": operation, "answer": dict(answer)} if operation in CLAIMS:
             return [answer]
@@ -78,7 +78,7 @@ def _handed_out(event: Event) -> list[dict[str, Any]]:
 def _settled(question: Event, event: Event) -> list[tuple[str, list[tuple[int, str]]]]:
     """What was settled under which tokens, with the verdicts on each position."""
     match event:
-        case {"phase": "ok", "operation": "trip", "answer": answers}:
+        case {"phase": "ok", "operation": "pipeline", "answer": answers}:
             done = zip(question["arguments"]["works"], answers, strict=True)
             return [(work["token"], _pairs(work["positions"], each)) for work, each in done if isinstance(each, list)]
         case {"phase": "ok", "operation": "settlements.settle", "answer": verdicts}:

@@ -9,10 +9,10 @@ from tests.races.faults import Faulty
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Worker
-from rowlock.db.connections import Lost
+from rowlock.db.connections import ConnectionLost
 from rowlock.errors import DatabaseUnreachable
 
-STEPS = ("begin", "change", "commit", "execute", "executemany", "hint", "query", "script", "trip")
+STEPS = ("begin", "change", "commit", "execute", "executemany", "query", "pipeline", "script", "wait_for_hint")
 
 
 class Life:
@@ -25,11 +25,11 @@ class Life:
     def wrap(self, connection: Any) -> Faulty:
         """A connection of that process."""
         before = {f"before_{step}": self._check for step in STEPS}
-        return Faulty(connection, **before, after_commit=self._count, after_trip=self._count)
+        return Faulty(connection, **before, after_commit=self._count, after_pipeline=self._count)
 
     def _check(self, _: Any) -> None:
         if self.over.is_set():
-            raise Lost(DatabaseUnreachable("this process is no more", ""))
+            raise ConnectionLost(DatabaseUnreachable("this process is no more", ""))
 
     def _count(self, _: Any) -> None:
         self.left -= 1

@@ -39,7 +39,7 @@ def test_the_history_of_killed_sessions_keeps_the_promises(url: str, tmp_path: P
         events = read(file)
         assert (check(events, present=0), engine["work"].progress().done) == ([], 800)
         assert engine.read(check_rows) == []
-    assert any(event["operation"] == "trip" for event in events)
+    assert any(event["operation"] == "pipeline" for event in events)
 
 
 def told(operation: str, arguments: Any, answer: Any, process: int = 1) -> list[Event]:
@@ -104,7 +104,7 @@ def test_a_settlement_of_what_was_never_handed_out_is_seen() -> None:
 
 
 def travelled(token: str, *positions: int, then: str, hands_out: int) -> list[Event]:
-    who = {"operation": "trip", "process": 1, "thread": 1}
+    who = {"operation": "pipeline", "process": 1, "thread": 1}
     asked = {"works": [{"token": token, "positions": list(positions)}, {"asked": "the next"}]}
     answer = [["done"] * len(positions), {"token": then, "items": [{"position": hands_out}]}]
     return [{"phase": "invoke", "arguments": asked, **who}, {"phase": "ok", "answer": answer, **who}]

@@ -11,7 +11,8 @@ from tests.servers import Server
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Added, Engine
-from rowlock.db.connections import Lost, RunAgain
+from rowlock.db.connections import ConnectionLost, RetryTransaction
+from rowlock.environment import Environment
 from rowlock.errors import (
     DatabaseBusy,
     DatabaseDenied,
@@ -20,7 +21,6 @@ from rowlock.errors import (
     OutcomeUnknown,
     Unavailable,
 )
-from rowlock.world import World
 
 BUSY = DatabaseBusy("too many writers", "try again")
 GONE = DatabaseUnreachable("the connection was lost", "check it")
@@ -42,7 +42,7 @@ def own_server() -> Iterator[Server]:
 
 
 def test_a_conflict_is_run_again(url: str) -> None:
-    conflicts = Once(raising(RunAgain(BUSY)), at=3)
+    conflicts = Once(raising(RetryTransaction(BUSY)), at=3)
     with faulty(url, before_commit=conflicts) as engine:
         engine.make_ready()
         added = [engine["work"].add(key) for key in "abcd"]
@@ -52,7 +52,7 @@ def test_a_conflict_is_run_again(url: str) -> None:
 def test_a_long_add_is_run_again_whole(url: str) -> None:
     with Engine(url) as engine:
         engine["work"].add("before")
-    with faulty(url, before_commit=Once(raising(RunAgain(BUSY)))) as engine:
+    with faulty(url, before_commit=Once(raising(RetryTransaction(BUSY)))) as engine:
         keys = (f"{number}" for number in range(25_000))
         assert (engine["work"].add(keys), engine["work"].counts().ready) == (Added(25_000, 0), 25_001)
 
@@ -60,7 +60,7 @@ def test_a_long_add_is_run_again_whole(url: str) -> None:
 def test_a_connection_lost_before_commit_is_run_again(url: str) -> None:
     with Engine(url) as engine:
         engine["work"].add("before")
-    with faulty(url, before_change=Once(raising(Lost(GONE)), at=3)) as engine:
+    with faulty(url, before_change=Once(raising(ConnectionLost(GONE)), at=3)) as engine:
         engine["work"].add("a")
         engine["work"].increment(["a", "before"])
         assert [item.attempts for item in engine["work"]] == [1, 1]
@@ -70,9 +70,9 @@ def test_a_conflict_without_end_ends_with_patience(url: str) -> None:
     with Engine(url) as engine:
         engine["work"].add("before")
     time = iter(range(1000))
-    world = World(monotonic=lambda: float(next(time)), sleep=lambda _: None)
-    always = partial(Faulty, before_commit=lambda _: raising(RunAgain(BUSY))())
-    with Engine(url, wrap=always, world=world, patience=10) as engine, pytest.raises(DatabaseBusy):
+    environment = Environment(monotonic=lambda: float(next(time)), sleep=lambda _: None)
+    always = partial(Faulty, before_commit=lambda _: raising(RetryTransaction(BUSY))())
+    with Engine(url, wrap=always, environment=environment, patience=10) as engine, pytest.raises(DatabaseBusy):
         engine["work"].add("a")
 
 
@@ -190,7 +190,7 @@ def test_a_server_without_room_is_waited_for(own_server: Server) -> None:
     with own_server.connect() as connection:
         connection.execute("create role guest login in role pg_read_all_data")
     url = own_server.url().replace("postgres@", "guest@")
-    with Engine(url, world=World(sleep=lambda _: guests.pop().close())) as engine:
+    with Engine(url, environment=Environment(sleep=lambda _: guests.pop().close())) as engine:
         engine.lists()
         end_others(own_server.url())
         guests = [psycopg.connect(url) for _ in range(6)]

@@ -267,10 +267,10 @@ def test_a_redis_that_is_not_there_is_told(engine: Engine, server: RedisServer) 
 def test_the_database_stands_in_for_a_redis_that_is_not_there_until_it_comes(
     sqlite_url: str, server: RedisServer
 ) -> None:
-    from rowlock.world import World
+    from rowlock.environment import Environment
 
     passed = [0.0]
-    with Engine(sqlite_url, world=World(monotonic=lambda: passed[0])) as engine:
+    with Engine(sqlite_url, environment=Environment(monotonic=lambda: passed[0])) as engine:
         server.kill()
         with RedisCounters(engine, server.url, block=100, fallback="database") as counters:
             assert take(counters, 3) == [1, 2, 3]

@@ -9,7 +9,7 @@ from tests.conftest import Clock
 from tests.races.lives import Life
 
 from rowlock import Engine, Notification, Worker
-from rowlock.engine.telling import Telling
+from rowlock.engine.notifier import Notifier
 from rowlock.integrity import check
 
 SUBSCRIBERS = [f"{number}" for number in range(5)]
@@ -20,8 +20,8 @@ def live(url: str, clock: Clock, steps: int, told: list[str]) -> bool:
     life = Life(steps)
     with Engine(url, clock=clock, wrap=life.wrap, patience=0.01) as engine:
         worker = Worker(engine, concurrency=2, grace="0s")
-        telling = Telling(engine, partial(note, told), page=2)
-        worker.on("topics/comics/*", telling.handler, within=telling.note_delivered, backoff="0s")
+        notifier = Notifier(engine, partial(note, told), page=2)
+        worker.on("topics/comics/*", notifier.handler, within=notifier.note_delivered, backoff="0s")
         return life.work(worker)
 
 

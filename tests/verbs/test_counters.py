@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 from tests.races.faults import Faulty
-from tests.verbs.grouping import Commits, together
+from tests.verbs.group_commits import Commits, together
 
 from rowlock import AsyncEngine, CounterInfo, Engine, Invalid, Refused, counters
 from rowlock.counters import MAX_NUMBER

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from rowlock import Engine
-from rowlock.db.result_codes import told
+from rowlock.db.sqlite_errors import told
 from rowlock.db.urls import parse
 from rowlock.errors import DatabaseFull, Unavailable
 

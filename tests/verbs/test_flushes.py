@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from tests.verbs.grouping import together
+from tests.verbs.group_commits import together
 
 from rowlock import Engine, Worker
 from rowlock.db import Transaction, unflushed
-from rowlock.db.connections import Connection
-from rowlock.world import Deadline
+from rowlock.db.connections import DatabaseConnection
+from rowlock.environment import Deadline
 
 FULL, NORMAL = 2, 1
 
@@ -48,7 +48,7 @@ def test_only_what_is_marked_is_not_flushed(engine: Engine) -> None:
 
 def test_a_trip_is_flushed_if_any_piece_of_it_is(engine: Engine) -> None:
     trips = (light_piece,), (piece, light_piece), (piece,)
-    assert [engine.trip(*each) for each in trips] == [[NORMAL], [FULL, FULL], [FULL]]
+    assert [engine.pipeline(*each) for each in trips] == [[NORMAL], [FULL, FULL], [FULL]]
 
 
 def test_after_an_error_all_is_flushed_again(engine: Engine) -> None:
@@ -69,7 +69,7 @@ def test_a_group_keeps_them_apart(engine: Engine) -> None:
 class Noting:
     """A connection that notes whether its transactions are flushed."""
 
-    def __init__(self, connection: Connection, noted: list[tuple[str, bool]]) -> None:
+    def __init__(self, connection: DatabaseConnection, noted: list[tuple[str, bool]]) -> None:
         self._connection = connection
         self._noted = noted
 
@@ -80,9 +80,9 @@ class Noting:
         self._noted.append(("begin", flushed))
         self._connection.begin(deadline=deadline, flushed=flushed)
 
-    def trip(self, works: Sequence[Callable[[], Any]], *, deadline: Deadline, flushed: bool = True) -> list[Any]:
+    def pipeline(self, works: Sequence[Callable[[], Any]], *, deadline: Deadline, flushed: bool = True) -> list[Any]:
         self._noted.append((f"{len(works)} pieces", flushed))
-        return self._connection.trip(works, deadline=deadline, flushed=flushed)
+        return self._connection.pipeline(works, deadline=deadline, flushed=flushed)
 
 
 def test_a_claim_by_itself_needs_no_flush_and_a_settlement_does(url: str) -> None:

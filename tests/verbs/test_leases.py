@@ -9,8 +9,8 @@ from tests.verbs.claiming import EVERY, Desk, broken, keys
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine, leases
+from rowlock.environment import Environment
 from rowlock.worker.lease_holder import LeaseHolder, LeaseHooks
-from rowlock.world import World
 
 pytestmark = pytest.mark.parametrize("dialect", EVERY)
 
@@ -39,7 +39,7 @@ def time(clock: Clock) -> Passing:
 @pytest.fixture
 def feeds(url: str, clock: Clock, time: Passing) -> Iterator[Engine]:
     """An engine whose time is moved, with nine exclusive lists of three items each."""
-    with Engine(url, clock=clock, world=World(monotonic=time)) as engine:
+    with Engine(url, clock=clock, environment=Environment(monotonic=time)) as engine:
         for number in range(9):
             engine[f"feeds/{number}"].settings(exclusive=True)
             engine[f"feeds/{number}"].add(["a", "b", "c"])

@@ -8,7 +8,7 @@ from tests.verbs.claiming import Desk
 from tests.verbs.test_leases import Passing, Seeker
 
 from rowlock import Engine, leases
-from rowlock.world import World
+from rowlock.environment import Environment
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
 
@@ -27,13 +27,13 @@ def time(clock: Clock) -> Passing:
 @pytest.fixture
 def crowded(url: str, dialect: str, clock: Clock, time: Passing) -> Iterator[Engine]:
     numbers = NUMBERS[dialect].format(MANY)
-    with Engine(url, clock=clock, world=World(monotonic=time)) as engine, engine.transaction() as tx:
+    with Engine(url, clock=clock, environment=Environment(monotonic=time)) as engine, engine.transaction() as tx:
         tx.execute(
             "insert into rowlock_lists (name, settings, exclusive, wake_at) "
             f"select 'feeds/' || i, '{{\"exclusive\":true}}', 1 = 1, {clock.now} - i from ({numbers}) as numbers"
         )
         tx.execute("analyze rowlock_lists")
-    with Engine(url, clock=clock, world=World(monotonic=time)) as engine:
+    with Engine(url, clock=clock, environment=Environment(monotonic=time)) as engine:
         yield engine
 
 

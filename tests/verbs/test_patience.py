@@ -9,8 +9,8 @@ from contextlib import closing
 import pytest
 
 from rowlock import Engine
+from rowlock.environment import Environment
 from rowlock.errors import DatabaseBusy
-from rowlock.world import World
 
 PATIENCE = 10
 THREADS = 6
@@ -27,8 +27,8 @@ class Time:
         with self._lock:
             self.now += seconds
 
-    def world(self) -> World:
-        return World(monotonic=lambda: self.now, sleep=self.sleep)
+    def environment(self) -> Environment:
+        return Environment(monotonic=lambda: self.now, sleep=self.sleep)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_threads_that_wait_for_a_file_are_all_told_when_the_patience_of_each_has
             engine["work"].add("more")
         return time.now - start
 
-    with Engine(held, patience=PATIENCE, world=time.world()) as engine, ThreadPoolExecutor(THREADS) as pool:
+    with Engine(held, patience=PATIENCE, environment=time.environment()) as engine, ThreadPoolExecutor(THREADS) as pool:
         engine["work"].counts()
         after = list(pool.map(told_after, [engine] * THREADS))
     assert (min(after) >= PATIENCE, max(after) < 2 * PATIENCE) == (True, True)

@@ -13,8 +13,8 @@ from tests.servers import Server
 from rowlock import Engine, items, lists, schema
 from rowlock import Transaction as EngineTransaction
 from rowlock.db import Database, Transaction
+from rowlock.environment import Environment
 from rowlock.errors import DatabaseBusy, DatabaseUnreachable, InvalidUrl
-from rowlock.world import World
 
 SESSION = """
 select current_setting('default_transaction_isolation'), current_setting('statement_timeout'),
@@ -61,9 +61,9 @@ def test_nothing_is_left_on_a_shared_connection(pooled_url: str) -> None:
     with Engine(f"{pooled_url}&isolation=serializable", statement_seconds=60) as engine:
         engine["work"].add("a")
         engine.grouped["work"].add("b")
-        engine.trip(lists.ask_apply_wakes)
-        listener = engine.database.twin(connections=1, listening=True)
-        listener.hint(0)
+        engine.pipeline(lists.ask_apply_wakes)
+        listener = engine.database.clone(connections=1, listening=True)
+        listener.wait_for_hint(0)
         listener.close()
     with psycopg.connect(pooled_url) as one, psycopg.connect(pooled_url) as other:
         assert [each.execute(SESSION).fetchone() for each in (one, other)] == [UNTOUCHED] * 2
@@ -77,7 +77,7 @@ def test_the_level_of_an_engine_holds_in_each_transaction(pooled_url: str) -> No
 ASKED: dict[str, Callable[[Database], Any]] = {
     "read": lambda database: database.read(items.page, "work"),
     "run": lambda database: database.run(items.page, "work"),
-    "trip": lambda database: database.trip(lambda tx: items.ask_many(tx, "work", ["a"])),
+    "pipeline": lambda database: database.pipeline(lambda tx: items.ask_many(tx, "work", ["a"])),
 }
 
 
@@ -195,8 +195,8 @@ def test_a_pool_without_a_free_connection_is_waited_for(postgres: Server, postgr
     with own_pooler(postgres, default_pool_size="1", query_wait_timeout="0.1") as pooler:
         url = pooler.before(postgres_url)
         with psycopg.connect(url) as other:
-            world = World(sleep=lambda _: other.rollback())
-            with Engine(f"{url}&pooler=transaction", world=world) as engine:
+            environment = Environment(sleep=lambda _: other.rollback())
+            with Engine(f"{url}&pooler=transaction", environment=environment) as engine:
                 engine.lists()
                 other.execute("select 1")
                 assert engine["work"].add("a").added == 1
@@ -222,16 +222,16 @@ def test_options_that_the_pooler_refuses_are_told(pooled_url: str) -> None:
 
 def test_hints_come_by_the_address_to_listen_at(pooled_url: str, postgres_url: str) -> None:
     with Engine(pooled_url, listen_url=postgres_url) as engine:
-        listener = engine.database.twin(connections=1, listening=True)
-        listener.hint(0)
+        listener = engine.database.clone(connections=1, listening=True)
+        listener.wait_for_hint(0)
         engine["work"].add("a")
-        assert listener.hint(20)
+        assert listener.wait_for_hint(20)
         listener.close()
 
 
 def test_without_such_an_address_no_hint_comes(pooled: Engine) -> None:
-    listener = pooled.database.twin(connections=1, listening=True)
-    listener.hint(0)
+    listener = pooled.database.clone(connections=1, listening=True)
+    listener.wait_for_hint(0)
     pooled["work"].add("a")
-    assert not listener.hint(0)
+    assert not listener.wait_for_hint(0)
     listener.close()

@@ -157,7 +157,7 @@ def test_a_session_that_goes_on_settles_and_claims_in_one_trip(url: str) -> None
             claim.done(claim.items[0])
         assert engine["work"].progress().done == 3
     asked = Counter(event["operation"] for event in events if event["phase"] == "invoke")
-    assert (asked["trip"], asked["settlements.settle"]) == (3, 0)
+    assert (asked["pipeline"], asked["settlements.settle"]) == (3, 0)
 
 
 def test_a_session_whose_claim_was_taken_away_is_told_and_keeps_nothing(engine: Engine) -> None:

@@ -10,9 +10,9 @@ from tests.conftest import Clock
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import AsyncEngine, Engine, Invalid, Refused, tokens
+from rowlock.environment import REAL_ENVIRONMENT
 from rowlock.errors import DatabaseUnreachable, NoSuchToken, TokenRefused
 from rowlock.model import to_datetime
-from rowlock.world import REAL
 
 
 class Reads:
@@ -39,8 +39,8 @@ def reads() -> Reads:
 @pytest.fixture
 def watched(url: str, clock: Clock, reads: Reads) -> Iterator[Engine]:
     """An engine whose monotonic time is the movable clock's too."""
-    world = msgspec.structs.replace(REAL, monotonic=lambda: clock() / 1000)
-    with Engine(url, clock=clock, world=world, history=reads) as engine:
+    environment = msgspec.structs.replace(REAL_ENVIRONMENT, monotonic=lambda: clock() / 1000)
+    with Engine(url, clock=clock, environment=environment, history=reads) as engine:
         yield engine
 
 
@@ -194,8 +194,8 @@ def test_the_database_coming_back_lets_holders_in_again(watched: Engine, reads: 
 
 def test_those_who_wait_while_the_database_is_down_wait_once(url: str, reads: Reads) -> None:
     looking, arrived = threading.Event(), Arrivals()
-    world = msgspec.structs.replace(REAL, monotonic=arrived.monotonic)
-    with Engine(url, history=reads, world=world) as engine:
+    environment = msgspec.structs.replace(REAL_ENVIRONMENT, monotonic=arrived.monotonic)
+    with Engine(url, history=reads, environment=environment) as engine:
         text = engine.tokens.create("viewer").text
         reads.down = True
         reads.before = lambda: (looking.set(), arrived.wait_for(4))[0]
@@ -223,7 +223,7 @@ class Arrivals:
             self._calls[me] += 1
         if self._calls.get(me) == 2:
             self._waiting.release()
-        return REAL.monotonic()
+        return REAL_ENVIRONMENT.monotonic()
 
     def wait_for(self, others: int) -> None:
         for _ in range(others + 1):

@@ -8,9 +8,9 @@ from tests.client.process import serving_process
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Client, Engine, Item, Move, Retry, Then, Worker
+from rowlock.environment import Environment
 from rowlock.outcomes import Outcome
 from rowlock.testing import drain
-from rowlock.world import World
 
 ITEMS = 8
 TURNS = 3
@@ -59,7 +59,7 @@ def test_an_item_that_comes_back_after_an_empty_look_is_worked_before_the_end(
     url: str, outcome: Outcome, end: Callable[[Worker], object]
 ) -> None:
     looks = Looks()
-    with Engine(url, world=World(random=looks)) as engine:
+    with Engine(url, environment=Environment(random=looks)) as engine:
         engine["work"].add("a")
         worker, turns = Worker(engine), []
 
@@ -75,7 +75,7 @@ def test_an_item_that_comes_back_after_an_empty_look_is_worked_before_the_end(
 
 def test_an_item_that_comes_of_a_settlement_is_worked_before_the_end(url: str) -> None:
     looks = Looks()
-    with Engine(url, world=World(random=looks)) as engine:
+    with Engine(url, environment=Environment(random=looks)) as engine:
         engine["parts"].add("a")
         engine["parts"].seal(then=Then("whole", key="b"))
         worker, turns = Worker(engine), []

@@ -129,11 +129,11 @@ def test_a_receiver_that_hangs_with_much_to_hear_delays_nobody_else(engine: Engi
         if notification.subscriber == "hangs":
             let_go.wait(WAIT_SECONDS)
 
-    async def tell_and_await(notification: Notification) -> None:
+    async def notify_async(notification: Notification) -> None:
         while notification.subscriber == "hangs" and not let_go.is_set():
             await asyncio.sleep(0.01)
 
-    comics.deliver(worker, tell if way == "thread" else tell_and_await, timeout=None)
+    comics.deliver(worker, tell if way == "thread" else notify_async, timeout=None)
     comics.publish_many([{"issue": number} for number in range(8)])
     with running(worker):
         assert eventually(lambda: len(comics.notifications(subscriber="well", delivered=True)) == 8)

@@ -18,8 +18,8 @@ class Deaf:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
 
-    def trip(self, works: Sequence[Callable[[], Any]], **terms: Any) -> list[Any]:
-        answers = self._connection.trip(works, **terms)
+    def pipeline(self, works: Sequence[Callable[[], Any]], **terms: Any) -> list[Any]:
+        answers = self._connection.pipeline(works, **terms)
         if self._lost.pop(0):
             raise OutcomeUnknown("the answer was lost")
         return list(answers)

@@ -32,10 +32,11 @@ from rowlock.engine import (
     Topic,
     Transaction,
 )
+from rowlock.engine.batched_function import BatchedFunction
 from rowlock.engine.grouped import X, Y
 from rowlock.engine.list import Keys
 from rowlock.engine.runner import P, Runner, T, Writer
-from rowlock.engine.together import Together
+from rowlock.environment import REAL_ENVIRONMENT, Environment
 from rowlock.failures import FailureGroup
 from rowlock.history import Sink
 from rowlock.item_input import Entries
@@ -66,7 +67,6 @@ from rowlock.sessions import SessionInfo
 from rowlock.tokens import NewToken, TokenInfo
 from rowlock.topics.subscriptions import Entry
 from rowlock.trees import RankedSet
-from rowlock.world import REAL, World
 
 __all__ = [
     "AsyncClaim",
@@ -168,7 +168,7 @@ class AsyncEngine:
         listen_url: str | None = None,
         patience: float = PATIENCE,
         history: str | Path | Sink | None = None,
-        world: World = REAL,
+        environment: Environment = REAL_ENVIRONMENT,
         clock: Clock | None = None,
         **options: Any,
     ) -> None: ...
@@ -179,7 +179,7 @@ class AsyncEngine:
     @property
     def database(self) -> Database: ...
     @property
-    def world(self) -> World: ...
+    def environment(self) -> Environment: ...
     async def __aenter__(self) -> AsyncEngine: ...
     async def __aexit__(self, *_: object) -> None: ...
     @property
@@ -218,7 +218,7 @@ class AsyncEngine:
     def late_transaction(self) -> AbstractAsyncContextManager[AsyncTransaction]:
         """A transaction that begins when it is first used: a handler that thinks before it writes locks nothing yet."""
 
-    def apart(self) -> AbstractAsyncContextManager[Writer]:
+    def dedicated_connection(self) -> AbstractAsyncContextManager[Writer]:
         """The same database by a connection of its own, for what must not wait until others are done."""
 
     async def join(self, using: Any) -> AsyncTransaction:
@@ -233,7 +233,7 @@ class AsyncEngine:
     async def recorded(self, way: Callable[..., T], verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb by the given way, and write it down in the history if there is one."""
 
-    async def trip(self, *works: Callable[[db.Transaction], Callable[[], Any]]) -> list[Any]:
+    async def pipeline(self, *works: Callable[[db.Transaction], Callable[[], Any]]) -> list[Any]:
         """Do several pieces of work for the price of one round trip; each must be harmless to do again."""
 
     async def make_ready(self) -> None:
@@ -304,7 +304,7 @@ class AsyncGrouped:
     def awaited(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
         """The same for a coroutine: await it. No thread waits meanwhile."""
 
-    def together(self, work: Callable[[AsyncTransaction, list[X]], Sequence[Y | Exception]]) -> Together[X, Y]:
+    def together(self, work: Callable[[AsyncTransaction, list[X]], Sequence[Y | Exception]]) -> BatchedFunction[X, Y]:
         """A function of yours for many callers: what they give at the same moment is one call, in one transaction."""
 
     async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

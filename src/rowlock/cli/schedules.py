@@ -269,7 +269,7 @@ def run(invocation: Invocation, *, length: str | None, log_format: str) -> int:
     """
     stopped = threading.Event()
     with invocation.open_database(why="it ticks by itself") as engine, StopSignals(lambda _: stopped.set()) as stopping:
-        until = None if length is None else engine.world.monotonic() + milliseconds(length) / 1000
+        until = None if length is None else engine.environment.monotonic() + milliseconds(length) / 1000
         show_logs(invocation, form=log_format, write=lambda line: click.echo(line, err=True))
         invocation.say("ticking; Ctrl-C stops")
         _keep_ticking(invocation, engine, stopped, until)
@@ -278,7 +278,7 @@ def run(invocation: Invocation, *, length: str | None, log_format: str) -> int:
 
 def _keep_ticking(invocation: Invocation, engine: Engine, stopped: threading.Event, until: float | None) -> None:
     ticking, trouble = ScheduleTicker(engine), ""
-    while not stopped.is_set() and (until is None or engine.world.monotonic() < until):
+    while not stopped.is_set() and (until is None or engine.environment.monotonic() < until):
         try:
             for tick in ticking.look():
                 _tell_tick(tick)

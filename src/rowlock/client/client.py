@@ -13,9 +13,9 @@ from rowlock.client.ways import NEEDS_DATABASE, WAYS
 from rowlock.db.database import Verb
 from rowlock.engine.handles import Handles
 from rowlock.engine.runner import Runner, Writer
+from rowlock.environment import REAL_ENVIRONMENT, Environment
 from rowlock.errors import NeedsDatabase
 from rowlock.lists import PollResult
-from rowlock.world import REAL, World
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,13 +40,13 @@ class Client(Handles):
         token: str | None = None,
         timeout: float = TIMEOUT,
         patience: float = PATIENCE,
-        world: World = REAL,
+        environment: Environment = REAL_ENVIRONMENT,
         **options: Any,
     ) -> None:
         address = url or os.environ.get("ROWLOCK_SERVER") or DEFAULT_URL
         shown = token or os.environ.get("ROWLOCK_TOKEN") or None
-        self.world = world
-        self._link = Link(address, shown, Terms(timeout, patience, world, options))
+        self.environment = environment
+        self._link = Link(address, shown, Terms(timeout, patience, environment, options))
         self._tokens = Tokens(self._link)
 
     def __enter__(self) -> "Client":
@@ -89,16 +89,16 @@ class Client(Handles):
             "a transaction cannot travel to a server: using= is for an Engine", "add where the database is"
         )
 
-    def trip(self, *works: Callable[..., Any]) -> list[Any]:
+    def pipeline(self, *works: Callable[..., Any]) -> list[Any]:
         """Settle whole claims and claim in one request, as a worker asks it; the answers, in order."""
-        return worker_sync.trip(self._link, works)
+        return worker_sync.pipeline(self._link, works)
 
     def look(self, session: str, *, wait: float = 0.0) -> PollResult:
         """Which lists may have work, of those that a session seeks; with `wait`, as soon as there are some in time."""
         return worker_sync.look(self._link, session, wait=wait)
 
     @contextmanager
-    def apart(self) -> Iterator[Writer]:
+    def dedicated_connection(self) -> Iterator[Writer]:
         """The same server by a connection of its own, for what must not wait until others are done."""
         link = self._link.twin()
         try:

@@ -12,10 +12,10 @@ import msgspec
 
 from rowlock import nesting
 from rowlock.client.problems import error_of, stranger
+from rowlock.environment import Environment
 from rowlock.errors import ExtraMissing, InvalidData, InvalidUrl, OutcomeUnknown, RowlockError, Unavailable
 from rowlock.http_url import HttpUrl, check_header, parse
 from rowlock.item_input import encode_json
-from rowlock.world import World
 
 if TYPE_CHECKING:
     import httpx2
@@ -42,7 +42,7 @@ class Terms(msgspec.Struct, frozen=True):
     """Seconds to wait for an answer."""
     patience: float
     """Seconds during which a request is asked again if nothing, or nothing useful, was heard."""
-    world: World
+    environment: Environment
     options: Mapping[str, Any]
     """For httpx2."""
 
@@ -120,7 +120,7 @@ class Link:
         if version is not None:
             known["if-match"] = f'"{version}"'
         if keyed:
-            known["idempotency-key"] = self._terms.world.token()
+            known["idempotency-key"] = self._terms.environment.token()
         content = lines if body is None else _written(body)
         request = Request(method, _path(path, query), known, content, again, wait + self._terms.timeout)
         return self._read(self._heard(request), gives, cut=cut)
@@ -136,16 +136,16 @@ class Link:
             raise stranger(self.server, "an answer that cannot be read") from None
 
     def _heard(self, request: Request) -> bytes:
-        world = self._terms.world
-        until, pause = world.monotonic() + self._terms.patience, FIRST_PAUSE
+        environment = self._terms.environment
+        until, pause = environment.monotonic() + self._terms.patience, FIRST_PAUSE
         while True:
             try:
                 return self._once(request)
             except _Again as trouble:
-                wait = max(world.jittered(pause), trouble.after)
-                if world.monotonic() + wait > until:
+                wait = max(environment.jittered(pause), trouble.after)
+                if environment.monotonic() + wait > until:
                     raise trouble.error from None
-            world.sleep(wait)
+            environment.sleep(wait)
             pause = min(pause * 2, LONGEST_PAUSE)
 
     def _once(self, request: Request) -> bytes:

@@ -29,7 +29,7 @@ class RemoteSession(engine.Session):
         return self._engine.run(claims.take, self.asking(name, limit=limit, attempts_allowed=attempts_allowed))
 
     def _settings(self, name: str) -> Settings:
-        now = self._engine.world.monotonic()
+        now = self._engine.environment.monotonic()
         read_at, settings = self._known.get(name, (now - SETTINGS_KEPT, None))
         if settings is None or now - read_at >= SETTINGS_KEPT:
             if len(self._known) >= MANY_LISTS:

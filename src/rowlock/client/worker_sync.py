@@ -24,7 +24,7 @@ class PollResponse(msgspec.Struct, frozen=True):
     next: float | None
 
 
-def trip(link: Link, works: Sequence[Callable[..., Any]]) -> list[Any]:
+def pipeline(link: Link, works: Sequence[Callable[..., Any]]) -> list[Any]:
     """Do pieces of work in one request: what is done, and what is wanted next."""
     done = [work for work in works if isinstance(work, AllDone)]
     takings = [work.asked() for work in works if isinstance(work, Taking)]

@@ -8,14 +8,20 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import msgspec
 
-from rowlock.db.connections import Connection, Lost, RunAgain, Speech, Voyaging
-from rowlock.db.joining import driver_of, in_transaction
+from rowlock.db.adapters import driver_connection, in_transaction
+from rowlock.db.connections import (
+    ConnectionLost,
+    DatabaseConnection,
+    PipelinedConnection,
+    RetryTransaction,
+    StatementExecutor,
+)
+from rowlock.db.pipeline import Pipeline
 from rowlock.db.pool import Pool
 from rowlock.db.statements import Dialect, Statements
 from rowlock.db.transaction import Clock, Transaction
 from rowlock.db.urls import Address, parse
-from rowlock.db.voyages import Voyager
-from rowlock.world import REAL, Deadline, World
+from rowlock.environment import REAL_ENVIRONMENT, Deadline, Environment
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,25 +50,25 @@ class Database:
         self,
         address: Address,
         dialect: Dialect,
-        open_connection: Callable[[Address, Deadline], Connection],
-        borrow: Callable[[Any], Speech],
+        open_connection: Callable[[Address, Deadline], DatabaseConnection],
+        borrow: Callable[[Any], StatementExecutor],
         *,
-        world: World = REAL,
+        environment: Environment = REAL_ENVIRONMENT,
         clock: Clock | None = None,
         connections: int = 32,
         patience: float = PATIENCE,
         keep_out_of_forks: Callable[[Pool], None] = lambda _: None,
-        check_turn: Callable[[], None] = lambda: None,
+        check_write_lock: Callable[[], None] = lambda: None,
         pooled: Callable[[], bool] = lambda: False,
     ) -> None:
         self.address = address
         self.dialect = dialect
-        self.world = world
+        self.environment = environment
         self.patience = patience
         self._open = open_connection
         self._borrow = borrow
         self._keep_out_of_forks = keep_out_of_forks
-        self.check_turn = check_turn
+        self.check_write_lock = check_write_lock
         self.pooled = pooled
         """Whether the connections so far go through a pooler in transaction mode."""
         self._clock = clock
@@ -86,24 +92,26 @@ class Database:
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads; each statement sees what is committed when it starts."""
-        return self._again(partial(self._look, lambda tx: verb(tx, *args, **kwargs)))
+        return self._again(partial(self._once_reading, lambda tx: verb(tx, *args, **kwargs)))
 
-    def trip(self, *works: Callable[[Transaction], Callable[[], Any]]) -> list[Any]:
+    def pipeline(self, *works: Callable[[Transaction], Callable[[], Any]]) -> list[Any]:
         """Do several pieces of work for one round trip; each must be harmless to do again. Their answers, in order."""
-        return self._again(partial(self._travel, works))
+        return self._again(partial(self._pipelined, works))
 
-    def voyager(self) -> Voyager:
+    def open_pipeline(self) -> Pipeline:
         """A connection of its own for an event loop, to a database that is a server; to open it may take a while."""
         try:
-            return Voyager(cast("Voyaging", self._open(self.address, self._deadline())), self._speaking)
-        except RunAgain as conflict:
+            return Pipeline(
+                cast("PipelinedConnection", self._open(self.address, self._deadline())), self._transaction_on
+            )
+        except RetryTransaction as conflict:
             raise conflict.error from None
 
-    def hint(self, seconds: float) -> bool:
+    def wait_for_hint(self, seconds: float) -> bool:
         """Wait up to that long for a sign that somebody has added work; whether one came."""
         try:
-            return self._pool.lend(lambda connection: connection.hint(seconds), self._deadline())
-        except RunAgain as conflict:
+            return self._pool.lend(lambda connection: connection.wait_for_hint(seconds), self._deadline())
+        except RetryTransaction as conflict:
             raise conflict.error from None
 
     @contextmanager
@@ -113,7 +121,7 @@ class Database:
         try:
             with self._pool.connection(deadline) as connection:
                 self._reached = True
-                tx = self._speaking(connection)
+                tx = self._transaction_on(connection)
                 try:
                     connection.begin(deadline=deadline)
                     yield tx
@@ -123,13 +131,13 @@ class Database:
                     raise
                 finally:
                     tx.ended = True
-        except RunAgain as conflict:
+        except RetryTransaction as conflict:
             raise conflict.error from None
 
     def join(self, using: Any) -> Transaction:
         """The open transaction of a caller's own connection: never committed, rolled back or run again by us."""
-        driver = driver_of(using)
-        joined = self._speaking(self._borrow(driver))
+        driver = driver_connection(using)
+        joined = self._transaction_on(self._borrow(driver))
         joined.is_open = partial(in_transaction, driver)
         return joined
 
@@ -137,16 +145,16 @@ class Database:
         """Whether the transaction was begun here."""
         return tx.statements is self._statements
 
-    def _speaking(self, connection: Speech) -> Transaction:
+    def _transaction_on(self, connection: StatementExecutor) -> Transaction:
         return Transaction(connection, self._statements, self._clock)
 
-    def twin(
+    def clone(
         self, *, connections: int, lock_seconds: float = 0, patience: float | None = None, listening: bool = False
     ) -> "Database":
         """The same database by connections of its own; with `patience`, nothing is tried again for longer than that.
 
-        With `lock_seconds` they wait no longer for what somebody has locked: then `Held` is raised, and nothing landed.
-        With `listening` they are for `hint`, and use the listen address if there is one.
+        With `lock_seconds` they wait no longer for a row that somebody has locked: `LockTimeout`, and nothing landed.
+        With `listening` they are for `wait_for_hint`, and use the listen address if there is one.
         """
         address = (self.address.listen if listening else None) or self.address
         made = Database(
@@ -154,12 +162,12 @@ class Database:
             self.dialect,
             self._open,
             self._borrow,
-            world=self.world,
+            environment=self.environment,
             clock=self._clock,
             connections=connections,
             patience=self.patience if patience is None else patience,
             keep_out_of_forks=self._keep_out_of_forks,
-            check_turn=self.check_turn,
+            check_write_lock=self.check_write_lock,
             pooled=self.pooled,
         )
         made._reached = self._reached
@@ -170,14 +178,14 @@ class Database:
         self._pool.close()
 
     def _deadline(self) -> Deadline:
-        return self.world.deadline(self.patience)
+        return self.environment.deadline(self.patience)
 
     def _once(self, work: Callable[[Transaction], T], deadline: Deadline, *, flushed: bool) -> T:
-        def committed(connection: Connection) -> T:
+        def committed(connection: DatabaseConnection) -> T:
             self._reached = True
             try:
                 connection.begin(deadline=deadline, flushed=flushed)
-                answer = work(self._speaking(connection))
+                answer = work(self._transaction_on(connection))
                 connection.commit()
             except BaseException:
                 # Also when somebody interrupts the beginning or the commit: others wait for our turn to end.
@@ -187,20 +195,20 @@ class Database:
 
         return self._pool.lend(committed, deadline)
 
-    def _travel(self, works: Sequence[Callable[[Transaction], Callable[[], Any]]], deadline: Deadline) -> list[Any]:
-        def travelled(connection: Connection) -> list[Any]:
+    def _pipelined(self, works: Sequence[Callable[[Transaction], Callable[[], Any]]], deadline: Deadline) -> list[Any]:
+        def pipelined(connection: DatabaseConnection) -> list[Any]:
             self._reached = True
-            tx = self._speaking(connection)
+            tx = self._transaction_on(connection)
             flushed = any(map(is_flushed, works))
             pieces = [partial(work, tx) for work in works]
-            return [answer() for answer in connection.trip(pieces, deadline=deadline, flushed=flushed)]
+            return [answer() for answer in connection.pipeline(pieces, deadline=deadline, flushed=flushed)]
 
-        return self._pool.lend(travelled, deadline)
+        return self._pool.lend(pipelined, deadline)
 
-    def _look(self, work: Callable[[Transaction], T], deadline: Deadline) -> T:
-        def looked(connection: Connection) -> T:
+    def _once_reading(self, work: Callable[[Transaction], T], deadline: Deadline) -> T:
+        def looked(connection: DatabaseConnection) -> T:
             self._reached = True
-            return work(self._speaking(connection))
+            return work(self._transaction_on(connection))
 
         return self._pool.lend(looked, deadline)
 
@@ -209,13 +217,13 @@ class Database:
         while True:
             try:
                 return work(deadline)
-            except RunAgain as conflict:
-                if isinstance(conflict, Lost):
+            except RetryTransaction as conflict:
+                if isinstance(conflict, ConnectionLost):
                     self._pool.forget_idle()
                 # A database that was never there is a wrong address; one that was there is coming back.
-                if deadline.passed() or (isinstance(conflict, Lost) and not self._reached):
+                if deadline.passed() or (isinstance(conflict, ConnectionLost) and not self._reached):
                     raise conflict.error from None
-            self.world.sleep(self.world.jittered(pause))
+            self.environment.sleep(self.environment.jittered(pause))
             pause = min(pause * 2, LONGEST_PAUSE)
 
 

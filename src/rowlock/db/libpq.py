@@ -15,7 +15,7 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
-from rowlock.db.connections import Later, Parameters, Row
+from rowlock.db.connections import Parameters, Pending, Row
 from rowlock.errors import InvalidData
 
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
@@ -34,7 +34,7 @@ Prepared = dict[Kinds, bytes]
 """The names of a statement on the server, by the kinds of its parameters."""
 
 
-class Libpq:
+class LibpqSession:
     """What is said on a connection of our own, and heard; after an error in a trip it is good for nothing any more.
 
     A statement is prepared when it is first said, if `prepares`; parameters are sent as text.
@@ -49,7 +49,7 @@ class Libpq:
         self._awaited: deque[Answer] = deque()
         self.prepares = False
         """Whether the server keeps statements under a name; otherwise it parses and plans them every time."""
-        self.travelling = False
+        self.pipelining = False
         self.unsent = False
         """Whether the socket had no room for all of it when we last looked."""
 
@@ -72,9 +72,9 @@ class Libpq:
         """From here on statements are only sent."""
         self._pgconn.enter_pipeline_mode()
         self._awaited.clear()
-        self.travelling = True
+        self.pipelining = True
 
-    def ask(self, sql: str, parameters: Parameters) -> Later:
+    def send(self, sql: str, parameters: Parameters) -> Pending:
         """Send a statement; its rows can be read when the trip has ended."""
         self._send(sql, parameters)
         answer: Answer = []
@@ -91,7 +91,7 @@ class Libpq:
         while not self._home():
             self._wait()
 
-    def arrived(self) -> bool:
+    def poll(self) -> bool:
         """The same without waiting: whether all answers are there."""
         self.unsent = bool(self._pgconn.flush())
         self._pgconn.consume_input()
@@ -105,7 +105,7 @@ class Libpq:
             if answer is not _END:
                 answer.append(self._checked(result))
         self._pgconn.exit_pipeline_mode()
-        self.travelling = False
+        self.pipelining = False
         return True
 
     def _answered(self, sql: str, parameters: Parameters) -> PGresult:
@@ -141,7 +141,7 @@ class Libpq:
 
     def _prepare(self, name: bytes, text: bytes, *, kinds: Kinds) -> None:
         self._pgconn.send_prepare(name, text, kinds)
-        if self.travelling:
+        if self.pipelining:
             self._awaited += [], _END
         else:
             self._alone()

@@ -5,20 +5,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from rowlock.db.connections import Connection
-from rowlock.db.turns import Ticket, Turns
+from rowlock.db.connections import DatabaseConnection
+from rowlock.db.semaphore import InterruptSafeSemaphore, Permit
+from rowlock.environment import Deadline
 from rowlock.errors import DatabaseBusy
-from rowlock.world import Deadline
 
 T = TypeVar("T")
 
 
-class Lease(Ticket):
+class Lease(Permit):
     """A connection in use; it is noted here first, so that no exception can lose it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.connection: Connection | None = None
+        self.connection: DatabaseConnection | None = None
 
 
 class Pool:
@@ -28,7 +28,7 @@ class Pool:
     was interrupted is closed, since nobody knows what it was doing.
     """
 
-    def __init__(self, open_connection: Callable[[Deadline], Connection], size: int, *, shown: str) -> None:
+    def __init__(self, open_connection: Callable[[Deadline], DatabaseConnection], size: int, *, shown: str) -> None:
         self._open = open_connection
         self._size = size
         self._shown = shown
@@ -36,11 +36,11 @@ class Pool:
 
     def _reset(self) -> None:
         self._process = os.getpid()
-        self._idle: list[Connection] = []
-        self._leases = Turns(self._size)
+        self._idle: list[DatabaseConnection] = []
+        self._leases = InterruptSafeSemaphore(self._size)
         self._closed = False
 
-    def lend(self, work: Callable[[Connection], T], deadline: Deadline) -> T:
+    def lend(self, work: Callable[[DatabaseConnection], T], deadline: Deadline) -> T:
         """Do the work on a connection. An exception at any moment leaves neither it nor its place in use."""
         lease = Lease()
         try:
@@ -56,7 +56,7 @@ class Pool:
         return answer
 
     @contextmanager
-    def connection(self, deadline: Deadline) -> Iterator[Connection]:
+    def connection(self, deadline: Deadline) -> Iterator[DatabaseConnection]:
         """The same for a block. An exception between two bytecodes of `with` itself is seen to by the collector."""
         lease = Lease()
         try:
@@ -75,10 +75,10 @@ class Pool:
         """Whether any connection is in use; a guess while other threads take and give."""
         return bool(self._leases.holders())
 
-    def _take(self, lease: Lease, deadline: Deadline) -> Connection:
+    def _take(self, lease: Lease, deadline: Deadline) -> DatabaseConnection:
         if self._process != os.getpid():
             self._reset()  # a fork's child must not speak on its parent's sockets
-        if not self._leases.take(lease, deadline):
+        if not self._leases.acquire(lease, deadline):
             what = f"all {self._size} connections to {self._shown} are in use"
             raise DatabaseBusy(what, "end transactions sooner, or open the engine with more connections=")
         try:
@@ -98,7 +98,7 @@ class Pool:
         if lease.connection is not None:
             lease.connection.close()
             lease.connection = None
-        self._leases.end(lease)
+        self._leases.release(lease)
 
     def forget_idle(self) -> None:
         """Close what lies idle: after one connection was lost, the others are probably lost too."""

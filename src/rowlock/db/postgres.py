@@ -8,19 +8,22 @@ from typing import Any, cast
 
 import msgspec
 
-from rowlock.db.connections import TROUBLES, Cursor, Held, Later, Lost, Parameters, Row, RunAgain
+from rowlock.db.connections import (
+    TROUBLES,
+    ConnectionLost,
+    DriverCursor,
+    LockTimeout,
+    Parameters,
+    Pending,
+    RetryTransaction,
+    Row,
+)
 from rowlock.db.database import Database
 from rowlock.db.poolers import Pooler
 from rowlock.db.statements import Dialect
 from rowlock.db.urls import Address
-from rowlock.errors import (
-    DatabaseUnreachable,
-    DriverMissing,
-    InvalidTransaction,
-    InvalidUrl,
-    OutcomeUnknown,
-)
-from rowlock.world import Deadline
+from rowlock.environment import Deadline
+from rowlock.errors import DatabaseUnreachable, DriverMissing, InvalidTransaction, InvalidUrl, OutcomeUnknown
 
 try:
     import psycopg
@@ -28,8 +31,8 @@ try:
     from psycopg.pq import TransactionStatus
     from psycopg.rows import tuple_row
 
-    from rowlock.db.libpq import Libpq
-    from rowlock.db.sqlstates import told, unreachable, words
+    from rowlock.db.libpq import LibpqSession
+    from rowlock.db.postgres_errors import translate_error, unreachable, words
 except ImportError:
     raise DriverMissing("PostgreSQL needs the package psycopg", "run: pip install 'rowlock[postgres]'") from None
 
@@ -77,7 +80,7 @@ def open_database(address: Address, *, dialect: Dialect = DIALECT, **options: An
     return Database(address, dialect, opened, partial(borrow, address=address), pooled=lambda: pooler.shares, **options)
 
 
-class PostgresSpeech:
+class PostgresExecutor:
     """How statements are said to a connection of the driver, ours or a caller's."""
 
     def __init__(self, driver: "psycopg.Connection[Any]", shown: str) -> None:
@@ -93,7 +96,7 @@ class PostgresSpeech:
         except psycopg.Error as error:
             raise self._failed(error) from None
 
-    def ask(self, sql: str, parameters: Parameters = ()) -> Later:
+    def send(self, sql: str, parameters: Parameters = ()) -> Pending:
         """Run one of our statements; its rows may be read when the transaction has ended."""
         try:
             return self._cursor().execute(sql, parameters or None).fetchall
@@ -111,14 +114,14 @@ class PostgresSpeech:
         """Run a migration; without parameters the server takes many statements at once."""
         self.change(sql)
 
-    def execute(self, sql: str, parameters: Parameters = ()) -> Cursor:
+    def execute(self, sql: str, parameters: Parameters = ()) -> DriverCursor:
         """Run the caller's own statement; conflicts are ours to run again."""
         try:
             return self._driver.execute(sql, parameters or None)
         except psycopg.Error as error:
             raise self._again(error) or self._of_theirs(error) from None
 
-    def executemany(self, sql: str, rows: Iterable[Parameters]) -> Cursor:
+    def executemany(self, sql: str, rows: Iterable[Parameters]) -> DriverCursor:
         """Run the caller's own statement once per row."""
         cursor = self._driver.cursor()
         try:
@@ -130,33 +133,33 @@ class PostgresSpeech:
     def _cursor(self) -> "psycopg.Cursor[Row]":
         return self._driver.cursor(row_factory=tuple_row)
 
-    def _again(self, error: psycopg.Error) -> RunAgain | Held | None:
-        known = told(error, self._shown)
+    def _again(self, error: psycopg.Error) -> RetryTransaction | LockTimeout | None:
+        known = translate_error(error, self._shown)
         if self._hurried and error.sqlstate == _LOCK_TIMEOUT:
-            return Held(known)
+            return LockTimeout(known)
         if error.sqlstate in _AGAIN:
-            return RunAgain(known)
+            return RetryTransaction(known)
         if self._driver.closed or isinstance(known, DatabaseUnreachable):
             is_known = isinstance(known, DatabaseUnreachable)
-            return Lost(known if is_known else DatabaseUnreachable(*words("08", self._shown)))
+            return ConnectionLost(known if is_known else DatabaseUnreachable(*words("08", self._shown)))
         return None
 
     def _of_theirs(self, error: psycopg.Error) -> Exception:
-        known = told(error, self._shown)
+        known = translate_error(error, self._shown)
         return known if isinstance(known, TROUBLES) else error
 
     def _failed(self, error: psycopg.Error) -> Exception:
-        known = told(error, self._shown)
+        known = translate_error(error, self._shown)
         # Run again, one of our statements sees the row that another writer was faster to make.
-        return RunAgain(known) if error.sqlstate in _RACES else self._again(error) or known
+        return RetryTransaction(known) if error.sqlstate in _RACES else self._again(error) or known
 
 
-class PostgresConnection(PostgresSpeech):
+class PostgresConnection(PostgresExecutor):
     """A connection of our own, in autocommit outside of our transactions."""
 
     def __init__(self, address: Address, pooler: Pooler) -> None:
         super().__init__(_connected(address), address.shown)
-        self._libpq = Libpq(self._driver)
+        self._libpq = LibpqSession(self._driver)
         self._pooler = pooler
         self._hurried = address.lock_milliseconds > 0
         self._listening = False
@@ -174,15 +177,8 @@ class PostgresConnection(PostgresSpeech):
 
     def _is_ours(self, settings: dict[str, str]) -> bool:
         """Make the settings for the whole session if it is ours alone; return whether it is."""
-        try:
+        with self._closing_on_error():
             rows = self._libpq.rows(self._pooler.set_up(settings, greeted_by=self._driver.info.backend_pid), ())
-        except psycopg.Error as error:
-            failed = self._failed(error)
-            self._driver.close()
-            raise failed from None
-        except BaseException:
-            self._driver.close()
-            raise
         if not rows[0][0]:
             self._pooler.found()
         return bool(rows[0][0])
@@ -212,7 +208,7 @@ class PostgresConnection(PostgresSpeech):
         except psycopg.Error as error:
             self.rollback()
             if error.sqlstate in _AGAIN:
-                raise RunAgain(told(error, self._shown)) from None
+                raise RetryTransaction(translate_error(error, self._shown)) from None
             if error.sqlstate in _MISPREPARED:
                 raise self._failed(error) from None
             what = f"the connection to {self._shown} broke at commit"
@@ -229,7 +225,7 @@ class PostgresConnection(PostgresSpeech):
     def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Run one of our statements; all rows that it gives."""
         if self._reads_in_transactions and self.usable:
-            [later] = cast("list[Later]", self._sent_and_awaited([partial(self.ask, sql, parameters)]))
+            [later] = cast("list[Pending]", self._round_trip([partial(self.send, sql, parameters)]))
             return later()
         try:
             return self._libpq.rows(sql, parameters)
@@ -247,14 +243,14 @@ class PostgresConnection(PostgresSpeech):
         """Run a migration; only the driver sends many statements at once."""
         super().change(sql)
 
-    def ask(self, sql: str, parameters: Parameters = ()) -> Later:
+    def send(self, sql: str, parameters: Parameters = ()) -> Pending:
         """Send one of our statements; in a trip its rows arrive with everything else's."""
-        if self._libpq.travelling:
-            return self._libpq.ask(sql, parameters)
+        if self._libpq.pipelining:
+            return self._libpq.send(sql, parameters)
         rows = self.query(sql, parameters)
         return lambda: rows
 
-    def trip(
+    def pipeline(
         self,
         works: Sequence[Callable[[], Any]],
         *,
@@ -265,23 +261,23 @@ class PostgresConnection(PostgresSpeech):
 
         They are apart so that a claim's lock does not wait for the flush of the settlement before it.
         """
-        return self._sent_and_awaited(works)
+        return self._round_trip(works)
 
-    def _sent_and_awaited(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        with self._travelling():
-            answers = self._sent(works)
+    def _round_trip(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        with self._closing_on_error():
+            answers = self._send_all(works)
             self._libpq.end()
         return answers
 
-    def depart(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+    def start(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
         """The same for who does not wait here: the answers may be read when all have arrived."""
-        with self._travelling():
-            return self._sent(works)
+        with self._closing_on_error():
+            return self._send_all(works)
 
-    def arrived(self) -> bool:
+    def poll(self) -> bool:
         """Whether all is there that was sent for; never waits."""
-        with self._travelling():
-            return self._libpq.arrived()
+        with self._closing_on_error():
+            return self._libpq.poll()
 
     @property
     def unsent(self) -> bool:
@@ -292,24 +288,24 @@ class PostgresConnection(PostgresSpeech):
         """The socket that can be read when something may have arrived."""
         return self._driver.fileno()
 
-    def _sent(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+    def _send_all(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
         self._libpq.begin()
         # The last piece needs no begin and commit: the sync ends it. In a shared session it must begin with settings.
         apart = len(works) if self._shared else len(works) - 1
-        answers = [*map(self._sent_apart, works[:apart]), *(work() for work in works[apart:])]
+        answers = [*map(self._send_transaction, works[:apart]), *(work() for work in works[apart:])]
         self._libpq.sync()
         return answers
 
-    def _sent_apart(self, work: Callable[[], Any]) -> Any:
+    def _send_transaction(self, work: Callable[[], Any]) -> Any:
         # Said in words: with a sync after each, both sides would be woken once more.
         for statement in self._opening:
-            self._libpq.ask(statement, ())
+            self._libpq.send(statement, ())
         answer = work()
-        self._libpq.ask("commit", ())
+        self._libpq.send("commit", ())
         return answer
 
     @contextmanager
-    def _travelling(self) -> Iterator[None]:
+    def _closing_on_error(self) -> Iterator[None]:
         try:
             yield
         except psycopg.Error as error:
@@ -320,7 +316,7 @@ class PostgresConnection(PostgresSpeech):
             self._driver.close()
             raise
 
-    def hint(self, seconds: float) -> bool:
+    def wait_for_hint(self, seconds: float) -> bool:
         """Listen for the notification that wakes a sleeping list; through a pooler none arrives, so only wait."""
         if self._shared:
             select.select([], [], [], seconds)
@@ -344,7 +340,7 @@ class PostgresConnection(PostgresSpeech):
             return super()._failed(error)
         self._pooler.found()
         self._driver.close()  # the next connection uses no names
-        return Lost(told(error, self._shown))
+        return ConnectionLost(translate_error(error, self._shown))
 
 
 def _connected(address: Address) -> "psycopg.Connection[Any]":
@@ -363,7 +359,7 @@ def _connected(address: Address) -> "psycopg.Connection[Any]":
         raise InvalidUrl(f"the host in {address.shown} cannot be a host's name", "check it for dots too many") from None
 
 
-class BorrowedPostgres(PostgresSpeech):
+class BorrowedPostgres(PostgresExecutor):
     """A caller's connection, inside a transaction of theirs; never committed, rolled back or run again by us."""
 
     def __init__(self, driver: "psycopg.Connection[Any]") -> None:
@@ -378,9 +374,9 @@ class BorrowedPostgres(PostgresSpeech):
         super().__init__(driver, "the given connection")
 
     def _failed(self, error: psycopg.Error) -> Exception:
-        return told(error, self._shown)
+        return translate_error(error, self._shown)
 
-    def _again(self, error: psycopg.Error) -> RunAgain | None:  # noqa: ARG002
+    def _again(self, error: psycopg.Error) -> RetryTransaction | None:  # noqa: ARG002
         return None
 
     def _of_theirs(self, error: psycopg.Error) -> Exception:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rowlock.db import files, forks
-from rowlock.db.connections import RunAgain
+from rowlock.db import forks, sqlite_files
+from rowlock.db.connections import RetryTransaction
 from rowlock.db.database import PATIENCE, Database
-from rowlock.db.result_codes import busy, code, is_busy, told
-from rowlock.db.sqlite_speech import SqliteSpeech
+from rowlock.db.semaphore import InterruptSafeSemaphore, Permit
+from rowlock.db.sqlite_errors import busy, code, is_busy, translate_error
+from rowlock.db.sqlite_executor import SqliteExecutor
 from rowlock.db.statements import Dialect
 from rowlock.db.transaction import Clock
-from rowlock.db.turns import Ticket, Turns
 from rowlock.db.urls import Address
+from rowlock.environment import REAL_ENVIRONMENT, Deadline, Environment
 from rowlock.errors import (
     DatabaseReadOnly,
     DatabaseUnreachable,
@@ -25,10 +26,9 @@ from rowlock.errors import (
     OutcomeUnknown,
     Unavailable,
 )
-from rowlock.world import REAL, Deadline, World
 
 if TYPE_CHECKING:
-    from rowlock.db.watching import Watch
+    from rowlock.db.inotify import FileWatch
 
 OLDEST = (3, 37, 0)
 
@@ -61,30 +61,35 @@ DIALECT = Dialect(
 
 
 def open_database(
-    address: Address, *, world: World = REAL, clock: Clock | None = None, patience: float = PATIENCE, **options: Any
+    address: Address,
+    *,
+    environment: Environment = REAL_ENVIRONMENT,
+    clock: Clock | None = None,
+    patience: float = PATIENCE,
+    **options: Any,
 ) -> Database:
     """The database in a file; the file is made when the first transaction runs."""
     if sqlite3.sqlite_version_info < OLDEST:
         raise Unavailable(f"this Python has SQLite {sqlite3.sqlite_version}", "rowlock needs SQLite 3.37 or newer")
     options.pop("statement_seconds", None)  # nobody else is in the way of a statement here, and all are short
-    turn = Turns(1)
+    write_lock = InterruptSafeSemaphore(1)
     wrap: Callable[[SqliteConnection], Any] = options.pop("wrap", lambda connection: connection)
     return Database(
         address,
         DIALECT,
-        lambda place, deadline: wrap(SqliteConnection(place, deadline, world=world, turn=turn)),
+        lambda place, deadline: wrap(SqliteConnection(place, deadline, environment=environment, write_lock=write_lock)),
         partial(borrow, address=address),
-        world=world,
+        environment=environment,
         clock=clock,
         patience=patience,
         keep_out_of_forks=partial(forks.watch, path=address.target),
-        check_turn=partial(refuse_second, turn),
+        check_write_lock=partial(check_reentry, write_lock),
         **options,
     )
 
 
-class Writing(Ticket):
-    """A connection's ticket for its turn to write."""
+class WritePermit(Permit):
+    """A connection's permit for its turn to write."""
 
     def __init__(self, driver: sqlite3.Connection) -> None:
         super().__init__()
@@ -99,53 +104,58 @@ class Writing(Ticket):
             return False  # it is closed
 
 
-def refuse_second(turn: Turns) -> None:
+def check_reentry(write_lock: InterruptSafeSemaphore) -> None:
     """Refuse a thread that has a transaction open and is about to wait for its own end."""
-    for ticket in turn.holders():
-        if not isinstance(ticket, Writing) or ticket.thread != threading.get_ident():
+    for permit in write_lock.holders():
+        if not isinstance(permit, WritePermit) or permit.thread != threading.get_ident():
             continue
-        if ticket.in_transaction:
+        if permit.in_transaction:
             what = "this thread has a transaction open on this database already, and a file has one writer"
             raise InvalidTransaction(what, 'write inside it: tx["name"].add(…), or add(…, using=tx)')
-        turn.end(ticket)  # left behind by a call of this thread that was interrupted more than once
+        write_lock.release(permit)  # left behind by a call of this thread that was interrupted more than once
 
 
-class SqliteConnection(SqliteSpeech):
+class SqliteConnection(SqliteExecutor):
     """A connection of our own; writers of one process take turns by a lock, processes by trying again."""
 
-    def __init__(self, address: Address, deadline: Deadline, *, world: World, turn: Turns) -> None:
-        self._world = world
-        self._turn = turn
+    def __init__(
+        self, address: Address, deadline: Deadline, *, environment: Environment, write_lock: InterruptSafeSemaphore
+    ) -> None:
+        self._environment = environment
+        self._write_lock = write_lock
         self._broken = False
         self._unchanging = False
         self._flushing: bool | None = True
         self._version = 0
-        self._watch: Watch | None = None
+        self._watch: FileWatch | None = None
         self._address = address
         super().__init__(self._open(deadline), address)
-        self._ticket = Writing(self._driver)
+        self._permit = WritePermit(self._driver)
 
     @property
     def usable(self) -> bool:
         """Whether the file is open, without a transaction, and somebody else may write."""
         return not (
-            self._broken or self._unchanging or self._ticket.in_transaction or self._ticket in self._turn.holders()
+            self._broken
+            or self._unchanging
+            or self._permit.in_transaction
+            or self._permit in self._write_lock.holders()
         )
 
     def _open(self, deadline: Deadline) -> sqlite3.Connection:
         try:
-            return self._prepared(files.open_file, deadline)
+            return self._prepared(sqlite_files.open_file, deadline)
         except (DatabaseReadOnly, DatabaseUnreachable):
-            if not files.is_read_only(self._address):
+            if not sqlite_files.is_read_only(self._address):
                 raise
         self._unchanging = True  # used once and never kept: it would not see what others write
-        return self._prepared(files.open_unchanging, deadline)
+        return self._prepared(sqlite_files.open_unchanging, deadline)
 
     def _prepared(self, way: Callable[[Address], sqlite3.Connection], deadline: Deadline) -> sqlite3.Connection:
         try:
             driver = way(self._address)
         except sqlite3.Error as error:
-            raise told(error, self._address) from None
+            raise translate_error(error, self._address) from None
         try:
             self._waiting(lambda: self._prepare(driver), deadline)
         except BaseException:
@@ -168,9 +178,9 @@ class SqliteConnection(SqliteSpeech):
 
         What is not flushed lies in the log before whatever is flushed after it, and lasts as soon as that does.
         """
-        refuse_second(self._turn)
-        if not self._turn.take(self._ticket, deadline):
-            raise RunAgain(busy(self._address))
+        check_reentry(self._write_lock)
+        if not self._write_lock.acquire(self._permit, deadline):
+            raise RetryTransaction(busy(self._address))
         self._flush(commits=flushed)
         self._waiting(lambda: self._driver.execute("begin immediate"), deadline)
 
@@ -181,10 +191,10 @@ class SqliteConnection(SqliteSpeech):
         except sqlite3.Error as error:
             self.rollback()
             if code(error) == sqlite3.SQLITE_FULL:
-                raise told(error, self._address) from None
+                raise translate_error(error, self._address) from None
             what = f"{self._address.shown} failed while committing"
             raise OutcomeUnknown(what, "look before you ask again") from None
-        self._turn.end(self._ticket)
+        self._write_lock.release(self._permit)
 
     def rollback(self) -> None:
         """Forget the transaction, if there is one, and let the next one write."""
@@ -193,9 +203,9 @@ class SqliteConnection(SqliteSpeech):
                 self._driver.execute("rollback")
         except sqlite3.Error:
             self._broken = True
-        self._turn.end(self._ticket)
+        self._write_lock.release(self._permit)
 
-    def trip(self, works: Sequence[Callable[[], Any]], *, deadline: Deadline, flushed: bool = True) -> list[Any]:
+    def pipeline(self, works: Sequence[Callable[[], Any]], *, deadline: Deadline, flushed: bool = True) -> list[Any]:
         """Do all pieces in one transaction: one flush for all of them."""
         try:
             self.begin(deadline=deadline, flushed=flushed)
@@ -206,19 +216,19 @@ class SqliteConnection(SqliteSpeech):
             raise
         return answers
 
-    def hint(self, seconds: float) -> bool:
-        """Watch the log for writes, then the file's version, which changes when a write is committed."""
-        until = self._world.monotonic() + seconds
+    def wait_for_hint(self, seconds: float) -> bool:
+        """FileWatch the log for writes, then the file's version, which changes when a write is committed."""
+        until = self._environment.monotonic() + seconds
         if self._watch is None:
-            from rowlock.db.watching import watch  # heavy, and only a waiting worker needs it
+            from rowlock.db.inotify import watch  # heavy, and only a waiting worker needs it
 
             self._watch = watch(f"{self._address.target}-wal")
         while not self._changed():
-            left = until - self._world.monotonic()
+            left = until - self._environment.monotonic()
             if left <= 0:
                 return False
             if self._watch is None:
-                self._world.sleep(min(WATCH_SECONDS, left))
+                self._environment.sleep(min(WATCH_SECONDS, left))
             elif self._watch.wait(left) and self._committed():
                 return True
         return True
@@ -229,11 +239,11 @@ class SqliteConnection(SqliteSpeech):
 
     def _committed(self) -> bool:
         # A commit is seen a flush after it was written.
-        until = self._world.monotonic() + LONGEST_FLUSH
+        until = self._environment.monotonic() + LONGEST_FLUSH
         while not self._changed():
-            if self._world.monotonic() > until:
+            if self._environment.monotonic() > until:
                 return False
-            self._world.sleep(0.0005)
+            self._environment.sleep(0.0005)
         return True
 
     def close(self) -> None:
@@ -260,18 +270,18 @@ class SqliteConnection(SqliteSpeech):
                 return
             except sqlite3.Error as error:
                 if not is_busy(error):
-                    raise told(error, self._address) from None
+                    raise translate_error(error, self._address) from None
                 if deadline.passed():
-                    raise RunAgain(busy(self._address)) from None
-            self._world.sleep(self._world.jittered(pause))
+                    raise RetryTransaction(busy(self._address)) from None
+            self._environment.sleep(self._environment.jittered(pause))
             pause = min(pause * 1.5, longest)
 
     def _failed(self, error: sqlite3.Error) -> Exception:
-        known = told(error, self._address)
-        return RunAgain(known) if is_busy(error) else known
+        known = translate_error(error, self._address)
+        return RetryTransaction(known) if is_busy(error) else known
 
 
-class BorrowedSqlite(SqliteSpeech):
+class BorrowedSqlite(SqliteExecutor):
     """A caller's connection, inside a transaction of theirs; never committed or rolled back by us."""
 
     def __init__(self, driver: sqlite3.Connection, address: Address) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from rowlock.db.connections import Cursor, Later, Parameters, Row, RunAgain, Speech
+from rowlock.db.connections import DriverCursor, Parameters, Pending, RetryTransaction, Row, StatementExecutor
 from rowlock.db.statements import Statements
 from rowlock.errors import RowlockError
 
@@ -15,15 +15,15 @@ T = TypeVar("T")
 class Transaction:
     """An open transaction of a database."""
 
-    def __init__(self, connection: Speech, statements: Statements, clock: Clock | None = None) -> None:
+    def __init__(self, connection: StatementExecutor, statements: Statements, clock: Clock | None = None) -> None:
         self._connection = connection
         self.statements = statements
         self._clock = clock
-        self.marks = 0
+        self.writes = 0
         """Statements so far that wrote or failed: while it stands still, the transaction is as clean as it was."""
         self.broken = False
         """Whether it is gone as a whole: nothing more may be said in it."""
-        self.notes: dict[str, Any] = {}
+        self.memo: dict[str, Any] = {}
         """What verbs remember until it ends."""
         self.is_open: Callable[[], bool] = lambda: not self.ended
         """Whether it is neither committed nor rolled back yet, as far as can be seen."""
@@ -32,7 +32,7 @@ class Transaction:
 
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
         """All rows that the statement gives."""
-        return self._said(self._connection.query, name, parameters)
+        return self._execute(self._connection.query, name, parameters)
 
     def row(self, name: str, /, **parameters: Any) -> Row | None:
         """The first row that the statement gives, or None."""
@@ -44,24 +44,24 @@ class Transaction:
         row = self.row(name, **parameters)
         return None if row is None else row[0]
 
-    def ask(self, name: str, /, **parameters: Any) -> Later:
+    def send(self, name: str, /, **parameters: Any) -> Pending:
         """Run the statement; its rows may be read only when the transaction has ended: for trips."""
-        return self._said(self._connection.ask, name, parameters)
+        return self._execute(self._connection.send, name, parameters)
 
     def run(self, name: str, /, **parameters: Any) -> int:
         """Run the statement; how many rows it touched."""
-        return self._said(self._connection.change, name, parameters)
+        return self._execute(self._connection.change, name, parameters)
 
     @contextmanager
-    def whole(self) -> Iterator[None]:
+    def savepoint(self) -> Iterator[None]:
         """What is done in the block is done wholly, or, if it is refused, not at all; the transaction goes on."""
         self._connection.change("savepoint rowlock")
         try:
             yield
-        except RunAgain:
+        except RetryTransaction:
             raise
         except Exception as refusal:
-            self.notes.clear()  # what they remember may just have been undone
+            self.memo.clear()  # what they remember may just have been undone
             try:
                 self._connection.change("rollback to savepoint rowlock")
                 self._connection.change("release savepoint rowlock")
@@ -75,23 +75,23 @@ class Transaction:
         """Run several statements without parameters: a migration."""
         self._connection.script(sql)
 
-    def execute(self, sql: str, parameters: Parameters = ()) -> Cursor:
+    def execute(self, sql: str, parameters: Parameters = ()) -> DriverCursor:
         """Run SQL of the caller's own, in its driver's dialect."""
-        self.marks += 1
+        self.writes += 1
         return self._connection.execute(sql, parameters)
 
-    def executemany(self, sql: str, rows: Iterable[Parameters]) -> Cursor:
+    def executemany(self, sql: str, rows: Iterable[Parameters]) -> DriverCursor:
         """Run SQL of the caller's own once per row."""
-        self.marks += 1
+        self.writes += 1
         return self._connection.executemany(sql, rows)
 
-    def _said(self, way: Callable[[str, Parameters], T], name: str, parameters: dict[str, Any]) -> T:
+    def _execute(self, method: Callable[[str, Parameters], T], name: str, parameters: dict[str, Any]) -> T:
         statement = self.statements[name]
         if self._clock is not None and statement.timed:
             parameters["now"] = self._clock()
-        self.marks += statement.writes
+        self.writes += statement.writes
         try:
-            return way(statement.text, parameters)
+            return method(statement.text, parameters)
         except BaseException:
-            self.marks += 1
+            self.writes += 1
             raise

@@ -1,5 +1,6 @@
 """What a user holds: an Engine, its lists, schedules, topics, transactions, sessions and claims."""
 
+from rowlock.engine.batched_function import BatchedFunction
 from rowlock.engine.claim import Claim
 from rowlock.engine.counter import Counter
 from rowlock.engine.engine import Engine
@@ -8,12 +9,12 @@ from rowlock.engine.list import List
 from rowlock.engine.redis import RedisCounters
 from rowlock.engine.schedule import Schedule
 from rowlock.engine.session import Session
-from rowlock.engine.together import Together
 from rowlock.engine.tokens import Tokens
 from rowlock.engine.topic import Topic
 from rowlock.engine.transaction import Transaction
 
 __all__ = [
+    "BatchedFunction",
     "Claim",
     "Counter",
     "Engine",
@@ -22,7 +23,6 @@ __all__ = [
     "RedisCounters",
     "Schedule",
     "Session",
-    "Together",
     "Tokens",
     "Topic",
     "Transaction",

@@ -7,6 +7,7 @@ from rowlock import claims, receipts, settlements
 from rowlock.attempts import Policy, resolve
 from rowlock.durations import Duration
 from rowlock.engine.runner import Runner
+from rowlock.environment import Environment
 from rowlock.errors import Invalid, InvalidTransaction, StaleClaim
 from rowlock.model import Item
 from rowlock.outcomes import (
@@ -21,7 +22,6 @@ from rowlock.outcomes import (
     from_exception,
     from_return_value,
 )
-from rowlock.world import World
 
 if TYPE_CHECKING:
     from rowlock.engine.transaction import Transaction
@@ -56,7 +56,7 @@ class Claim:
         rules: Policy,
         plain: bool,
         holder: str,
-        world: World,
+        environment: Environment,
         unended: list["Claim"],
     ) -> None:
         self._runner = runner
@@ -64,7 +64,7 @@ class Claim:
         self._rules = rules
         self._plain = plain
         self._holder = holder
-        self._world = world
+        self._environment = environment
         self._unended = unended
         """Claims of the session whose blocks have ended before a transaction of the caller's that settles them."""
         self._said: Said = {}
@@ -132,7 +132,7 @@ class Claim:
         """Note an item's outcome; the last word counts. Written by `settle`."""
         if item.position not in self._handed:
             raise Invalid(f"{item.key!r} was not handed out under this claim", "settle it under its own")
-        self._said[item.position] = resolve(from_return_value(outcome), item.attempts, self._rules, self._world.random)
+        self._said[item.position] = resolve(from_return_value(outcome), item.attempts, self._rules, self._environment.random)
         self._fresh.add(item.position)
 
     def settle(self, *, using: Any = None, close: bool = True, partial: bool = False) -> dict[str, Verdict]:

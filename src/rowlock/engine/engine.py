@@ -20,10 +20,10 @@ from rowlock.engine.handles import Handles
 from rowlock.engine.runner import Writer
 from rowlock.engine.tokens import Tokens
 from rowlock.engine.transaction import Transaction
+from rowlock.environment import REAL_ENVIRONMENT, Environment
 from rowlock.errors import DatabaseBusy, InvalidTransaction
 from rowlock.history import History, Sink, to_file
 from rowlock.schedules import Tick
-from rowlock.world import REAL, World
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Engine(Handles):
         listen_url: str | None = None,
         patience: float = PATIENCE,
         history: str | Path | Sink | None = None,
-        world: World = REAL,
+        environment: Environment = REAL_ENVIRONMENT,
         clock: Clock | None = None,
         **options: Any,
     ) -> None:
@@ -54,15 +54,15 @@ class Engine(Handles):
         address = db.parse(url or DEFAULT_URL)
         if listen_url:
             address = db.listening_at(address, listen_url)
-        self.database = db.connect(address, patience=patience, world=world, clock=clock, **options)
-        self.world = world
+        self.database = db.connect(address, patience=patience, environment=environment, clock=clock, **options)
+        self.environment = environment
         sink = history or os.environ.get("ROWLOCK_HISTORY") or None
-        self._history = History(to_file(sink) if isinstance(sink, str | Path) else sink, world.monotonic)
+        self._history = History(to_file(sink) if isinstance(sink, str | Path) else sink, environment.monotonic)
         self._sessions = upkeep.monitor(self.database)
         self._schema_known = False
         self._grouped_lock = threading.Lock()
         self._grouped: Grouped | None = None
-        self._tokens = Tokens(self, world)
+        self._tokens = Tokens(self, environment)
 
     def __enter__(self) -> "Engine":
         return self
@@ -134,9 +134,9 @@ class Engine(Handles):
             yield Transaction(lambda: stack.enter_context(self.database.transaction()))
 
     @contextmanager
-    def apart(self) -> Iterator[Writer]:
+    def dedicated_connection(self) -> Iterator[Writer]:
         """The same database by a connection of its own, for what must not wait until others are done."""
-        database = self.database.twin(connections=1)
+        database = self.database.clone(connections=1)
         try:
             yield database
         finally:
@@ -171,11 +171,11 @@ class Engine(Handles):
             answer(result)
         return result
 
-    def trip(self, *works: Callable[[db.Transaction], Callable[[], Any]]) -> list[Any]:
+    def pipeline(self, *works: Callable[[db.Transaction], Callable[[], Any]]) -> list[Any]:
         """Do several pieces of work for the price of one round trip; each must be harmless to do again."""
         self.make_ready()
-        with self._history.operation("trip", {"works": works}) as answer:
-            result = self.database.trip(*works)
+        with self._history.operation("pipeline", {"works": works}) as answer:
+            result = self.database.pipeline(*works)
             answer(result)
         return result
 
@@ -195,7 +195,7 @@ class Engine(Handles):
         if self._schema_known or not self._embedded:
             self.make_ready()
             return True
-        with closing(self.database.twin(connections=1, patience=0)) as impatient:
+        with closing(self.database.clone(connections=1, patience=0)) as impatient:
             try:
                 self._migrate_file(impatient)
             except DatabaseBusy:

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from rowlock import audit
 from rowlock.db.database import Verb
+from rowlock.engine.batched_function import BatchedFunction
 from rowlock.engine.counter import Counter
 from rowlock.engine.list import List
 from rowlock.engine.runner import Runner
-from rowlock.engine.together import Together
 from rowlock.engine.transaction import Transaction
-from rowlock.grouping import Grouping
+from rowlock.group_commit import GroupCommit
 from rowlock.names import check_name
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Grouped:
 
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
-        self._grouping = Grouping(engine.database)
+        self._group_commit = GroupCommit(engine.database)
 
     def __getitem__(self, name: str) -> List:
         check_name(name)
@@ -47,21 +47,21 @@ class Grouped:
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in one transaction with those of others, and wait for its answer."""
         self._engine.make_ready()
-        return self._engine.recorded(audit.audited_runner(self._grouping.run), verb, *args, **kwargs)
+        return self._engine.recorded(audit.audited_runner(self._group_commit.run), verb, *args, **kwargs)
 
     def ask(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
         """The same without waiting: the answer is a `concurrent.futures.Future`; no history is written of it."""
         self._engine.make_ready()
-        return self._grouping.ask(audit.audited(verb), *args, **kwargs)
+        return self._group_commit.ask(audit.audited(verb), *args, **kwargs)
 
     def awaited(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "asyncio.Future[T]":
         """The same for a coroutine: await it. No thread waits meanwhile."""
         self._engine.make_ready()
-        return self._grouping.awaited(audit.audited(verb), *args, **kwargs)
+        return self._group_commit.awaited(audit.audited(verb), *args, **kwargs)
 
-    def together(self, work: Callable[[Transaction, list[X]], Sequence[Y | Exception]]) -> Together[X, Y]:
+    def together(self, work: Callable[[Transaction, list[X]], Sequence[Y | Exception]]) -> BatchedFunction[X, Y]:
         """A function of yours for many callers: what they give at the same moment is one call, in one transaction."""
-        return Together(self, work)
+        return BatchedFunction(self, work)
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads: by itself."""
@@ -73,4 +73,4 @@ class Grouped:
 
     def close(self) -> None:
         """Finish what waits, and take no more; the engine does so when it is closed."""
-        self._grouping.close()
+        self._group_commit.close()

@@ -15,26 +15,26 @@ from rowlock.engine.runner import Runner, Writer
 from rowlock.engine.schedule import Schedule
 from rowlock.engine.session import Session
 from rowlock.engine.topic import Topic
+from rowlock.environment import Environment
 from rowlock.model import DurationOrTime, ListInfo, TopicInfo
 from rowlock.names import check_name
 from rowlock.schedules import ScheduleInfo
 from rowlock.sessions import SessionInfo
 from rowlock.topics import check_topic
-from rowlock.world import World
 
 
 class Handles(Runner):
     """Handles by their names, on whatever runs the verbs: a database here, or a server elsewhere."""
 
-    world: World
+    environment: Environment
     _session_kind: ClassVar[type[Session]] = Session
 
     @abstractmethod
-    def apart(self) -> AbstractContextManager[Writer]:
+    def dedicated_connection(self) -> AbstractContextManager[Writer]:
         """The same by a connection of its own, for what must not wait until others are done."""
 
     @abstractmethod
-    def trip(self, *works: Callable[..., Any]) -> list[Any]:
+    def pipeline(self, *works: Callable[..., Any]) -> list[Any]:
         """Do several pieces of work for the price of one round trip; each must be harmless to do again."""
 
     def __getitem__(self, name: str) -> List:

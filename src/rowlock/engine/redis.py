@@ -121,7 +121,7 @@ class RedisCounters:
 
     def _take(self, name: str, count: int) -> range:
         counters.check_take(name, count)
-        if count > self._block or self._engine.world.monotonic() < self._rests_until:
+        if count > self._block or self._engine.environment.monotonic() < self._rests_until:
             return self._engine.counter(name).take(count)
         try:
             return self._taken(name, count) or self._refilled(name, count)
@@ -130,7 +130,7 @@ class RedisCounters:
         except RedisUnavailable as trouble:
             if self._fallback is None:
                 raise
-            self._rests_until = self._engine.world.monotonic() + REST
+            self._rests_until = self._engine.environment.monotonic() + REST
             _log_fallback(trouble)
             return self._engine.counter(name).take(count)
 
@@ -151,7 +151,7 @@ class RedisCounters:
                     self._remember(name, _Known(found))
                 elif before not in ("", ours) and attempt < PATIENT_TRIES:
                     # Somebody has just reserved a block, and will put it there in a moment.
-                    self._engine.world.sleep(self._engine.world.jittered(MOMENT))
+                    self._engine.environment.sleep(self._engine.environment.jittered(MOMENT))
                     before = ours
                 elif (numbers := self._reserved(name, count, life=life, instead=(found, ours))) is not None:
                     return numbers
@@ -160,7 +160,7 @@ class RedisCounters:
 
     def _reserved(self, name: str, count: int, *, life: str, instead: tuple[str, str]) -> range | None:
         there, ours = instead
-        epoch = self._engine.world.token()
+        epoch = self._engine.environment.token()
         block = self._engine.grouped.run(counters.reserve, name, self._block, epoch=epoch, instead=ours)
         if block is None:
             return None

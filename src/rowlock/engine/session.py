@@ -40,7 +40,7 @@ class Session:
         self._hints = ClaimHints()
         self.closing = threading.Event()
         self._heart: threading.Thread | None = None
-        self.id = engine.world.token()
+        self.id = engine.environment.token()
         self.holder = holder or this_process()
         self.lost = threading.Event()
         self.doubtful: list[str] = []
@@ -81,7 +81,7 @@ class Session:
 
     def _keep_alive(self) -> None:
         # A heart of its own connection: a busy pool must not look like death.
-        with self._engine.apart() as writer:
+        with self._engine.dedicated_connection() as writer:
             while not self.closing.wait(self._expiry / 3_000):
                 try:
                     alive = writer.run(sessions.beat, self.id, expiry=self._expiry)
@@ -111,7 +111,7 @@ class Session:
         self.close_doubtful()
         ask = partial(self.ask_anew, name, limit=limit, attempts_allowed=claim._rules.attempts)
         try:
-            verdicts, taken = self._engine.trip(claim._all_done(), claims.Taking(ask))
+            verdicts, taken = self._engine.pipeline(claim._all_done(), claims.Taking(ask))
         except OutcomeUnknown:
             verdicts = taken = None
         else:
@@ -168,7 +168,11 @@ class Session:
         return self._in_hand(taken, _rules(self._settings(taken.list)), plain=False)
 
     def _in_hand(self, taken: ClaimedItems, rules: attempts.Policy, *, plain: bool) -> Claim:
-        terms: dict[str, Any] = {"holder": self.holder, "world": self._engine.world, "unended": self._unended}
+        terms: dict[str, Any] = {
+            "holder": self.holder,
+            "environment": self._engine.environment,
+            "unended": self._unended,
+        }
         claim = Claim(self._engine, self.id, taken, rules=rules, plain=plain, **terms)
         self._claims.setdefault(taken.token, claim)
         return claim
@@ -186,7 +190,7 @@ class Session:
         if not thorough and self._may_be_short(name):
             taken = self._tried(claims.take, asking)
         if taken is None:
-            self._hints[name].looked_at = self._engine.world.monotonic()
+            self._hints[name].looked_at = self._engine.environment.monotonic()
             taken = self._tried(claims.take_thoroughly, asking)
         if taken is not None:
             self.remember(taken)
@@ -202,7 +206,7 @@ class Session:
         # Without a heart nobody knows whether the session will ask again: it keeps an exclusive list for no longer than
         # it has something of it in hand.
         keep = leases.KEEP_IDLE_MILLISECONDS if self._beats else 0
-        token = self._engine.world.token()
+        token = self._engine.environment.token()
         return ClaimRequest(self.id, name, limit, token, attempts_allowed, seen.floors, keep, seen.lane)
 
     def ask_anew(self, name: str, *, limit: int, attempts_allowed: int | None) -> ClaimRequest:
@@ -217,7 +221,7 @@ class Session:
 
     def searched_lately(self, name: str) -> bool:
         """Whether the list was looked through for holes within a second."""
-        return self._hints[name].lately(self._engine.world.monotonic())
+        return self._hints[name].lately(self._engine.environment.monotonic())
 
     def remember(self, taken: ClaimedItems) -> None:
         """Note how far has been seen: a hint for the next claim."""

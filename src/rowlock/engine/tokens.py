@@ -8,17 +8,17 @@ import msgspec
 
 from rowlock import tokens
 from rowlock.engine.runner import Runner
+from rowlock.environment import Environment
 from rowlock.errors import TokenRefused, Unavailable
 from rowlock.model import DurationOrTime
 from rowlock.roles import read_role
 from rowlock.tokens import LiveToken, NewToken, TokenInfo
-from rowlock.world import World
 
 FRESH = 1.0
 """Seconds for which what was read is believed: so soon does a revocation reach every process."""
 
 
-class Look(msgspec.Struct, frozen=True):
+class TokenSnapshot(msgspec.Struct, frozen=True):
     """All live tokens as they were read once."""
 
     begun: float
@@ -37,10 +37,10 @@ class Tokens:
     process within one. If the database cannot be asked after that, nobody is let in.
     """
 
-    def __init__(self, runner: Runner, world: World) -> None:
+    def __init__(self, runner: Runner, environment: Environment) -> None:
         self._runner = runner
-        self._world = world
-        self._look: Look | None = None
+        self._environment = environment
+        self._look: TokenSnapshot | None = None
         self._failed: tuple[float, Unavailable] | None = None
         self._lock = threading.Lock()
         self._used: set[int] = set()
@@ -109,14 +109,14 @@ class Tokens:
         used, self._used = self._used, set()
         return self._runner.run(tokens.touch, used) if used else 0
 
-    def _fresh(self) -> Look | None:
+    def _fresh(self) -> TokenSnapshot | None:
         look = self._look
         return look if look is not None and self._now() - look.begun < FRESH else None
 
     def _now(self) -> float:
-        return self._world.monotonic()
+        return self._environment.monotonic()
 
-    def _among(self, look: Look, text: str) -> TokenInfo | None:
+    def _among(self, look: TokenSnapshot, text: str) -> TokenInfo | None:
         digest = tokens.digest(text)
         known = look.known.get(digest)
         if known is None and digest in look.rows:
@@ -126,7 +126,7 @@ class Tokens:
         self._used.add(known.info.id)
         return known.info
 
-    def _looked(self, since: float) -> Look:
+    def _looked(self, since: float) -> TokenSnapshot:
         """All live tokens, as a look knows them that began no earlier; one at a time, and shared."""
         asked = self._now()
         if (look := self._look) is not None and look.begun > since:
@@ -140,12 +140,12 @@ class Tokens:
                 raise type(why)(why.what, why.hint, **why.fields)
             return self._read()
 
-    def _read(self) -> Look:
+    def _read(self) -> TokenSnapshot:
         begun = self._now()
         try:
             rows, exist = self._runner.read(tokens.live_rows)
         except Unavailable as why:
             self._failed = self._now(), why
             raise
-        self._look = Look(begun, rows, {}, exist)
+        self._look = TokenSnapshot(begun, rows, {}, exist)
         return self._look

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from rowlock import topics
 from rowlock.durations import Duration
+from rowlock.engine.notifier import Notifier
 from rowlock.engine.runner import Runner
-from rowlock.engine.telling import Telling
 from rowlock.errors import Invalid
 from rowlock.model import Notification, Published, RecordInfo, Subscription, TopicInfo
 from rowlock.topics import matching, notifications, records, subscriptions
@@ -164,9 +164,9 @@ class Topic:
 
         def register(chosen: Any) -> Any:
             half = max(1, worker.concurrency // 2)
-            telling = Telling(self._runner, chosen, finder=finder, at_once=half, timeout=timeout)
+            notifier = Notifier(self._runner, chosen, finder=finder, at_once=half, timeout=timeout)
             terms = {"attempts": attempts, "backoff": backoff, "timeout": timeout}
-            worker.on(records.list_of(self.name, "*"), telling.handler, within=telling.note_delivered, **terms)
+            worker.on(records.list_of(self.name, "*"), notifier.handler, within=notifier.note_delivered, **terms)
             if hasattr(chosen, "close"):
                 worker.on_stop(chosen.close)
             return chosen

@@ -82,7 +82,7 @@ class Transaction:
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb here; it lands when this transaction commits. If it is refused, nothing of it stays."""
-        with self._tx.whole():
+        with self._tx.savepoint():
             return audit.audited(verb)(self._tx, *args, **kwargs)
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -39,7 +39,7 @@ class Claimer:
 
     def __init__(self, executor: VerbExecutor) -> None:
         self._executor = executor
-        self._world = executor.engine.world
+        self._environment = executor.engine.environment
         self._hints = ClaimHints()
         self.long_poll = LongPoll(executor)
 
@@ -81,8 +81,8 @@ class Claimer:
         return taken
 
     async def _take(self, request: LongPollClaim) -> ClaimedItems | None:
-        seen, now = self._hints[request.list], self._world.monotonic()
-        token, keep = request.token or self._world.token(), 0 if request.noted else KEEP_IDLE_MILLISECONDS
+        seen, now = self._hints[request.list], self._environment.monotonic()
+        token, keep = request.token or self._environment.token(), 0 if request.noted else KEEP_IDLE_MILLISECONDS
         claim = ClaimRequest(
             request.session, request.list, request.limit, token, request.attempts, seen.floors, keep, seen.lane
         )

@@ -173,7 +173,7 @@ async def settle(call: Call) -> Settled:
     outcomes = said(given)
     check_outcomes(outcomes.values(), call.principal)
     settlement = Settlement(given.session, call.path["claim"], outcomes, given.close, call.principal.lists)
-    random = call.service.engine.world.random
+    random = call.service.engine.environment.random
     return Settled(await call.service.executor.write(remote_claims.settle, settlement, random=random))
 
 

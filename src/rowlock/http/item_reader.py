@@ -9,7 +9,7 @@ from functools import partial
 from rowlock import failures, items
 from rowlock.db import Transaction
 from rowlock.db.database import Database
-from rowlock.db.voyages import Voyager
+from rowlock.db.pipeline import Pipeline
 from rowlock.errors import Overloaded, RowlockError, Unavailable
 from rowlock.http.executor import VerbExecutor
 from rowlock.model import Failure, Item
@@ -33,9 +33,9 @@ class ItemReader:
         self._most = waiting
         # What lies in a file is read sooner than a thread is woken: by the event loop itself, as long as that is quick.
         near = executor.engine.dialect == "sqlite"
-        self._near = executor.engine.database.twin(connections=1, patience=0) if near else None
+        self._near = executor.engine.database.clone(connections=1, patience=0) if near else None
         self._opened = False
-        self._voyagers: list[Voyager] = []
+        self._pipelines: list[Pipeline] = []
         self._far_until = 0.0
         self._waiting: list[tuple[Place, asyncio.Future[Look]]] = []
         self._asking: set[asyncio.Task[None]] = set()
@@ -73,7 +73,7 @@ class ItemReader:
         if start < self._far_until:
             return await self._executor.read(look, places)
         try:
-            return await (self._voyage(places) if self._near is None else self._read(self._near, places))
+            return await (self._pipelined(places) if self._near is None else self._read(self._near, places))
         except Unavailable:
             self._far_until = start + AWAY
             return await self._executor.read(look, places)
@@ -90,26 +90,26 @@ class ItemReader:
             if time.perf_counter() - start > SLOW:
                 self._far_until = start + AWAY
 
-    async def _voyage(self, places: list[Place]) -> "Sequence[Look | BaseException]":
+    async def _pipelined(self, places: list[Place]) -> "Sequence[Look | BaseException]":
         """Send for the items and wait for the socket: no thread has to be woken, nor to be given its turn."""
-        voyager = self._voyagers.pop() if self._voyagers else await self._executor.run_in_thread(self._connected)
+        pipeline = self._pipelines.pop() if self._pipelines else await self._executor.run_in_thread(self._connected)
         try:
-            voyager.depart(partial(ask_look, places=places))
-            while not voyager.arrived():
-                await news(voyager)
-            [found] = voyager.answers()
+            pipeline.send(partial(ask_look, places=places))
+            while not pipeline.poll():
+                await news(pipeline)
+            [found] = pipeline.results()
         except BaseException:
-            voyager.close()
+            pipeline.close()
             raise
-        self._voyagers.append(voyager)
+        self._pipelines.append(pipeline)
         # What is not there, or has failed, wants more questions.
         rest = [place for place, each in zip(places, found, strict=True) if each is None]
         more = iter(await self._executor.read(look, rest) if rest else ())
         return [next(more) if each is None else each for each in found]
 
-    def _connected(self) -> Voyager:
+    def _connected(self) -> Pipeline:
         self._executor.engine.make_ready()
-        return self._executor.engine.database.voyager()
+        return self._executor.engine.database.open_pipeline()
 
     def _open(self, near: Database, places: list[Place]) -> "Sequence[Look | BaseException]":
         """The first look, which may take long."""
@@ -120,8 +120,8 @@ class ItemReader:
         """Let go of the file, or hang up."""
         if self._near is not None:
             self._near.close()
-        for voyager in self._voyagers:
-            voyager.close()
+        for pipeline in self._pipelines:
+            pipeline.close()
 
 
 def look(tx: Transaction, places: Sequence[Place]) -> list[Look | BaseException]:
@@ -142,12 +142,12 @@ def ask_look(tx: Transaction, places: Sequence[Place]) -> Callable[[], list[Look
     return found
 
 
-async def news(voyager: Voyager) -> None:
-    """Wait until something may have arrived, or may be sent on."""
-    loop, socket = asyncio.get_running_loop(), voyager.fileno()
+async def news(pipeline: Pipeline) -> None:
+    """Wait until something may have poll, or may be sent on."""
+    loop, socket = asyncio.get_running_loop(), pipeline.fileno()
     moved = asyncio.Event()
     loop.add_reader(socket, moved.set)
-    if voyager.unsent:
+    if pipeline.unsent:
         loop.add_writer(socket, moved.set)
     try:
         await moved.wait()

@@ -295,7 +295,7 @@ def _put(
     tx: Transaction, name: str, batch: Batch, changes: CheckedChanges, holds: Condition
 ) -> tuple[bool, Item, list[Failure]]:
     [key] = batch.keys()
-    with tx.whole():
+    with tx.savepoint():
         held = _checked(tx, name, key, holds)
         if held is None:
             if items.add(tx, name, [batch]).added:

@@ -152,7 +152,7 @@ async def _changed(
 def _change(
     tx: Transaction, name: str, changes: dict[str, Any], holds: Condition, *, scope: Sequence[str], make: bool
 ) -> tuple[bool, ListInfo]:
-    with tx.whole():
+    with tx.savepoint():
         # Of many who would make it the database lets one: others find it there, and what must hold must hold for it.
         made = make and not holds.exists and holds.versions is None and lists.create(tx, name)
         there = lists.lock_if_exists(tx, name)

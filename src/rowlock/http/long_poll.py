@@ -192,15 +192,15 @@ class LongPoll:
         listen.start()
 
     def _listen(self, loop: asyncio.AbstractEventLoop, wanted: threading.Event) -> None:
-        database = self._executor.engine.database.twin(connections=1, listening=True)
+        database = self._executor.engine.database.clone(connections=1, listening=True)
         try:
             while wanted.is_set():
                 try:
-                    if database.hint(LOOK_ANYWAY):
+                    if database.wait_for_hint(LOOK_ANYWAY):
                         loop.call_soon_threadsafe(self._hint.set)
-                        self._executor.engine.world.sleep(SHORTEST)
+                        self._executor.engine.environment.sleep(SHORTEST)
                 except Unavailable:
-                    self._executor.engine.world.sleep(AFTER_LOSS)
+                    self._executor.engine.environment.sleep(AFTER_LOSS)
         except RuntimeError:  # the loop has ended, and with it all who waited
             return
         finally:

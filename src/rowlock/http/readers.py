@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from rowlock.db.database import Verb
 from rowlock.engine import Engine
-from rowlock.grouping.askers import Mailbox
+from rowlock.group_commit.waiters import LoopMailbox
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,14 +43,14 @@ class Readers:
         self._enough = 1
         self._answered = 0
         self._closed = False
-        self._mailbox: Mailbox | None = None
+        self._mailbox: LoopMailbox | None = None
         self._watching = False
 
     def awaited(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "asyncio.Future[T]":
         """Run a verb that only reads; await the answer."""
         loop = asyncio.get_running_loop()
         if self._mailbox is None:
-            self._mailbox = Mailbox(loop)
+            self._mailbox = LoopMailbox(loop)
         future: asyncio.Future[T] = loop.create_future()
         with self._change:
             self._waiting.append((future, partial(self._engine.read, verb, *args, **kwargs)))

@@ -157,7 +157,7 @@ async def create(call: Call) -> Answer:
 
 
 def _create(tx: Transaction, schedule: str, plan: Plan, *, scope: Scope) -> tuple[Change, ScheduleInfo]:
-    with tx.whole():
+    with tx.savepoint():
         change, info = _set(tx, schedule, plan, Condition(), scope=scope)
         if change is Change.CHANGED:
             what = f"there is a schedule {schedule!r} already, and it does something else"
@@ -192,7 +192,7 @@ async def _planned(call: Call, name: str, wanted: SchedulePlan) -> Plan:
 
 
 def _set(tx: Transaction, schedule: str, plan: Plan, holds: Condition, *, scope: Scope) -> tuple[Change, ScheduleInfo]:
-    with tx.whole():
+    with tx.savepoint():
         there = _there(tx, schedule, holds, scope=scope)
         if there is None:
             if schedules.create(tx, schedule, plan):

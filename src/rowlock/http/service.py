@@ -82,7 +82,7 @@ class Service:
         """Who follows the events."""
         self.worker = worker
         self._applications = Applications(applications or {})
-        self._prefix = engine.world.token()[:8]
+        self._prefix = engine.environment.token()[:8]
         self._count = 0
 
     def request_id(self, given: str) -> bytes:

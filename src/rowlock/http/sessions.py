@@ -70,7 +70,7 @@ async def open_session(call: Call) -> Answer:
         raise Invalid("the holder cannot be shown in a line", f"give up to {HOLDER_BYTES} bytes of printable text")
     if len(msgspec.json.encode(opening.details)) > DETAILS_BYTES:
         raise Invalid(f"the details are larger than {DETAILS_BYTES} bytes", "keep them elsewhere")
-    session = opening.session or call.service.engine.world.token()
+    session = opening.session or call.service.engine.environment.token()
     if not is_token(session):
         raise Invalid("a session's id is 32 hexadecimal digits", "leave it out to be given one")
     until = await call.service.executor.write(

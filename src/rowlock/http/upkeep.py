@@ -31,7 +31,7 @@ class Upkeep:
         self._thread.join()
 
     def _work(self) -> None:
-        database = self._engine.database.twin(connections=1)
+        database = self._engine.database.clone(connections=1)
         housekeeping = upkeep.Housekeeping(database, seconds=self._seconds)
         try:
             while not self._stopping.wait(housekeeping.pause):

@@ -303,7 +303,7 @@ def move_on(
     if not keys:
         return Tick(row.name, row.plan.list)
     try:
-        with tx.whole():
+        with tx.savepoint():
             added = items.add(tx, row.plan.list, [row.plan.batch(keys)])
     except Refused as error:
         # One list that takes nothing must not hold up the others, nor be tried again every second.

@@ -16,8 +16,8 @@ def settled(tx: Transaction) -> int:
 
 def enter(tx: Transaction, kind: int) -> int:
     """The moment of this transaction, which now also subscribes or publishes; one for all that it does."""
-    moment, kinds = tx.notes.get("moment", (None, 0))
+    moment, kinds = tx.memo.get("moment", (None, 0))
     if not kinds & kind:
         moment = tx.value("commit_order/enter", moment=moment, kinds=kind)
-        tx.notes["moment"] = moment, kinds | kind
+        tx.memo["moment"] = moment, kinds | kind
     return int(moment)

@@ -8,21 +8,21 @@ from typing import Any, Protocol
 from rowlock.durations import Duration
 from rowlock.engine import Session, Transaction
 from rowlock.engine.runner import Runner
+from rowlock.environment import Environment
 from rowlock.lists import PollResult
-from rowlock.world import World
 
 
 class Source(Runner, Protocol):
     """Runs verbs, several for the price of one trip, and has sessions to claim under."""
 
-    world: World
+    environment: Environment
 
     def session(
         self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None, beats: bool = True
     ) -> Session:
         """A session to claim under."""
 
-    def trip(self, *works: Callable[..., Any]) -> list[Any]:
+    def pipeline(self, *works: Callable[..., Any]) -> list[Any]:
         """Do several pieces of work for the price of one."""
 
 

@@ -120,7 +120,7 @@ def _settle(
         verdicts: list[Verdict] = tx.run(settlements.settle_done_beside, session.id, token, keys=keys)
         return verdicts
     settling = [
-        (item.position, resolve(outcome, item.attempts, claim.rules, backend.source.world.random))
+        (item.position, resolve(outcome, item.attempts, claim.rules, backend.source.environment.random))
         for item, outcome in zip(items, outcomes, strict=True)
     ]
     return list(tx.run(settlements.settle_beside, session.id, token, settling, keys=keys, holder=session.holder))

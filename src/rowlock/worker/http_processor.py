@@ -110,7 +110,7 @@ class ProcessorHandler:
         return processor_replies.outcome(item, answer)
 
     def _route(self, name: str) -> ProcessorRoute | None:
-        now = self._engine.world.monotonic()
+        now = self._engine.environment.monotonic()
         known = self._routes.get(name)
         if known is None or now - known[1] > SETTINGS_KEPT:
             if len(self._routes) >= MOST_ROUTES:

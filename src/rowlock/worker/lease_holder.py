@@ -43,7 +43,7 @@ class LeaseHolder:
 
     def look(self) -> set[str]:
         """Take, ask, and see what is ours now. Where there are no exclusive lists this is one read."""
-        now = self._engine.world.monotonic()
+        now = self._engine.environment.monotonic()
         free = self._free()
         if free or now >= self._round_at:
             self._balance(free, now)
@@ -56,7 +56,7 @@ class LeaseHolder:
         """A list gave nothing: it is ours no more, or somebody is just adding to it."""
         if name in self.held:
             self._see(self.held - {name})
-            self._see_at = min(self._see_at, self._engine.world.monotonic() + SOONEST)
+            self._see_at = min(self._see_at, self._engine.environment.monotonic() + SOONEST)
 
     def note(self, name: str) -> None:
         """A list is ours, as a claim has shown."""

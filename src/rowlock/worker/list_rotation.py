@@ -51,7 +51,7 @@ class ListRotation:
 
         One for whose handler there is no room keeps its place: else the same one might be passed over for ever.
         """
-        if self._source.world.monotonic() >= (self._look_anyway_at if self.turns else self._look_at):
+        if self._source.environment.monotonic() >= (self._look_anyway_at if self.turns else self._look_at):
             self._look()
         for turn in self.turns:
             free = room(*turn)
@@ -87,11 +87,11 @@ class ListRotation:
 
     def seconds_to_look(self) -> float:
         """How long there is nothing to do but wait."""
-        return max(0.0, self._look_at - self._source.world.monotonic())
+        return max(0.0, self._look_at - self._source.environment.monotonic())
 
     def _look(self) -> None:
         seen = self._poller.look()
-        now = self._source.world.monotonic()
+        now = self._source.environment.monotonic()
         self._look_anyway_at = now + self._poller.busy_pause
         self._settings |= {name: CachedSettings(settings, now) for name, settings in seen.settings.items()}
         served = {name for name, _ in self.turns}
@@ -107,10 +107,10 @@ class ListRotation:
             self._wait_longer()
 
     def _wait_longer(self) -> None:
-        world = self._source.world
+        environment = self._source.environment
         wakes = self._poller.next_wake()
         pause = self._pause if wakes is None else min(self._pause, max(wakes, 0.001))
-        self._look_at = world.monotonic() + world.jittered(pause)
+        self._look_at = environment.monotonic() + environment.jittered(pause)
         self._pause = min(self._pause * 2, self._poller.longest_pause)
 
     def settings(self, name: str) -> Settings:
@@ -120,7 +120,7 @@ class ListRotation:
 
     def _read_settings(self, names: Sequence[str]) -> None:
         # Of a whole page at once: lists that are nobody's here must not cost a question each.
-        now = self._source.world.monotonic()
+        now = self._source.environment.monotonic()
         wanted = [name for name in names if self._is_stale(name, now)]
         if len(self._settings) + len(wanted) > MANY_SETTINGS:
             self._settings.clear()

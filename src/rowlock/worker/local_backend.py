@@ -57,11 +57,11 @@ class LocalBackend:
         return chores
 
     def _pass_on_hints(self, session: Session, wake: Callable[[], None]) -> None:
-        database = self.source.database.twin(connections=1, listening=True)
+        database = self.source.database.clone(connections=1, listening=True)
         try:
             while not session.closing.is_set():
                 try:
-                    if database.hint(HINT_SECONDS):
+                    if database.wait_for_hint(HINT_SECONDS):
                         wake()
                         session.closing.wait(AFTER_HINT)
                 except Unavailable:

@@ -26,7 +26,7 @@ class Poller:
     def look(self) -> PollResult:
         """The next page of lists that may have work."""
         if self._engine.read(lists.has_pending_wakes):
-            self._engine.trip(lists.ask_apply_wakes)
+            self._engine.pipeline(lists.ask_apply_wakes)
         page = self._engine.read(lists.awake, after=self._page_end, limit=PAGE)
         self._page_end = page[-1] if len(page) == PAGE else None
         return PollResult([awake.name for awake in page], [*self.leases.look()], more=self._page_end is not None)

@@ -27,7 +27,9 @@ class ScheduleTicker:
         """Make the items of ticks that have come; what was done."""
         left = self._engine.read(schedules.seconds_to_next)
         if left is None or left > 0:
-            self.wait = LONGEST_WAIT if left is None else min(left + self._engine.world.random() * SPREAD, LONGEST_WAIT)
+            self.wait = (
+                LONGEST_WAIT if left is None else min(left + self._engine.environment.random() * SPREAD, LONGEST_WAIT)
+            )
             return []
         ticks = self._engine.tick()
         # What this machine cannot read stays due: it is not asked for again and again.

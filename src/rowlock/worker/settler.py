@@ -8,7 +8,7 @@ from typing import Any
 from rowlock import settlements
 from rowlock.attempts import resolve
 from rowlock.db import Transaction
-from rowlock.db.connections import RunAgain
+from rowlock.db.connections import RetryTransaction
 from rowlock.engine import Session
 from rowlock.engine import Transaction as OpenTransaction
 from rowlock.errors import Invalid, InvalidOutcome, NotFound, OutcomeUnknown, Refused, RowlockError, Stale
@@ -102,7 +102,7 @@ class Settler:
             return None
 
     def _resolved(self, claim: InFlightClaim, pending: Sequence[tuple[Item, Outcome]]) -> list[tuple[int, Outcome]]:
-        random = self._source.world.random
+        random = self._source.environment.random
         return [(item.position, _resolve(outcome, item, claim, random)) for item, outcome in pending]
 
     def note(self, pending: Sequence[tuple[Item, Outcome]], verdicts: Sequence[Verdict] | None) -> None:
@@ -123,7 +123,7 @@ def settle_within(
     if done and of.handler.within is not None:
         try:
             of.handler.within(done, OpenTransaction(lambda: tx))
-        except (RowlockError, RunAgain):
+        except (RowlockError, RetryTransaction):
             raise
         except Exception as error:
             raise InvalidOutcome(f"what goes with it cannot be written: {error_text(error)}") from None

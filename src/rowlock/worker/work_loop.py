@@ -71,7 +71,7 @@ class WorkLoop:
         self._backend = backend
         self._source = backend.source
         self._before = before
-        self._monotonic = backend.source.world.monotonic
+        self._monotonic = backend.source.environment.monotonic
         self._session = session
         self._concurrency = concurrency
         self._flush = flush
@@ -209,7 +209,7 @@ class WorkLoop:
         if plan is not None and ahead:
             ask = partial(self._session.ask_anew, plan.list, limit=plan.limit)
             works.append(claims.Taking(partial(ask, attempts_allowed=plan.rules.attempts)))
-        answers = self._source.trip(*works) if works else []
+        answers = self._source.pipeline(*works) if works else []
         for claim, verdicts in zip(quick, answers, strict=False):
             self._throughput.count(len(claim.finished))
             self._settler.after_quick(claim, verdicts)

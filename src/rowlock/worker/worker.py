@@ -259,8 +259,8 @@ class Worker:
             loop.drop()
             return
         loop.return_unstarted()
-        until = self._engine.world.monotonic() + self._grace
-        while loop.in_hand and not self._at_once.is_set() and self._engine.world.monotonic() < until:
+        until = self._engine.environment.monotonic() + self._grace
+        while loop.in_hand and not self._at_once.is_set() and self._engine.environment.monotonic() < until:
             loop.step(claiming=False)
         loop.write_all()
 

@@ -1,21 +1,23 @@
-"""Voyages: trips whose answers no thread waits for; an event loop watches the socket and fetches them."""
+"""Non-blocking pipelines: an event loop watches the socket and collects the results."""
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from rowlock.db.connections import RunAgain, Voyaging
+from rowlock.db.connections import PipelinedConnection, RetryTransaction
 from rowlock.db.transaction import Transaction
 
 Work = Callable[[Transaction], Callable[[], Any]]
 
 
-class Voyager:
-    """A connection of its own, one voyage at a time; after an error it is good for nothing but to be closed."""
+class Pipeline:
+    """A connection of its own, one pipeline at a time; after an error it is good for nothing but to be closed."""
 
-    def __init__(self, connection: Voyaging, speaking: Callable[[Voyaging], Transaction]) -> None:
+    def __init__(
+        self, connection: PipelinedConnection, transaction_on: Callable[[PipelinedConnection], Transaction]
+    ) -> None:
         self._connection = connection
-        self._speaking = speaking
+        self._transaction_on = transaction_on
         self._answers: list[Callable[[], Any]] = []
 
     def fileno(self) -> int:
@@ -27,17 +29,17 @@ class Voyager:
         """Whether the socket had no room for all of it: watch for that too."""
         return self._connection.unsent
 
-    def depart(self, *works: Work) -> None:
+    def send(self, *works: Work) -> None:
         """Send everything off; nothing is waited for."""
-        tx = self._speaking(self._connection)
-        self._answers = _in_our_words(self._connection.depart, [partial(work, tx) for work in works])
+        tx = self._transaction_on(self._connection)
+        self._answers = _in_our_words(self._connection.start, [partial(work, tx) for work in works])
 
-    def arrived(self) -> bool:
+    def poll(self) -> bool:
         """Take in what has come, send what the socket had no room for; whether all answers are there."""
-        home: bool = _in_our_words(self._connection.arrived)
+        home: bool = _in_our_words(self._connection.poll)
         return home
 
-    def answers(self) -> list[Any]:
+    def results(self) -> list[Any]:
         """What the works brought home, in order."""
         return [answer() for answer in self._answers]
 
@@ -49,5 +51,5 @@ class Voyager:
 def _in_our_words(say: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return say(*arguments)
-    except RunAgain as conflict:
+    except RetryTransaction as conflict:
         raise conflict.error from None

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 
-class Blocked:
+class ThreadWaiter:
     """A thread that waits here."""
 
     def __init__(self) -> None:
@@ -18,11 +18,11 @@ class Blocked:
         self._wanted = True
         self._answer: Any = None
 
-    def begin(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether the thread still waits."""
         return self._wanted
 
-    def tell(self, answer: Any) -> None:
+    def resolve(self, answer: Any) -> None:
         """Let it go on."""
         self._answer = answer
         self._told.release()
@@ -39,17 +39,17 @@ class Blocked:
         self._wanted = False
 
 
-class Promised:
+class FutureWaiter:
     """A future for whoever looks at it."""
 
     def __init__(self, future: "Future[Any]") -> None:
         self._future = future
 
-    def begin(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether nobody has cancelled it."""
         return self._future.running() or self._future.set_running_or_notify_cancel()
 
-    def tell(self, answer: Any) -> None:
+    def resolve(self, answer: Any) -> None:
         """Fulfil it."""
         if isinstance(answer, BaseException):
             self._future.set_exception(answer)
@@ -57,7 +57,7 @@ class Promised:
             self._future.set_result(answer)
 
 
-class Mailbox:
+class LoopMailbox:
     """Answers for the coroutines of one event loop: it is woken once for all that have come."""
 
     def __init__(self, loop: "asyncio.AbstractEventLoop") -> None:
@@ -84,17 +84,17 @@ class Mailbox:
                 future.set_result(answer)
 
 
-class Awaiting:
+class LoopWaiter:
     """A coroutine that awaits."""
 
-    def __init__(self, mailbox: Mailbox, future: "asyncio.Future[Any]") -> None:
+    def __init__(self, mailbox: LoopMailbox, future: "asyncio.Future[Any]") -> None:
         self._mailbox = mailbox
         self._future = future
 
-    def begin(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether it still awaits."""
         return not self._future.cancelled()
 
-    def tell(self, answer: Any) -> None:
+    def resolve(self, answer: Any) -> None:
         """Send it the answer."""
         self._mailbox.post(self._future, answer)

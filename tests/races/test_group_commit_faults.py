@@ -12,40 +12,40 @@ import pytest
 from tests.races.faults import Faulty, Once, raising
 from tests.races.killing import until
 from tests.races.test_forks import in_children
-from tests.verbs.grouping import add, held, increment, together
+from tests.verbs.group_commits import add, held, increment, together
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Added, Engine
-from rowlock.db.connections import Lost, RunAgain
+from rowlock.db.connections import ConnectionLost, RetryTransaction
+from rowlock.environment import Environment
 from rowlock.errors import DatabaseBusy, DatabaseFull, DatabaseUnreachable, OutcomeUnknown
 from rowlock.integrity import check
-from rowlock.world import World
 
 BUSY = DatabaseBusy("too many writers", "try again")
 GONE = DatabaseUnreachable("the connection was lost", "check it")
 UNKNOWN = OutcomeUnknown("broke at commit", "look before you ask again")
 
 
-STILL = World(monotonic=lambda: 0.0)
+STILL = Environment(monotonic=lambda: 0.0)
 """A group is as large as it is, however long its transaction takes."""
 
 
-def faulty(url: str, *, world: World = STILL, **arranged: object) -> Engine:
+def faulty(url: str, *, environment: Environment = STILL, **arranged: object) -> Engine:
     with Engine(url) as engine:
         engine["work"].add(["a", "b"])
-    engine = Engine(url, world=world, wrap=partial(Faulty, **arranged))
+    engine = Engine(url, environment=environment, wrap=partial(Faulty, **arranged))
     engine.make_ready()
     return engine
 
 
 def test_a_group_that_met_a_conflict_is_run_again_whole(url: str) -> None:
-    with faulty(url, before_commit=Once(raising(RunAgain(BUSY)), at=2)) as engine:
+    with faulty(url, before_commit=Once(raising(RetryTransaction(BUSY)), at=2)) as engine:
         assert together(engine, add("c"), increment("a"), increment("a")) == [Added(1, 0), 1, 1]
         assert [item.attempts for item in engine["work"]] == [2, 0, 0]
 
 
 def test_a_group_whose_connection_was_lost_is_run_again_whole(url: str) -> None:
-    with faulty(url, before_change=Once(raising(Lost(GONE)), at=3)) as engine:
+    with faulty(url, before_change=Once(raising(ConnectionLost(GONE)), at=3)) as engine:
         assert together(engine, add("c"), increment("a"), increment("a")) == [Added(1, 0), 1, 1]
         assert [item.attempts for item in engine["work"]] == [2, 0, 0]
 
@@ -61,8 +61,8 @@ def test_an_unknown_outcome_is_told_to_each_of_the_group(url: str) -> None:
 
 def test_who_was_not_taken_on_has_another_turn(url: str) -> None:
     seconds = count()
-    slow = World(monotonic=lambda: float(next(seconds)))
-    with faulty(url, world=slow, after_commit=Once(raising(UNKNOWN), at=2)) as engine:
+    slow = Environment(monotonic=lambda: float(next(seconds)))
+    with faulty(url, environment=slow, after_commit=Once(raising(UNKNOWN), at=2)) as engine:
         unknown, *others = together(engine, add("c"), increment("a"), increment("b"))
         assert (type(unknown), others) == (OutcomeUnknown, [1, 1])
         assert [item.attempts for item in engine["work"]] == [1, 1, 0]
@@ -72,9 +72,9 @@ def test_patience_ends_for_each_of_the_group(url: str) -> None:
     with Engine(url) as engine:
         engine["work"].add(["a", "b"])
     ticks = iter(range(10**9))
-    world = World(monotonic=lambda: float(next(ticks)), sleep=lambda _: None)
-    always = partial(Faulty, before_commit=lambda _: raising(RunAgain(BUSY))())
-    with Engine(url, wrap=always, world=world, patience=10) as engine:
+    environment = Environment(monotonic=lambda: float(next(ticks)), sleep=lambda _: None)
+    always = partial(Faulty, before_commit=lambda _: raising(RetryTransaction(BUSY))())
+    with Engine(url, wrap=always, environment=environment, patience=10) as engine:
         asked = [engine.grouped.ask(*add(key)) for key in "cde"]
         assert [type(future.exception()) for future in asked] == [DatabaseBusy] * 3
 
@@ -191,5 +191,5 @@ def test_whoever_is_interrupted_while_waiting_wants_it_no_more(engine: Engine) -
 
 
 def interrupt_when_waiting(engine: Engine) -> None:
-    until(lambda: engine.grouped._grouping._waiting)
+    until(lambda: engine.grouped._group_commit._waiting)
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Telling: how a worker goes through the lists of a topic's records: first it matches, then it tells subscribers."""
+"""Notifier: how a worker goes through the lists of a topic's records: first it matches, then it tells subscribers."""
 
 import inspect
 from collections import OrderedDict
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine.runner import Runner
-from rowlock.engine.underway import SLOW, Underway
+from rowlock.engine.subscriber_limit import SLOW_SECONDS, SubscriberLimit
 from rowlock.errors import Unavailable
 from rowlock.model import Item, Notification, RecordInfo
 from rowlock.outcomes import Done, Fail, Move, Outcome, Retry
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 PAGES_A_TURN = 5
 """Pages that are matched before others have their turn."""
 RECORDS_KEPT = 256
-LATER = Retry("the subscriber has not answered yet to what came before", after=SLOW, counted=False, kind="busy")
+LATER = Retry("the subscriber has not answered yet to what came before", after=SLOW_SECONDS, counted=False, kind="busy")
 
 Function = Callable[[Notification], Any]
 
 
-class Telling:
+class Notifier:
     """The handler of a topic's lists: `function` is called with each notification."""
 
     def __init__(
@@ -42,25 +42,25 @@ class Telling:
         self._page = page
         self._finder = finder
         self._function = function
-        self._underway = Underway(at_once, timeout=None if timeout is None else milliseconds(timeout) / 1_000)
+        self._limit = SubscriberLimit(at_once, timeout=None if timeout is None else milliseconds(timeout) / 1_000)
         self._kept: OrderedDict[int, RecordInfo] = OrderedDict()
 
     @property
     def handler(self) -> Callable[[Item], Any]:
         """What a worker calls with each item: a coroutine function if the given one is."""
-        return self.tell_and_await if inspect.iscoroutinefunction(self._function) else self.tell
+        return self.notify_async if inspect.iscoroutinefunction(self._function) else self.notify
 
-    def tell(self, item: Item) -> Outcome | Any:
+    def notify(self, item: Item) -> Outcome | Any:
         """Match a record a little further, or tell one subscriber of it."""
         if item.gate == records.MATCH:
             return self._match(item)
         told = self._notification(item)
         if not isinstance(told, Notification):
             return told
-        with self._underway.to(item.key) as free:
+        with self._limit.slot(item.key) as free:
             return self._function(told) if free else LATER
 
-    async def tell_and_await(self, item: Item) -> Outcome | Any:
+    async def notify_async(self, item: Item) -> Outcome | Any:
         """The same on an event loop."""
         from asyncio import to_thread  # heavy, and only async functions need it
 
@@ -69,13 +69,13 @@ class Telling:
         told = self._notification(item) if self._knows(item) else await to_thread(self._notification, item)
         if not isinstance(told, Notification):
             return told
-        at = self._underway.enter(item.key, wait=0) or await to_thread(self._underway.enter, item.key)
+        at = self._limit.acquire(item.key, wait=0) or await to_thread(self._limit.acquire, item.key)
         if at is None:
             return LATER
         try:
             return await self._function(told)
         finally:
-            self._underway.leave(item.key, at)
+            self._limit.release(item.key, at)
 
     def note_delivered(self, items: Sequence[Item], tx: Runner) -> None:
         """Write down who has been told, in the transaction that takes them off the list."""

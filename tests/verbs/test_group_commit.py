@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 from tests.races.faults import Faulty
-from tests.verbs.grouping import Asked, Commits, add, done, held, increment, together
+from tests.verbs.group_commits import Asked, Commits, add, done, held, increment, together
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Added, Engine, Invalid, Refused, Unavailable, claims, item_input, items, settlements
 from rowlock.claims import ClaimRequest
 from rowlock.db import Transaction
+from rowlock.environment import Environment
 from rowlock.errors import AlreadyThere, GatePassed, InvalidKey, InvalidTransaction, StaleClaim
-from rowlock.grouping import Place, placed
+from rowlock.group_commit import GroupKey, groupable
 from rowlock.item_input import ItemDefaults
 from rowlock.outcomes import Done, Verdict
-from rowlock.world import World
 
 
 def states(engine: Engine, name: str = "work") -> list[tuple[Any, ...]]:
@@ -257,9 +257,9 @@ def test_closing_finishes_what_waits(url: str) -> None:
 def test_a_writer_that_has_much_to_do_takes_it_in_parts(url: str) -> None:
     ticks = iter(range(10**9))
     commits = Commits()
-    slow = World(monotonic=lambda: float(next(ticks)))
+    slow = Environment(monotonic=lambda: float(next(ticks)))
     wrap = partial(Faulty, after_commit=commits)
-    with Engine(url, world=slow, patience=10**9, wrap=wrap) as engine:
+    with Engine(url, environment=slow, patience=10**9, wrap=wrap) as engine:
         engine["work"].add("there")
         commits.number = 0
         answers = together(engine, *(add("a", to=f"list {number}") for number in range(6)))
@@ -335,7 +335,7 @@ def test_the_writer_does_not_wait_for_itself(engine: Engine) -> None:
 
 
 def test_a_claim_among_others_takes_nobody_the_promise_of_being_on_the_disk(postgres_url: str) -> None:
-    @placed(lambda: Place("zoo"))  # behind the claim, as the others of its group
+    @groupable(lambda: GroupKey("zoo"))  # behind the claim, as the others of its group
     def is_flushed(tx: Transaction) -> str:
         return str(tx.execute("select current_setting('synchronous_commit')").fetchone()[0])
 

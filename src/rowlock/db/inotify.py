@@ -7,7 +7,7 @@ import select
 IN_MODIFY = 0x2
 
 
-class Watch:
+class FileWatch:
     """Tells when a file is written to."""
 
     def __init__(self, path: str) -> None:
@@ -32,9 +32,9 @@ class Watch:
             os.close(descriptor)
 
 
-def watch(path: str) -> Watch | None:
+def watch(path: str) -> FileWatch | None:
     """A watch on the file, or None where it cannot be had: then asking again and again must do."""
     try:
-        return Watch(path)
+        return FileWatch(path)
     except (AttributeError, OSError):
         return None

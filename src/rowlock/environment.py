@@ -1,6 +1,6 @@
 """What the engine takes from outside itself besides the database: time that passes, chance, sleep.
 
-Everything that waits, rolls dice or opens a connection does so through a `World`, so that a simulator can
+Everything that waits, rolls dice or opens a connection does so through a `Environment`, so that a simulator can
 own all of it and repeat a run from its seed.
 """
 
@@ -20,7 +20,7 @@ def _random() -> float:
     return int.from_bytes(os.urandom(7), "big") / 2**56
 
 
-class World(msgspec.Struct, frozen=True):
+class Environment(msgspec.Struct, frozen=True):
     """The outside: pass another one to run the engine under a seed."""
 
     monotonic: Callable[[], float] = time.monotonic
@@ -51,4 +51,4 @@ class Deadline(msgspec.Struct, frozen=True):
         return self.monotonic() >= self.at
 
 
-REAL = World()
+REAL_ENVIRONMENT = Environment()

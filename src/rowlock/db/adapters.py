@@ -8,25 +8,25 @@ from typing import Any
 from rowlock.errors import InvalidTransaction
 
 
-def driver_of(using: Any) -> Any:
+def driver_connection(using: Any) -> Any:
     """The driver's connection in whose transaction the caller stands."""
     if hasattr(using, "get_bind") and hasattr(using, "connection"):
-        return driver_of(using.connection())  # SQLAlchemy's Session, or a scoped one
+        return driver_connection(using.connection())  # SQLAlchemy's Session, or a scoped one
     if hasattr(using, "exec_driver_sql"):
-        return _of_sqlalchemy(using)
+        return _from_sqlalchemy(using)
     if hasattr(using, "in_atomic_block") and hasattr(using, "ensure_connection"):
-        return _of_django(using)
+        return _from_django(using)
     return using
 
 
-def _of_sqlalchemy(connection: Any) -> Any:
+def _from_sqlalchemy(connection: Any) -> Any:
     # Reaching below SQLAlchemy does not begin its transaction, and its commit would then do nothing.
     if not connection.in_transaction():
         connection.begin()
     return connection.connection.driver_connection
 
 
-def _of_django(connection: Any) -> Any:
+def _from_django(connection: Any) -> Any:
     if not connection.in_atomic_block:
         raise InvalidTransaction(
             "the given Django connection is outside of atomic()", "use it inside: with transaction.atomic()"

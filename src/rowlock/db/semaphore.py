@@ -1,6 +1,6 @@
-"""Turns: a bounded number of holders at a time, within a deadline.
+"""InterruptSafeSemaphore: a bounded number of holders at a time, within a deadline.
 
-An exception may come at any moment: Ctrl-C, an alarm. So whoever wants a turn has a ticket first, the record of who
+An exception may come at any moment: Ctrl-C, an alarm. So whoever wants a turn has a permit first, the record of who
 holds what is the lock itself, and to end a turn twice does no harm. The standard library cannot do this: an interrupted
 `Semaphore` may lose its count, an interrupted `Condition` may stay locked.
 """
@@ -9,13 +9,13 @@ import os
 import threading
 from contextlib import suppress
 
-from rowlock.world import Deadline
+from rowlock.environment import Deadline
 
 LONGEST_WAIT = 0.05
-"""Seconds after which a waiting ticket looks again by itself: an exception may have kept another from waking it."""
+"""Seconds after which a waiting permit looks again by itself: an exception may have kept another from waking it."""
 
 
-class Ticket:
+class Permit:
     """Whoever wants a turn; to be used again when it has ended."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Ticket:
                 self._woken.release()
 
 
-class Turns:
+class InterruptSafeSemaphore:
     """So many turns at a time; who comes just when one is free does not wait. A fork's child inherits none."""
 
     def __init__(self, size: int) -> None:
@@ -53,43 +53,43 @@ class Turns:
 
     def _reset(self) -> None:
         self._process = os.getpid()
-        self._holders: dict[int, Ticket] = {}
-        self._waiting: dict[Ticket, None] = {}
+        self._holders: dict[int, Permit] = {}
+        self._waiting: dict[Permit, None] = {}
 
-    def take(self, ticket: Ticket, deadline: Deadline) -> bool:
+    def acquire(self, permit: Permit, deadline: Deadline) -> bool:
         """Wait for a turn; whether it came in time. After a no, or an exception, `end` must follow too."""
         if self._process != os.getpid():
             self._reset()
-        ticket.thread = threading.get_ident()
-        if self._taken(ticket):
+        permit.thread = threading.get_ident()
+        if self._try(permit):
             return True
-        ticket.prepare()
-        self._waiting[ticket] = None
-        while not self._taken(ticket):
+        permit.prepare()
+        self._waiting[permit] = None
+        while not self._try(permit):
             if deadline.passed():
                 return False
-            ticket.wait()
-        self._waiting.pop(ticket, None)
+            permit.wait()
+        self._waiting.pop(permit, None)
         return True
 
-    def end(self, ticket: Ticket) -> None:
-        """Let the next one have the turn; nothing happens to a ticket that has none."""
-        if self._holders.get(ticket.place) is ticket:
-            self._holders.pop(ticket.place)
+    def release(self, permit: Permit) -> None:
+        """Let the next one have the turn; nothing happens to a permit that has none."""
+        if self._holders.get(permit.place) is permit:
+            self._holders.pop(permit.place)
         # Also if it has ended before: what should have followed may have been interrupted.
         if self._waiting:
-            self._waiting.pop(ticket, None)
+            self._waiting.pop(permit, None)
             for first in list(self._waiting)[:1]:
                 first.wake()
 
-    def holders(self) -> list[Ticket]:
+    def holders(self) -> list[Permit]:
         """Those that have a turn now."""
         return list(self._holders.values())
 
-    def _taken(self, ticket: Ticket) -> bool:
+    def _try(self, permit: Permit) -> bool:
         for place in range(self._size):
-            ticket.place = place
+            permit.place = place
             # Taken and noted in one step of the interpreter.
-            if self._holders.setdefault(place, ticket) is ticket:
+            if self._holders.setdefault(place, permit) is permit:
                 return True
         return False

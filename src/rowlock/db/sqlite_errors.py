@@ -33,7 +33,7 @@ def is_busy(error: sqlite3.Error) -> bool:
     return code(error) in _BUSY
 
 
-def told(error: sqlite3.Error, address: Address) -> RowlockError:
+def translate_error(error: sqlite3.Error, address: Address) -> RowlockError:
     """A driver's error in our words."""
     shown = address.shown
     match code(error):

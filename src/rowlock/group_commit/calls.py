@@ -10,39 +10,39 @@ from rowlock.db import Transaction, is_flushed, unflushed
 V = TypeVar("V", bound=Callable[..., Any])
 
 
-class Place(msgspec.Struct, frozen=True):
+class GroupKey(msgspec.Struct, frozen=True):
     """Where a call belongs in a group."""
 
     name: str = ""
     """What it touches: calls go in the order of these, so that two processes do not lock crosswise."""
-    merges: bool = False
+    mergeable: bool = False
     """Whether it can be done together with others of its verb and name."""
-    apart: bool = False
+    isolated: bool = False
     """Whether it takes so long that nobody else should wait for it."""
-    weight: int = 1
+    cost: int = 1
     """How many things it touches: a group is bounded by their sum."""
-    given: Any = None
+    argument: Any = None
     """What it was given, for doing it together with others."""
 
 
-class Asker(Protocol):
+class Waiter(Protocol):
     """Whoever waits for an answer."""
 
-    def begin(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether it is still wanted; after a yes it is done."""
 
-    def tell(self, answer: Any) -> None:
+    def resolve(self, answer: Any) -> None:
         """Here is the answer; an exception is to be raised."""
 
 
-class Call(msgspec.Struct, frozen=True, eq=False):
+class GroupedCall(msgspec.Struct, frozen=True, eq=False):
     """A verb with what it was given, and whom to answer."""
 
     verb: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    place: Place
-    asker: Asker
+    group_key: GroupKey
+    waiter: Waiter
 
     @property
     def flushed(self) -> bool:
@@ -54,41 +54,41 @@ class Call(msgspec.Struct, frozen=True, eq=False):
         return self.verb(tx, *self.args, **self.kwargs)
 
 
-Together = Callable[[Transaction, Sequence[Call]], list[Any]]
+Merge = Callable[[Transaction, Sequence[GroupedCall]], list[Any]]
 """Does calls of one verb in one place: what each is answered, in order; an exception is raised to that caller alone."""
 
 
-class Placing(msgspec.Struct, frozen=True):
+class GroupRule(msgspec.Struct, frozen=True):
     """How the calls of a verb take part in groups."""
 
-    where: Callable[..., Place] = lambda *_, **__: Place()
-    together: Together | None = None
+    key: Callable[..., GroupKey] = lambda *_, **__: GroupKey()
+    merge: Merge | None = None
 
 
-_ANYWHERE = Placing()
+_DEFAULT_RULE = GroupRule()
 
 
-def placed(where: Callable[..., Place], together: Together | None = None) -> Callable[[V], V]:
+def groupable(key: Callable[..., GroupKey], merge: Merge | None = None) -> Callable[[V], V]:
     """Mark a verb: `where` reads a call's place from its arguments, `together` does several at once."""
 
     def mark(verb: V) -> V:
-        vars(verb)["placing"] = Placing(where, together)
+        vars(verb)["group_rule"] = GroupRule(key, merge)
         return verb
 
     return mark
 
 
-def placed_as(like: Callable[..., Any]) -> Callable[[V], V]:
+def groupable_like(like: Callable[..., Any]) -> Callable[[V], V]:
     """Mark a verb that takes the arguments of another one: it belongs in the same place, but is done by itself."""
 
     def mark(verb: V) -> V:
-        placed(placing(like).where)(verb)
+        groupable(group_rule(like).key)(verb)
         return verb if is_flushed(like) else unflushed(verb)
 
     return mark
 
 
-def placing(verb: Callable[..., Any]) -> Placing:
+def group_rule(verb: Callable[..., Any]) -> GroupRule:
     """How a verb is marked."""
-    found: Placing = getattr(verb, "placing", _ANYWHERE)
+    found: GroupRule = getattr(verb, "group_rule", _DEFAULT_RULE)
     return found

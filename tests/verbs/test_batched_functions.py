@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 from tests.conftest import DATABASES
 from tests.races.faults import Faulty
-from tests.verbs.grouping import Commits, held
+from tests.verbs.group_commits import Commits, held
 
-from rowlock import Engine, Together, Transaction
+from rowlock import BatchedFunction, Engine, Transaction
 from rowlock.errors import CounterSpent, Invalid, KeyReused
 
 
@@ -26,7 +26,7 @@ def put(tx: Transaction, keys: list[str]) -> list[int | Exception]:
     return [next(numbers) if key.strip() else Invalid("a blank key") for key in keys]
 
 
-def asked(engine: Engine, work: Together[str, int], keys: Sequence[str]) -> list[object]:
+def asked(engine: Engine, work: BatchedFunction[str, int], keys: Sequence[str]) -> list[object]:
     with held(engine):
         futures = [work.ask(key) for key in keys]
     return [future.exception() or future.result() for future in futures]
@@ -119,4 +119,4 @@ def test_an_engine_tells_which_sql_its_database_speaks(engine: Engine, dialect: 
 def test_an_audit_tells_of_it_by_the_name_of_the_function(engine: Engine) -> None:
     with engine.acting("ann"):
         engine.grouped.together(put)("a")
-    assert [(each.who, each.verb) for each in engine.audit()] == [("ann", "test_together.put")]
+    assert [(each.who, each.verb) for each in engine.audit()] == [("ann", "test_batched_functions.put")]

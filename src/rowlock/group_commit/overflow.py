@@ -4,26 +4,26 @@ import threading
 from collections import deque
 
 from rowlock.db import Database
-from rowlock.grouping.calls import Call
-from rowlock.grouping.transactions import answer
+from rowlock.group_commit.calls import GroupedCall
+from rowlock.group_commit.transactions import answer
 
-THREADS = 8
+OVERFLOW_THREADS = 8
 
 
-class Beside:
+class Overflow:
     """A few threads with connections of their own, begun when needed, that do one call at a time."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database.twin(connections=THREADS)
+        self._database = database.clone(connections=OVERFLOW_THREADS)
         self._lock = threading.Lock()
-        self._waiting: deque[Call] = deque()
+        self._waiting: deque[GroupedCall] = deque()
         self._threads: set[threading.Thread] = set()
 
-    def take(self, call: Call) -> None:
+    def take(self, call: GroupedCall) -> None:
         """Do it when a thread is free."""
         with self._lock:
             self._waiting.append(call)
-            if len(self._threads) < THREADS:
+            if len(self._threads) < OVERFLOW_THREADS:
                 thread = threading.Thread(target=self._work, name="rowlock beside", daemon=True)
                 self._threads.add(thread)
                 thread.start()
@@ -40,7 +40,7 @@ class Beside:
         while (call := self._next()) is not None:
             answer(self._database, [call])
 
-    def _next(self) -> Call | None:
+    def _next(self) -> GroupedCall | None:
         with self._lock:
             if self._waiting:
                 return self._waiting.popleft()

@@ -2,7 +2,7 @@
 
 import psycopg
 
-from rowlock.db.connections import Lost
+from rowlock.db.connections import ConnectionLost
 from rowlock.errors import (
     DatabaseBusy,
     DatabaseDenied,
@@ -74,9 +74,9 @@ _UNREACHED = {
 
 def unreachable(error: psycopg.Error, shown: str) -> Exception:
     """Why a connection could not be opened."""
-    known = told(error, shown)
+    known = translate_error(error, shown)
     if _mentions(error, "too many clients", "too many connections", "slots are reserved", "no more connections"):
-        return Lost(Unavailable(*words("53", shown)))
+        return ConnectionLost(Unavailable(*words("53", shown)))
     if isinstance(known, DatabaseDenied) or _mentions(error, "password", 'role "', "authentication", "pg_hba.conf"):
         return DatabaseDenied(*words("28", shown))
     if _mentions(error, "does not exist"):
@@ -95,7 +95,7 @@ def unreachable(error: psycopg.Error, shown: str) -> Exception:
         (meant for said, meant in _UNREACHED.items() if said in str(error)),
         ("", "check host and port, and that the server runs"),
     )
-    return Lost(DatabaseUnreachable(f"{shown} cannot be reached{why}", hint))
+    return ConnectionLost(DatabaseUnreachable(f"{shown} cannot be reached{why}", hint))
 
 
 def _mentions(error: psycopg.Error, *words: str) -> bool:
@@ -108,7 +108,7 @@ def words(state: str, shown: str) -> tuple[str, str]:
     return what.format(shown), hint
 
 
-def told(error: psycopg.Error, shown: str) -> RowlockError:
+def translate_error(error: psycopg.Error, shown: str) -> RowlockError:
     """A driver's error in our words."""
     # Without a state it was the driver that refused a value, as the server would have: a NUL in a text.
     state = error.sqlstate or ("22" if isinstance(error, psycopg.DataError) else "")

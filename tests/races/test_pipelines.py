@@ -34,28 +34,28 @@ def engine(postgres_url: str) -> Any:
 
 
 def settings_of(*names: str) -> Callable[[Transaction], Callable[[], Any]]:
-    return lambda tx: tx.ask("lists/settings_of", keys=json.dumps(names))
+    return lambda tx: tx.send("lists/settings_of", keys=json.dumps(names))
 
 
 def test_a_statement_that_fails_in_a_trip_is_told_and_the_next_trip_goes_on(engine: Engine) -> None:
     with pytest.raises(InvalidData):
-        engine.trip(settings_of("work"), lambda tx: tx.ask("lists/settings_of", keys="no JSON"))
+        engine.pipeline(settings_of("work"), lambda tx: tx.send("lists/settings_of", keys="no JSON"))
     with pytest.raises(InvalidData, match="zero byte"):
-        engine.trip(lambda tx: tx.ask("lists/find", name="a\0b"))
-    assert engine.trip(settings_of("work"), settings_of("none")) == [[("work", "{}")], []]
+        engine.pipeline(lambda tx: tx.send("lists/find", name="a\0b"))
+    assert engine.pipeline(settings_of("work"), settings_of("none")) == [[("work", "{}")], []]
 
 
 def test_what_is_wrong_with_the_database_is_told_by_a_trip_too(engine: Engine, postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
         connection.execute("alter table rowlock_lists rename to elsewhere")
     with pytest.raises(SchemaMissing):
-        engine.trip(settings_of("work"))
+        engine.pipeline(settings_of("work"))
 
 
 def test_a_trip_on_a_connection_that_was_cut_is_made_again(engine: Engine, postgres_url: str) -> None:
-    assert engine.trip(settings_of("work")) == [[("work", "{}")]]
+    assert engine.pipeline(settings_of("work")) == [[("work", "{}")]]
     end_others(postgres_url)
-    assert engine.trip(settings_of("work")) == [[("work", "{}")]]
+    assert engine.pipeline(settings_of("work")) == [[("work", "{}")]]
 
 
 def test_a_trip_that_is_interrupted_leaves_no_answer_to_the_next(engine: Engine) -> None:
@@ -64,8 +64,8 @@ def test_a_trip_that_is_interrupted_leaves_no_answer_to_the_next(engine: Engine)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        engine.trip(settings_of("work"), interrupted)
-    assert engine.trip(settings_of("none")) == [[]]
+        engine.pipeline(settings_of("work"), interrupted)
+    assert engine.pipeline(settings_of("none")) == [[]]
 
 
 def test_a_settlement_whose_commit_fails_is_made_again(postgres_url: str) -> None:
@@ -77,7 +77,7 @@ def test_a_settlement_whose_commit_fails_is_made_again(postgres_url: str) -> Non
             connection.execute(FAILING_COMMIT)
         done = settlements.AllDone(session.id, first.token, [first.high])
         asking = claims.Taking(lambda: session.asking("work", limit=1, attempts_allowed=None))
-        verdicts, second = engine.trip(done, asking)
+        verdicts, second = engine.pipeline(done, asking)
         # Each piece is a transaction of its own: whether the first try's claim landed, nobody knows.
         assert (verdicts, second.items[0].key in "bc") == ([Verdict.DONE], True)
         assert engine["work"].progress().done == 1
@@ -85,7 +85,7 @@ def test_a_settlement_whose_commit_fails_is_made_again(postgres_url: str) -> Non
 
 def test_a_trip_may_be_larger_than_what_a_socket_holds(engine: Engine) -> None:
     many = settings_of(*(f"{number:0100}" for number in range(20_000)), "work")
-    assert engine.trip(many, many, many) == [[("work", "{}")]] * 3
+    assert engine.pipeline(many, many, many) == [[("work", "{}")]] * 3
 
 
 def test_trips_and_transactions_share_a_connection(postgres_url: str) -> None:
@@ -98,6 +98,6 @@ def test_trips_and_transactions_share_a_connection(postgres_url: str) -> None:
     with Engine(postgres_url, wrap=noted) as engine:
         for key in "abc":
             engine["work"].add(key)
-            assert engine.trip(settings_of("work")) == [[("work", "{}")]]
+            assert engine.pipeline(settings_of("work")) == [[("work", "{}")]]
         assert engine["work"].counts().ready == 3
     assert len(opened) == 1

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rowlock import db
 from rowlock.engine.transaction import Transaction
-from rowlock.grouping import Call, Place, placed
+from rowlock.group_commit import GroupedCall, GroupKey, groupable
 
 if TYPE_CHECKING:
     import asyncio
@@ -17,7 +17,7 @@ X = TypeVar("X")
 Y = TypeVar("Y")
 
 
-class Together(Generic[X, Y]):
+class BatchedFunction(Generic[X, Y]):
     """A function of yours, called once in one transaction for all that callers give at the same moment.
 
     It answers with one value for each, in order; an exception among them is raised to that caller alone, and stands for
@@ -28,8 +28,8 @@ class Together(Generic[X, Y]):
     def __init__(self, grouped: "Grouped", work: Callable[[Transaction, list[X]], Sequence[Y | Exception]]) -> None:
         self._grouped = grouped
 
-        def at_once(tx: db.Transaction, calls: Sequence[Call]) -> list[Any]:
-            return list(work(Transaction(lambda: tx), [call.place.given for call in calls]))
+        def at_once(tx: db.Transaction, calls: Sequence[GroupedCall]) -> list[Any]:
+            return list(work(Transaction(lambda: tx), [call.group_key.argument for call in calls]))
 
         def alone(tx: db.Transaction, given: X) -> Y:
             (answer,) = work(Transaction(lambda: tx), [given])
@@ -41,7 +41,7 @@ class Together(Generic[X, Y]):
         alone.__module__, alone.__name__ = work.__module__, getattr(work, "__name__", type(work).__name__)
         # The number keeps two functions of one name apart; the name gives all processes the same order of locks.
         name = f"{work.__module__}.{getattr(work, '__qualname__', type(work).__name__)} {id(self)}"
-        self._verb = placed(lambda given: Place(name, merges=True, given=given), at_once)(alone)
+        self._verb = groupable(lambda given: GroupKey(name, mergeable=True, argument=given), at_once)(alone)
 
     def __call__(self, given: X) -> Y:
         """Give it something and wait for the answer, which is durable."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from rowlock.db.connections import TROUBLES, Cursor, Later, Parameters, Row, RunAgain
-from rowlock.db.result_codes import told
+from rowlock.db.connections import TROUBLES, DriverCursor, Parameters, Pending, RetryTransaction, Row
+from rowlock.db.sqlite_errors import translate_error
 from rowlock.db.urls import Address
 from rowlock.errors import InvalidData
 
@@ -16,7 +16,7 @@ PACKED = "select json_group_array(json_array("
 each of them, and waits for them, and even alone it takes longer than to read JSON."""
 
 
-class SqliteSpeech:
+class SqliteExecutor:
     """How statements are said to a connection of the driver, ours or a caller's."""
 
     def __init__(self, driver: sqlite3.Connection, address: Address) -> None:
@@ -37,7 +37,7 @@ class SqliteSpeech:
         except OverflowError:
             raise _too_large() from None
 
-    def ask(self, sql: str, parameters: Parameters = ()) -> Later:
+    def send(self, sql: str, parameters: Parameters = ()) -> Pending:
         """Run one of our statements; nothing is gained by waiting here."""
         rows = self.query(sql, parameters)
         return lambda: rows
@@ -60,14 +60,14 @@ class SqliteSpeech:
                 self.change(statement)
                 statement = ""
 
-    def execute(self, sql: str, parameters: Parameters = ()) -> Cursor:
+    def execute(self, sql: str, parameters: Parameters = ()) -> DriverCursor:
         """Run the caller's own statement."""
         try:
             return self._driver.execute(sql, parameters)
         except sqlite3.Error as error:
             raise self._of_theirs(error) from None
 
-    def executemany(self, sql: str, rows: Iterable[Parameters]) -> Cursor:
+    def executemany(self, sql: str, rows: Iterable[Parameters]) -> DriverCursor:
         """Run the caller's own statement once per row."""
         try:
             return self._driver.executemany(sql, rows)
@@ -76,7 +76,7 @@ class SqliteSpeech:
 
     def _of_theirs(self, error: sqlite3.Error) -> Exception:
         known = self._failed(error)
-        return known if isinstance(known, RunAgain | TROUBLES) else error
+        return known if isinstance(known, RetryTransaction | TROUBLES) else error
 
     def _cursor(self) -> sqlite3.Cursor:
         cursor = self._driver.cursor()
@@ -84,7 +84,7 @@ class SqliteSpeech:
         return cursor
 
     def _failed(self, error: sqlite3.Error) -> Exception:
-        return told(error, self._address)
+        return translate_error(error, self._address)
 
 
 def _too_large() -> InvalidData:
