@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from rowlock import Engine
-from rowlock.db.sqlite_errors import told
+from rowlock.db.sqlite_errors import translate_error
 from rowlock.db.urls import parse
 from rowlock.errors import DatabaseFull, Unavailable
 
@@ -126,4 +126,4 @@ def test_an_error_of_a_full_disk_is_told_as_such(
 ) -> None:
     disk = {"f_blocks": 100, "f_files": 100, "f_frsize": 4096, "f_bfree": blocks, "f_ffree": files}
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(**disk, f_bavail=blocks, f_favail=files))
-    assert type(told(Failing("disk I/O error"), parse("work.db"))) is expected
+    assert type(translate_error(Failing("disk I/O error"), parse("work.db"))) is expected
