@@ -105,9 +105,9 @@ def test_a_question_that_does_not_fit_the_socket_is_sent_on(engine: Engine) -> N
     fill(engine)
     keys = [f"{number:06}" + "x" * 500 for number in range(10_000)]
     pipeline = engine.database.open_pipeline()
-    pipeline.depart(partial(items.ask_many, name="one", keys=[*keys, "plain"]))
+    pipeline.send(partial(items.ask_many, name="one", keys=[*keys, "plain"]))
     waits = asyncio.run(home(pipeline))
-    [found] = pipeline.answers()
+    [found] = pipeline.results()
     pipeline.close()
     assert (list(found), any(waits)) == (["plain"], True)
 
@@ -115,7 +115,7 @@ def test_a_question_that_does_not_fit_the_socket_is_sent_on(engine: Engine) -> N
 async def home(pipeline: Pipeline) -> list[bool]:
     """Whether something was unsent at each wait."""
     waits = []
-    while not pipeline.arrived():
+    while not pipeline.poll():
         waits.append(pipeline.unsent)
         await item_reader.news(pipeline)
     return waits
