@@ -132,7 +132,9 @@ class Claim:
         """Note an item's outcome; the last word counts. Written by `settle`."""
         if item.position not in self._handed:
             raise Invalid(f"{item.key!r} was not handed out under this claim", "settle it under its own")
-        self._said[item.position] = resolve(from_return_value(outcome), item.attempts, self._rules, self._environment.random)
+        self._said[item.position] = resolve(
+            from_return_value(outcome), item.attempts, self._rules, self._environment.random
+        )
         self._fresh.add(item.position)
 
     def settle(self, *, using: Any = None, close: bool = True, partial: bool = False) -> dict[str, Verdict]:
