@@ -9,8 +9,8 @@ import pytest
 from tests.http.serving import SECONDS, Serving, serving, until
 
 from rowlock import Engine, List
-from rowlock.http import guard
 from rowlock.http.limits import ServerLimits
+from rowlock.http.protocol import timeouts
 
 ITEMS = b"/v1/lists/work/items"
 
@@ -89,7 +89,7 @@ def test_of_what_follows_a_refusal_not_much_is_read(served: Serving) -> None:
 
 
 def test_who_does_not_hang_up_after_a_refusal_is_cut_off(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "PARTING", 0.0)
+    monkeypatch.setattr(timeouts, "LINGER_SECONDS", 0.0)
     with socket.create_connection((served.client.host, served.client.port), timeout=SECONDS) as sock:
         sock.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
         assert read(sock)[:12] == b"HTTP/1.1 400"
@@ -99,15 +99,15 @@ def test_who_does_not_hang_up_after_a_refusal_is_cut_off(served: Serving, monkey
 def test_who_does_not_read_is_kept_little_and_does_not_hold_up_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "HURRY", 0.0)
-    monkeypatch.setattr(guard, "LOOK", 0.02)
+    monkeypatch.setattr(timeouts, "SHUTDOWN_READ_SECONDS", 0.0)
+    monkeypatch.setattr(timeouts, "SWEEP_SECONDS", 0.02)
     with Engine(str(tmp_path / "work.db")) as engine, socket.socket() as sock:
         engine["fat"].add({"key": f"{number:03}", "data": "x" * 100_000} for number in range(90))
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         with serving(engine) as lazy:
             sock.connect((lazy.client.host, lazy.client.port))
             sock.sendall(b"GET /v1/lists/fat/items HTTP/1.1\r\nhost: localhost\r\naccept: application/x-ndjson\r\n\r\n")
-            until(lambda: any(each.is_full for each in lazy.server.server_state.connections))
+            until(lambda: any(each.flow.write_paused for each in lazy.server.server_state.connections))
             [unread] = lazy.server.server_state.connections
             assert unread.transport.get_write_buffer_size() < 1_000_000
         assert not lazy.server.server_state.connections
@@ -259,7 +259,7 @@ def test_a_body_comes_plain_or_in_chunks(served: Serving, coding: bytes) -> None
 
 
 def test_who_waits_behind_another_request_is_not_idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "LOOK", 0.02)
+    monkeypatch.setattr(timeouts, "SWEEP_SECONDS", 0.02)
     limits = ServerLimits(idle_seconds=0.1)
     with Engine(str(tmp_path / "work.db")) as engine, serving(engine, limits) as narrow:
         session = narrow.client.json("POST", "/v1/sessions", {})["session"].encode()

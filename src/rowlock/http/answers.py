@@ -9,14 +9,13 @@ import msgspec
 
 from rowlock.errors import RowlockError
 from rowlock.http import problems
+from rowlock.http.asgi import COMMON_HEADERS, LARGE_BODY_BYTES, Send, send_response
 from rowlock.http.bodies import Gone
 from rowlock.http.call import Answer, Call, Header
 from rowlock.http.compression import MIN_COMPRESSED_BYTES, Compressor, choose_coding, compressor_for
-from rowlock.http.exchanges import LARGE
 from rowlock.http.kinds import TYPES, Kind
 from rowlock.http.pages import Page
 from rowlock.http.relays import Relayed
-from rowlock.http.replies import ALWAYS, Send, send_whole
 from rowlock.http.texts import text
 from rowlock.http.versions import etag, is_known
 
@@ -46,7 +45,7 @@ async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
     """Send it; how many bytes of body that were."""
     if answer.relay is not None:
         return await _send_relayed(call, answer, answer.relay, send=send)
-    headers = [*answer.headers, (b"x-request-id", call.id)]
+    headers = [*COMMON_HEADERS, *answer.headers, (b"x-request-id", call.id)]
     if answer.stream is not None:
         return await _send_stream(call, answer, headers, send)
     body = written(answer.value, call.kind)
@@ -57,16 +56,17 @@ async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
         tag = etag(answer.version, body, coding=compressor.coding if compressor else b"")
         headers.append((b"etag", tag))
         if call.method in ("GET", "HEAD") and is_known(tag, call.header(b"if-none-match")):
-            await send_whole(call.scope, send, status=304, headers=headers, body=b"")
+            await send_response(call.scope, send, status=304, headers=headers, body=b"")
             return 0
     if compressor is not None:
         body = compressor.feed(body) + compressor.end()
         headers.append((b"content-encoding", compressor.coding))
-    if len(body) > LARGE:
+    if len(body) > LARGE_BODY_BYTES:
         call.body.hold(len(body))
     if answer.status not in (204, 304):
         headers.append((b"content-length", str(len(body)).encode()))
-    await send_whole(call.scope, send, status=answer.status, headers=headers, body=body)
+    confirm = answer.undelivered is not None
+    await send_response(call.scope, send, status=answer.status, headers=headers, body=body, confirm=confirm)
     return len(body)
 
 
@@ -99,7 +99,7 @@ async def _send_stream(call: Call, answer: Answer, headers: list[Header], send: 
     headers.append((b"content-type", _type(call, answer)))
     if compressor is not None:
         headers.append((b"content-encoding", compressor.coding))
-    await send({"type": "http.response.start", "status": answer.status, "headers": [*ALWAYS, *headers]})
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     if call.method == "HEAD" or answer.stream is None:
         await send({"type": "http.response.body", "body": b""})
         return 0

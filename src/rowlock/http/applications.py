@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from rowlock.http.relays import Asgi, Relay
+from rowlock.http.asgi import Asgi
+from rowlock.http.relays import Relay
 from rowlock.http.route import Route
 from rowlock.http.router import wrong_method
 from rowlock.roles import Role

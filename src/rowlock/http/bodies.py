@@ -1,6 +1,6 @@
 """Bodies of requests: read in bounds, unpacked in bounds, never held whole where a stream will do."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from functools import lru_cache
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
@@ -10,11 +10,9 @@ import msgspec
 
 from rowlock import nesting, validation_errors
 from rowlock.errors import InvalidBody, InvalidShape, Overloaded, TooLarge
+from rowlock.http.asgi import Receive, is_half_closed
 from rowlock.http.compression import decompressor_for
-from rowlock.http.exchanges import Exchange
 from rowlock.http.limits import KB, ServerLimits
-
-Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
 SPOOL = 64 * KB
 SMALLEST = 100_000
@@ -53,7 +51,7 @@ class Body:
         limits: ServerLimits,
         *,
         budget: "Budget | None" = None,
-        exchange: "Exchange | None" = None,
+        scope: Mapping[str, Any],
     ) -> None:
         self.receive = receive
         self._limits = limits
@@ -61,7 +59,7 @@ class Body:
         self._length = headers.get(b"content-length")
         self._coding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         self.read = False
-        self._exchange = exchange
+        self._scope = scope
         self._budget = budget
         self._held = 0
         self._first: Mapping[str, Any] | None = None
@@ -128,7 +126,7 @@ class Body:
     @property
     def silent(self) -> bool:
         """Whether the client has closed its side; it may still listen."""
-        return self._exchange is not None and self._exchange.silent
+        return is_half_closed(self._scope)
 
     async def whole(self, most: int) -> bytes:
         """All of it, if it is not too large."""

@@ -1,18 +1,13 @@
 """Relays: a request that an application answers, in the bounds of the service, and with its problems if it has none."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Mapping
 from typing import Any
 
 from rowlock.errors import RowlockError
+from rowlock.http.asgi import EXTENSION, Asgi, Receive, Send, send_response
 from rowlock.http.auth import CREDENTIALS
-from rowlock.http.bodies import Receive
 from rowlock.http.call import Answer, Call
-from rowlock.http.exchanges import EXTENSION
-from rowlock.http.replies import Send, send_whole
-
-Scope = MutableMapping[str, Any]
-Asgi = Callable[[Scope, Any, Any], Awaitable[None]]
 
 log = logging.getLogger("rowlock.http")
 
@@ -67,7 +62,7 @@ class Relayed:
 
     def _scope(self, call: Call) -> dict[str, Any]:
         """The request as the application sees it: what was packed is unpacked, and who asks is known by their role."""
-        extensions = call.scope["extensions"]
+        extensions = call.scope.get("extensions", {})
         others = {name: value for name, value in extensions.items() if name != EXTENSION} if len(extensions) > 1 else {}
         scope = {**call.scope, "extensions": others, "auth": CREDENTIALS[call.principal.role]}
         if b"content-encoding" in call.body.headers:
@@ -104,7 +99,7 @@ class Relayed:
             headers = [*start.get("headers", ()), (b"x-request-id", call.id)]
             if _is_whole(message, headers):
                 whole = {"status": self.status, "headers": headers, "body": message["body"]}
-                await send_whole(call.scope, send, bare=True, **whole)
+                await send_response(call.scope, send, **whole)
                 return
             await send({**start, "headers": headers})
         await send(message)

@@ -13,8 +13,8 @@ import uvicorn
 
 from rowlock.engine import Engine
 from rowlock.errors import Refused, Unavailable
-from rowlock.http.guard import guarded
 from rowlock.http.limits import ServerLimits
+from rowlock.http.protocol import protocol_factory
 from rowlock.http.service import Service
 
 DRAIN = 0.5
@@ -82,7 +82,7 @@ class Server(uvicorn.Server):
         self._tell_started = started
         config = uvicorn.Config(
             service,
-            http=guarded(service.limits),
+            http=protocol_factory(service.limits),
             ws="none",
             lifespan="on",
             interface="asgi3",

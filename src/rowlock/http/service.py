@@ -17,17 +17,15 @@ from rowlock.http import auth, metrics, openapi, problems
 from rowlock.http.access_log import AccessLog
 from rowlock.http.answers import begun, send_answer
 from rowlock.http.applications import Application, Applications
+from rowlock.http.asgi import ClientDisconnected, Receive, Scope, Send
 from rowlock.http.auth import Principal
-from rowlock.http.bodies import Body, Budget, Gone, Receive
+from rowlock.http.bodies import Body, Budget, Gone
 from rowlock.http.call import Answer, Call
 from rowlock.http.claimer import Claimer
-from rowlock.http.exchanges import EXTENSION
 from rowlock.http.executor import VerbExecutor
 from rowlock.http.item_reader import ItemReader
 from rowlock.http.limits import ServerLimits
 from rowlock.http.long_poll import LongPollLimiter
-from rowlock.http.relays import Scope
-from rowlock.http.replies import Send
 from rowlock.http.route import NOWHERE_IN_IIDY, Route
 from rowlock.http.router import Router
 from rowlock.http.routes import ROUTES
@@ -132,24 +130,23 @@ class Service:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
-        exchange = scope.get("extensions", {}).get(EXTENSION)
-        body = Body(receive, dict(scope["headers"]), self.limits, budget=self._budget, exchange=exchange)
+        body = Body(receive, dict(scope["headers"]), self.limits, budget=self._budget, scope=scope)
         call = Call(self, scope, body)
         answer = await self._answered(call)
         if answer is None:
             body.release()
             return
-        sent, undelivered = 0, answer.undelivered
-        if exchange is not None:
-            exchange.confirms = undelivered is not None
+        sent, undelivered, is_delivered = 0, answer.undelivered, True
         with suppress(Gone), auth.acting(call):
             try:
                 sent = await send_answer(call, answer, send=send)
+            except ClientDisconnected:
+                is_delivered = False
             except Overloaded as error:  # it is too large to be held beside others'
-                answer = problems.answer(error, call)
+                answer, is_delivered = problems.answer(error, call), False
                 sent = await send_answer(call, answer, send=send)
         body.release()
-        if undelivered is not None and (answer.undelivered is None or (exchange is not None and exchange.gone)):
+        if undelivered is not None and not is_delivered:
             with suppress(RowlockError):
                 await undelivered()
         seconds = time.perf_counter() - began
