@@ -17,7 +17,6 @@ INSTEAD = {
     "queue": "list",
     "enqueue": "add",
     "dequeue": "claim",
-    "task": "item",
     "job": "item or list",
     "reservation": "claim",
     "consumer": "session",
@@ -32,10 +31,7 @@ INSTEAD = {
 }
 # Where a package that we use has such a word for a thing of its own.
 THEIRS = {
-    "src/rowlock/cli/progress.py": {"task": "what rich calls a bar"},
     "src/rowlock/cli/work.py": {"job": "how make, xargs and parallel spell the option"},
-    "src/rowlock/worker/event_loop.py": {"task": "what asyncio calls a coroutine that runs"},
-    "src/rowlock/worker/work_loop.py": {"task": "what asyncio calls a coroutine that runs"},
 }
 
 _WORD = re.compile(rf"(?<![a-z])({'|'.join(INSTEAD)})s?(?![a-z])", re.IGNORECASE)
@@ -86,7 +82,7 @@ def test_pages_are_in_our_words() -> None:
     assert [each for each in lines if wrong_words(each[1])] == []
 
 
-@pytest.mark.parametrize("text", ["a job", "JobRunner", "task_id", "two queues", "the dead-letter table", "Consumer"])
+@pytest.mark.parametrize("text", ["a job", "JobRunner", "two queues", "the dead-letter table", "Consumer"])
 def test_a_foreign_word_is_seen(text: str) -> None:
     assert len(wrong_words(text)) == 1
 
