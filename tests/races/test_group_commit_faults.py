@@ -191,5 +191,5 @@ def test_whoever_is_interrupted_while_waiting_wants_it_no_more(engine: Engine) -
 
 
 def interrupt_when_waiting(engine: Engine) -> None:
-    until(lambda: engine.grouped._group_commit._waiting)
+    until(lambda: engine.grouped._group_commit._writer.get()._waiting)
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)

@@ -16,7 +16,7 @@ from rowlock.audit import DEFAULT_KEEP, MAX_ID, AuditRecord
 from rowlock.claims import ClaimedItems, ClaimRequest
 from rowlock.counters import CounterInfo
 from rowlock.db import Database
-from rowlock.db.database import PATIENCE, Verb
+from rowlock.db.database import PATIENCE_SECONDS, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
 from rowlock.engine import (
@@ -166,7 +166,7 @@ class AsyncEngine:
         url: str | Path | None = None,
         *,
         listen_url: str | None = None,
-        patience: float = PATIENCE,
+        patience: float = PATIENCE_SECONDS,
         history: str | Path | Sink | None = None,
         environment: Environment = REAL_ENVIRONMENT,
         clock: Clock | None = None,

@@ -1,7 +1,7 @@
 """CockroachDB: written as its difference from PostgreSQL.
 
-It serves at SERIALIZABLE and asks clients to run again (40001), has no advisory locks and no NOTIFY, and no
-statement may change one table twice. Variants in sql/ are marked `.cockroach.sql`.
+It serves at SERIALIZABLE and asks clients to retry (40001), has no advisory locks and no NOTIFY, and no statement may
+change one table twice. Its variants in sql/ are the files `….cockroach.sql`.
 """
 
 from typing import Any
@@ -20,6 +20,6 @@ DIALECT = msgspec.structs.replace(
 
 
 def open_database(address: Address, **options: Any) -> Database:
-    """The database behind the address, spoken to as PostgreSQL at SERIALIZABLE."""
-    serial = msgspec.structs.replace(address, isolation="serializable")
-    return postgres.open_database(serial, dialect=DIALECT, **options)
+    """Return the database at the address, used as PostgreSQL at SERIALIZABLE."""
+    serializable = msgspec.structs.replace(address, isolation="serializable")
+    return postgres.open_database(serializable, dialect=DIALECT, **options)

@@ -2,54 +2,56 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from rowlock.db.connections import PipelinedConnection, RetryTransaction
 from rowlock.db.transaction import Transaction
 
+T = TypeVar("T")
+
 Work = Callable[[Transaction], Callable[[], Any]]
+"""A piece of a pipeline: it sends statements, and its result is read when the pipeline has ended."""
 
 
 class Pipeline:
-    """A connection of its own, one pipeline at a time; after an error it is good for nothing but to be closed."""
+    """A connection that runs one pipeline at a time; after an error it can only be closed."""
 
     def __init__(
         self, connection: PipelinedConnection, transaction_on: Callable[[PipelinedConnection], Transaction]
     ) -> None:
         self._connection = connection
         self._transaction_on = transaction_on
-        self._answers: list[Callable[[], Any]] = []
+        self._pending: list[Callable[[], Any]] = []
 
     def fileno(self) -> int:
-        """The socket to watch."""
+        """Return the socket's descriptor, to watch it."""
         return self._connection.fileno()
 
     @property
     def unsent(self) -> bool:
-        """Whether the socket had no room for all of it: watch for that too."""
+        """Whether the socket's buffer was full: watch for room to write too."""
         return self._connection.unsent
 
     def send(self, *works: Work) -> None:
-        """Send everything off; nothing is waited for."""
+        """Send all pieces without waiting for a result."""
         tx = self._transaction_on(self._connection)
-        self._answers = _in_our_words(self._connection.start, [partial(work, tx) for work in works])
+        self._pending = _translated(self._connection.start, [partial(work, tx) for work in works])
 
     def poll(self) -> bool:
-        """Take in what has come, send what the socket had no room for; whether all answers are there."""
-        home: bool = _in_our_words(self._connection.poll)
-        return home
+        """Send and receive what the socket is ready for; return whether all results are there."""
+        return _translated(self._connection.poll)
 
     def results(self) -> list[Any]:
-        """What the works brought home, in order."""
-        return [answer() for answer in self._answers]
+        """Return the results of the pieces, in order."""
+        return [pending() for pending in self._pending]
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
 
 
-def _in_our_words(say: Callable[..., Any], *arguments: Any) -> Any:
+def _translated(step: Callable[..., T], *arguments: Any) -> T:
     try:
-        return say(*arguments)
+        return step(*arguments)
     except RetryTransaction as conflict:
         raise conflict.error from None

@@ -1,6 +1,5 @@
-"""Connections kept for the next transaction: bounded, made when needed, never shared across a fork."""
+"""Connection pool: bounded, filled on demand, never shared across a fork."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -9,6 +8,7 @@ from rowlock.db.connections import DatabaseConnection
 from rowlock.db.semaphore import InterruptSafeSemaphore, Permit
 from rowlock.environment import Deadline
 from rowlock.errors import DatabaseBusy
+from rowlock.forks import PerProcess
 
 T = TypeVar("T")
 
@@ -19,29 +19,27 @@ class Lease(Permit):
     def __init__(self) -> None:
         super().__init__()
         self.connection: DatabaseConnection | None = None
+        self.idle: list[DatabaseConnection] = []
+        """Where to put it back: after a fork in between, the child's copy of a list that only the parent uses."""
 
 
 class Pool:
     """A stack of idle connections; the last used is the first taken, so that few stay warm.
 
-    Connections are opened in the thread that needs one: what goes wrong is told to who asked. A connection whose work
-    was interrupted is closed, since nobody knows what it was doing.
+    Connections are opened in the thread that needs one, so errors are raised to its caller. A connection whose work
+    was interrupted is closed, since its state is unknown.
     """
 
     def __init__(self, open_connection: Callable[[Deadline], DatabaseConnection], size: int, *, shown: str) -> None:
         self._open = open_connection
         self._size = size
         self._shown = shown
-        self._reset()
-
-    def _reset(self) -> None:
-        self._process = os.getpid()
-        self._idle: list[DatabaseConnection] = []
-        self._leases = InterruptSafeSemaphore(self._size)
         self._closed = False
+        self._idle: PerProcess[list[DatabaseConnection]] = PerProcess(list)
+        self._leases = InterruptSafeSemaphore(size)
 
     def lend(self, work: Callable[[DatabaseConnection], T], deadline: Deadline) -> T:
-        """Do the work on a connection. An exception at any moment leaves neither it nor its place in use."""
+        """Call `work` with a connection. An exception at any moment leaks neither the connection nor its permit."""
         lease = Lease()
         try:
             try:
@@ -57,7 +55,11 @@ class Pool:
 
     @contextmanager
     def connection(self, deadline: Deadline) -> Iterator[DatabaseConnection]:
-        """The same for a block. An exception between two bytecodes of `with` itself is seen to by the collector."""
+        """Lend a connection to a with block.
+
+        It repeats `lend` because neither can be made of the other: an exception between two bytecodes of `with` itself
+        leaks the connection until it is garbage collected, so `lend` cannot use `with`.
+        """
         lease = Lease()
         try:
             try:
@@ -72,17 +74,16 @@ class Pool:
 
     @property
     def busy(self) -> bool:
-        """Whether any connection is in use; a guess while other threads take and give."""
+        """Whether any connection is in use; approximate while other threads take and return connections."""
         return bool(self._leases.holders())
 
     def _take(self, lease: Lease, deadline: Deadline) -> DatabaseConnection:
-        if self._process != os.getpid():
-            self._reset()  # a fork's child must not speak on its parent's sockets
         if not self._leases.acquire(lease, deadline):
             what = f"all {self._size} connections to {self._shown} are in use"
             raise DatabaseBusy(what, "end transactions sooner, or open the engine with more connections=")
+        lease.idle = self._idle.get()
         try:
-            lease.connection = self._idle.pop()
+            lease.connection = lease.idle.pop()
         except IndexError:
             lease.connection = self._open(deadline)
         return lease.connection
@@ -90,8 +91,8 @@ class Pool:
     def _put_back(self, lease: Lease) -> None:
         connection = lease.connection
         if connection is not None and connection.usable and not self._closed:
-            lease.connection = None  # first, for to be put back twice would be worse than to be lost
-            self._idle.append(connection)
+            lease.connection = None  # first: a connection that is in the pool twice is worse than one that is lost
+            lease.idle.append(connection)
         self._discard(lease)
 
     def _discard(self, lease: Lease) -> None:
@@ -100,14 +101,15 @@ class Pool:
             lease.connection = None
         self._leases.release(lease)
 
-    def forget_idle(self) -> None:
-        """Close what lies idle: after one connection was lost, the others are probably lost too."""
-        if self._process != os.getpid():
+    def close_idle(self) -> None:
+        """Close the idle connections: after one connection was lost, the others probably are too."""
+        if self._idle.inherited:
             return
-        while self._idle:
-            self._idle.pop().close()
+        idle = self._idle.get()
+        while idle:
+            idle.pop().close()
 
     def close(self) -> None:
-        """Close all; connections in use are closed when they come back."""
+        """Close all connections; those in use are closed when they are returned."""
         self._closed = True
-        self.forget_idle()
+        self.close_idle()

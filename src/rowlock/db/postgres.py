@@ -1,38 +1,29 @@
-"""PostgreSQL by psycopg 3: prepared statements, one transaction to a connection at a time."""
+"""PostgreSQL by psycopg 3: prepared statements, one transaction at a time on a connection."""
 
 import select
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
 
 import msgspec
 
-from rowlock.db.connections import (
-    TROUBLES,
-    ConnectionLost,
-    DriverCursor,
-    LockTimeout,
-    Parameters,
-    Pending,
-    RetryTransaction,
-    Row,
-)
-from rowlock.db.database import Database
+from rowlock.db.connections import ConnectionLost, Parameters, RetryTransaction, Row
+from rowlock.db.database import Database, Driver
+from rowlock.db.pending import Pending
 from rowlock.db.poolers import Pooler
 from rowlock.db.statements import Dialect
 from rowlock.db.urls import Address
 from rowlock.environment import Deadline
-from rowlock.errors import DatabaseUnreachable, DriverMissing, InvalidTransaction, InvalidUrl, OutcomeUnknown
+from rowlock.errors import DriverMissing, InvalidTransaction, InvalidUrl, OutcomeUnknown
 
 try:
     import psycopg
-    from psycopg.conninfo import conninfo_to_dict
     from psycopg.pq import TransactionStatus
-    from psycopg.rows import tuple_row
 
     from rowlock.db.libpq import LibpqSession
-    from rowlock.db.postgres_errors import translate_error, unreachable, words
+    from rowlock.db.postgres_errors import translate_connect_error, translate_error
+    from rowlock.db.postgres_executor import CONFLICTS, PostgresExecutor, borrow
 except ImportError:
     raise DriverMissing("PostgreSQL needs the package psycopg", "run: pip install 'rowlock[postgres]'") from None
 
@@ -58,197 +49,121 @@ DIALECT = Dialect(
     placeholder="%({})s".format,
 )
 
-_LOCK_TIMEOUT = "55P03"
-_AGAIN = ("40001", "40P01", _LOCK_TIMEOUT, "CR000")
-# Of our own statements: two of one new row, or its owner just deleted. Who looks again sees what the other did.
-_RACES = ("23503", "23505")
 # A prepared statement is missing or exists already: a pooler has switched to another server connection.
 _MISPREPARED = ("26000", "42P05")
 
 
-def open_database(address: Address, *, dialect: Dialect = DIALECT, **options: Any) -> Database:
-    """The database behind the address; nothing is sent before the first transaction."""
-    wrap: Callable[[PostgresConnection], Any] = options.pop("wrap", lambda connection: connection)
-    longest = round(1000 * options.pop("statement_seconds", 0))
-    address = msgspec.structs.replace(address, statement_milliseconds=longest)
+def open_database(
+    address: Address,
+    *,
+    dialect: Dialect = DIALECT,
+    statement_seconds: float = 0,
+    wrap: Callable[["PostgresConnection"], Any] = lambda connection: connection,
+    **options: Any,
+) -> Database:
+    """Return the database at the address; nothing is sent before the first transaction."""
+    address = msgspec.structs.replace(address, statement_milliseconds=round(1000 * statement_seconds))
     pooler = Pooler(address.pooler)
 
-    def opened(place: Address, _: Deadline) -> Any:
+    def open_connection(place: Address, _: Deadline) -> Any:
         # The listen address has another pooler, or none.
         return wrap(PostgresConnection(place, pooler if place.target == address.target else Pooler(place.pooler)))
 
-    return Database(address, dialect, opened, partial(borrow, address=address), pooled=lambda: pooler.shares, **options)
-
-
-class PostgresExecutor:
-    """How statements are said to a connection of the driver, ours or a caller's."""
-
-    def __init__(self, driver: "psycopg.Connection[Any]", shown: str) -> None:
-        self._driver = driver
-        self._shown = shown
-        self._hurried = False
-
-    def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """Run one of our statements; all rows that it gives."""
-        try:
-            cursor = self._cursor().execute(sql, parameters or None)
-            return cursor.fetchall() if cursor.description else []
-        except psycopg.Error as error:
-            raise self._failed(error) from None
-
-    def send(self, sql: str, parameters: Parameters = ()) -> Pending:
-        """Run one of our statements; its rows may be read when the transaction has ended."""
-        try:
-            return self._cursor().execute(sql, parameters or None).fetchall
-        except psycopg.Error as error:
-            raise self._failed(error) from None
-
-    def change(self, sql: str, parameters: Parameters = ()) -> int:
-        """Run one of our statements; how many rows it touched."""
-        try:
-            return self._cursor().execute(sql, parameters or None).rowcount
-        except psycopg.Error as error:
-            raise self._failed(error) from None
-
-    def script(self, sql: str) -> None:
-        """Run a migration; without parameters the server takes many statements at once."""
-        self.change(sql)
-
-    def execute(self, sql: str, parameters: Parameters = ()) -> DriverCursor:
-        """Run the caller's own statement; conflicts are ours to run again."""
-        try:
-            return self._driver.execute(sql, parameters or None)
-        except psycopg.Error as error:
-            raise self._again(error) or self._of_theirs(error) from None
-
-    def executemany(self, sql: str, rows: Iterable[Parameters]) -> DriverCursor:
-        """Run the caller's own statement once per row."""
-        cursor = self._driver.cursor()
-        try:
-            cursor.executemany(sql, rows)
-        except psycopg.Error as error:
-            raise self._again(error) or self._of_theirs(error) from None
-        return cursor
-
-    def _cursor(self) -> "psycopg.Cursor[Row]":
-        return self._driver.cursor(row_factory=tuple_row)
-
-    def _again(self, error: psycopg.Error) -> RetryTransaction | LockTimeout | None:
-        known = translate_error(error, self._shown)
-        if self._hurried and error.sqlstate == _LOCK_TIMEOUT:
-            return LockTimeout(known)
-        if error.sqlstate in _AGAIN:
-            return RetryTransaction(known)
-        if self._driver.closed or isinstance(known, DatabaseUnreachable):
-            is_known = isinstance(known, DatabaseUnreachable)
-            return ConnectionLost(known if is_known else DatabaseUnreachable(*words("08", self._shown)))
-        return None
-
-    def _of_theirs(self, error: psycopg.Error) -> Exception:
-        known = translate_error(error, self._shown)
-        return known if isinstance(known, TROUBLES) else error
-
-    def _failed(self, error: psycopg.Error) -> Exception:
-        known = translate_error(error, self._shown)
-        # Run again, one of our statements sees the row that another writer was faster to make.
-        return RetryTransaction(known) if error.sqlstate in _RACES else self._again(error) or known
+    driver = Driver(dialect, open_connection, partial(borrow, address=address), pooled=lambda: pooler.shares)
+    return Database(address, driver, **options)
 
 
 class PostgresConnection(PostgresExecutor):
     """A connection of our own, in autocommit outside of our transactions."""
 
     def __init__(self, address: Address, pooler: Pooler) -> None:
-        super().__init__(_connected(address), address.shown)
+        super().__init__(_connect(address), address.shown, lock_timeout=address.lock_milliseconds > 0)
         self._libpq = LibpqSession(self._driver)
         self._pooler = pooler
-        self._hurried = address.lock_milliseconds > 0
         self._listening = False
         timeouts = {"statement_timeout": address.statement_milliseconds, "lock_timeout": address.lock_milliseconds}
         wanted = {name: str(milliseconds) for name, milliseconds in timeouts.items() if milliseconds}
-        # A trip's transactions have no begin that could say their level.
+        # The transactions of a pipeline have no BEGIN that could set their level.
         settings = {"default_transaction_isolation": address.isolation, **wanted}
         self._begin = f"begin isolation level {address.isolation}"
-        self._shared = pooler.shares or not self._is_ours(settings)
+        self._shared = pooler.shares or not self._set_up_session(settings)
         self._libpq.prepares = not self._shared
         # Where the session is shared, settings are made at the beginning of each transaction.
         local = [f"set local {name} = {value}" for name, value in wanted.items()]
         self._opening = [self._begin, *local] if self._shared else ["begin"]
         self._reads_in_transactions = self._shared and (address.isolation != "read committed" or bool(local))
 
-    def _is_ours(self, settings: dict[str, str]) -> bool:
+    def _set_up_session(self, settings: dict[str, str]) -> bool:
         """Make the settings for the whole session if it is ours alone; return whether it is."""
         with self._closing_on_error():
-            rows = self._libpq.rows(self._pooler.set_up(settings, greeted_by=self._driver.info.backend_pid), ())
-        if not rows[0][0]:
+            rows = self._libpq.query(self._pooler.set_up(settings, greeted_by=self._driver.info.backend_pid), ())
+        [[ours, *_]] = rows
+        if not ours:
             self._pooler.found()
-        return bool(rows[0][0])
+        return bool(ours)
 
     @property
     def usable(self) -> bool:
-        """Whether the server still listens and no transaction is open."""
+        """Whether the connection is open and no transaction is."""
         return not self._driver.closed and self._driver.info.transaction_status == TransactionStatus.IDLE
 
     def begin(self, *, deadline: Deadline, flushed: bool = True) -> None:  # noqa: ARG002
-        """Start a transaction. What need not be flushed says so by a statement of its own."""
+        """Begin a transaction. A statement that need not be flushed sets that itself."""
         if not self._shared:
             self.change(self._begin)
             return
         try:
             self._libpq.script("; ".join(self._opening))
         except psycopg.Error as error:
-            raise self._failed(error) from None
+            raise self._translated(error) from None
 
     def commit(self) -> None:
-        """Commit; a serialisation failure is a plain no, anything else that breaks here is unknown."""
+        """Commit; after a serialisation failure nothing was committed, after any other error that is unknown."""
         if self._driver.info.transaction_status == TransactionStatus.INERROR:
-            self.rollback()  # the server would answer a commit with a rollback, and nobody would be told
+            self.rollback()  # the server would answer COMMIT with a rollback, without an error
             raise InvalidTransaction("a statement of this transaction has failed", "nothing of it was committed")
         try:
-            self._libpq.count("commit", ())
+            self._libpq.change("commit", ())
         except psycopg.Error as error:
             self.rollback()
-            if error.sqlstate in _AGAIN:
+            if error.sqlstate in CONFLICTS:
                 raise RetryTransaction(translate_error(error, self._shown)) from None
             if error.sqlstate in _MISPREPARED:
-                raise self._failed(error) from None
+                raise self._translated(error) from None
             what = f"the connection to {self._shown} broke at commit"
             raise OutcomeUnknown(what, "look before you ask again") from None
 
     def rollback(self) -> None:
-        """Forget the transaction."""
+        """Roll back the transaction, if there is one."""
         try:
             if not self._driver.closed and self._driver.info.transaction_status != TransactionStatus.IDLE:
-                self._libpq.count("rollback", ())
+                self._libpq.change("rollback", ())
         except psycopg.Error:
             self._driver.close()
 
     def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """Run one of our statements; all rows that it gives."""
+        """Run one of our statements and return its rows."""
         if self._reads_in_transactions and self.usable:
-            [later] = cast("list[Pending]", self._round_trip([partial(self.send, sql, parameters)]))
-            return later()
+            [pending] = self._round_trip([partial(self.send, sql, parameters)])
+            return cast("Pending[list[Row]]", pending).result()
         try:
-            return self._libpq.rows(sql, parameters)
+            return self._libpq.query(sql, parameters)
         except psycopg.Error as error:
-            raise self._failed(error) from None
+            raise self._translated(error) from None
 
     def change(self, sql: str, parameters: Parameters = ()) -> int:
-        """Run one of our statements; how many rows it touched."""
+        """Run one of our statements and return how many rows it changed."""
         try:
-            return self._libpq.count(sql, parameters)
+            return self._libpq.change(sql, parameters)
         except psycopg.Error as error:
-            raise self._failed(error) from None
+            raise self._translated(error) from None
 
-    def script(self, sql: str) -> None:
-        """Run a migration; only the driver sends many statements at once."""
-        super().change(sql)
-
-    def send(self, sql: str, parameters: Parameters = ()) -> Pending:
-        """Send one of our statements; in a trip its rows arrive with everything else's."""
+    def send(self, sql: str, parameters: Parameters = ()) -> Pending[list[Row]]:
+        """Send one of our statements; in a pipeline its rows arrive with those of the others."""
         if self._libpq.pipelining:
             return self._libpq.send(sql, parameters)
         rows = self.query(sql, parameters)
-        return lambda: rows
+        return Pending(lambda: rows)
 
     def pipeline(
         self,
@@ -257,61 +172,61 @@ class PostgresConnection(PostgresExecutor):
         deadline: Deadline,  # noqa: ARG002
         flushed: bool = True,  # noqa: ARG002
     ) -> list[Any]:
-        """Send every piece as a transaction of its own, all of them before the first answer is awaited.
+        """Send every piece as a transaction of its own, all of them before the first result is awaited.
 
-        They are apart so that a claim's lock does not wait for the flush of the settlement before it.
+        Separate transactions keep a claim's lock from waiting for the flush of the settlement before it.
         """
         return self._round_trip(works)
 
-    def _round_trip(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        with self._closing_on_error():
-            answers = self._send_all(works)
-            self._libpq.end()
-        return answers
-
     def start(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        """The same for who does not wait here: the answers may be read when all have arrived."""
+        """Send a pipeline without waiting; its results can be read when `poll` says that they are there."""
         with self._closing_on_error():
             return self._send_all(works)
 
     def poll(self) -> bool:
-        """Whether all is there that was sent for; never waits."""
+        """Send and receive what the socket is ready for, and return whether all results are there; never waits."""
         with self._closing_on_error():
             return self._libpq.poll()
 
     @property
     def unsent(self) -> bool:
-        """Whether the socket had no room for all that is to be sent."""
+        """Whether the socket's buffer was full, so that part of the pipeline is still to be sent."""
         return self._libpq.unsent
 
     def fileno(self) -> int:
-        """The socket that can be read when something may have arrived."""
+        """Return the descriptor of the socket."""
         return self._driver.fileno()
 
+    def _round_trip(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        with self._closing_on_error():
+            pending = self._send_all(works)
+            self._libpq.receive()
+        return pending
+
     def _send_all(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        self._libpq.begin()
-        # The last piece needs no begin and commit: the sync ends it. In a shared session it must begin with settings.
-        apart = len(works) if self._shared else len(works) - 1
-        answers = [*map(self._send_transaction, works[:apart]), *(work() for work in works[apart:])]
+        self._libpq.enter_pipeline()
+        # The last piece needs no BEGIN and COMMIT: the sync ends it. In a shared session it must begin with settings.
+        explicit = len(works) if self._shared else len(works) - 1
+        pending = [*map(self._send_transaction, works[:explicit]), *(work() for work in works[explicit:])]
         self._libpq.sync()
-        return answers
+        return pending
 
     def _send_transaction(self, work: Callable[[], Any]) -> Any:
-        # Said in words: with a sync after each, both sides would be woken once more.
+        # BEGIN and COMMIT as statements: a sync after each piece would wake both sides once more.
         for statement in self._opening:
             self._libpq.send(statement, ())
-        answer = work()
+        pending = work()
         self._libpq.send("commit", ())
-        return answer
+        return pending
 
     @contextmanager
     def _closing_on_error(self) -> Iterator[None]:
         try:
             yield
         except psycopg.Error as error:
-            failed = self._failed(error)
-            self._driver.close()  # answers may be under way, and statements not prepared that are believed to be
-            raise failed from None
+            translated = self._translated(error)
+            self._driver.close()  # results may be under way, and a statement may not be prepared that is noted so
+            raise translated from None
         except BaseException:
             self._driver.close()
             raise
@@ -329,68 +244,31 @@ class PostgresConnection(PostgresExecutor):
             select.select([self._driver.fileno()], [], [], seconds)
             return any(True for _ in self._driver.notifies(timeout=0))
         except psycopg.Error as error:
-            raise self._failed(error) from None
+            raise self._translated(error) from None
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._driver.close()
 
-    def _failed(self, error: psycopg.Error) -> Exception:
-        if error.sqlstate not in _MISPREPARED:
-            return super()._failed(error)
+    def _translated(self, error: psycopg.Error, *, ours: bool = True) -> Exception:
+        if not ours or error.sqlstate not in _MISPREPARED:
+            return super()._translated(error, ours=ours)
         self._pooler.found()
-        self._driver.close()  # the next connection uses no names
+        self._driver.close()  # the next connection prepares no statements
         return ConnectionLost(translate_error(error, self._shown))
 
 
-def _connected(address: Address) -> "psycopg.Connection[Any]":
+def _connect(address: Address) -> "psycopg.Connection[Any]":
     try:
         return psycopg.connect(
             address.target,
             autocommit=True,
             connect_timeout=CONNECT_SECONDS,
             application_name="rowlock",
-            # It would forget everything that is prepared, ours too, after a rollback of what it has prepared.
+            # The driver's own preparing would deallocate all prepared statements, ours too, after some rollbacks.
             prepare_threshold=None,
         )
     except psycopg.Error as error:
-        raise unreachable(error, address.shown) from None
+        raise translate_connect_error(error, address.shown) from None
     except UnicodeError:
-        raise InvalidUrl(f"the host in {address.shown} cannot be a host's name", "check it for dots too many") from None
-
-
-class BorrowedPostgres(PostgresExecutor):
-    """A caller's connection, inside a transaction of theirs; never committed, rolled back or run again by us."""
-
-    def __init__(self, driver: "psycopg.Connection[Any]") -> None:
-        if driver.closed:
-            raise InvalidTransaction("the given psycopg connection is closed", "give an open one")
-        status = driver.info.transaction_status
-        if status == TransactionStatus.INERROR:
-            raise InvalidTransaction("the given transaction has failed already", "roll it back and begin anew")
-        if driver.autocommit and status == TransactionStatus.IDLE:
-            what = "the given psycopg connection is in autocommit and has no open transaction"
-            raise InvalidTransaction(what, "use it inside: with connection.transaction()")
-        super().__init__(driver, "the given connection")
-
-    def _failed(self, error: psycopg.Error) -> Exception:
-        return translate_error(error, self._shown)
-
-    def _again(self, error: psycopg.Error) -> RetryTransaction | None:  # noqa: ARG002
-        return None
-
-    def _of_theirs(self, error: psycopg.Error) -> Exception:
-        return error
-
-
-def borrow(driver: Any, address: Address) -> BorrowedPostgres:
-    """Join the transaction of a caller's psycopg connection to the same database."""
-    if not isinstance(driver, psycopg.Connection):
-        what = f"using= was given {type(driver).__name__}, but this engine's database is PostgreSQL"
-        raise InvalidTransaction(what, "give an open psycopg 3, SQLAlchemy (postgresql+psycopg) or Django transaction")
-    borrowed = BorrowedPostgres(driver)
-    named = conninfo_to_dict(address.target).get("dbname")
-    if named and named != driver.info.dbname:
-        what = f"the given psycopg connection is to the database {driver.info.dbname!r}, not {named!r}"
-        raise InvalidTransaction(what, "open the engine on that database, or the connection on this one")
-    return borrowed
+        raise InvalidUrl(f"invalid host name in {address.shown}", "check it for too many dots") from None

@@ -1,4 +1,4 @@
-"""What PostgreSQL and its driver say went wrong, in our words."""
+"""Errors of PostgreSQL and psycopg, translated to ours."""
 
 import psycopg
 
@@ -23,9 +23,10 @@ _POOLER_HINT = (
     "and open psycopg connections of your own with prepare_threshold=None"
 )
 
-# SQLSTATE, or its class, to the error it is in our words.
+CONNECTION_FAILURE = "08"
+# A SQLSTATE, or the beginning of one: our error, with what to say and what to do.
 _STATES: dict[str, tuple[type[RowlockError], str, str]] = {
-    "08": (DatabaseUnreachable, "the connection to {} was lost", "check that the server runs"),
+    CONNECTION_FAILURE: (DatabaseUnreachable, "the connection to {} was lost", "check that the server runs"),
     _POOL_IS_FULL: (
         DatabaseUnreachable,
         "the pooler of {} had no free connection in time",
@@ -59,7 +60,7 @@ _STATES: dict[str, tuple[type[RowlockError], str, str]] = {
     "57P": (DatabaseUnreachable, "{} is shutting down or starting", "wait until it is back"),
 }
 
-# What libpq says, and what it means to whoever wrote the address.
+# What libpq says when it cannot connect, with its meaning and what to do.
 _UNREACHED = {
     "Connection refused": (": nothing listens there", "check host and port, and that the server runs"),
     "could not translate host name": (": no host has that name", "check how it is written, and the network"),
@@ -72,25 +73,22 @@ _UNREACHED = {
 }
 
 
-def unreachable(error: psycopg.Error, shown: str) -> Exception:
-    """Why a connection could not be opened."""
-    known = translate_error(error, shown)
+def translate_connect_error(error: psycopg.Error, shown: str) -> Exception:
+    """Return why a connection could not be opened; ConnectionLost where another try may succeed."""
     if _mentions(error, "too many clients", "too many connections", "slots are reserved", "no more connections"):
-        return ConnectionLost(Unavailable(*words("53", shown)))
-    if isinstance(known, DatabaseDenied) or _mentions(error, "password", 'role "', "authentication", "pg_hba.conf"):
-        return DatabaseDenied(*words("28", shown))
+        return ConnectionLost(error_of("53", shown))
+    if isinstance(translate_error(error, shown), DatabaseDenied) or _mentions(
+        error, "password", 'role "', "authentication", "pg_hba.conf"
+    ):
+        return error_of("28", shown)
     if _mentions(error, "does not exist"):
-        return DatabaseUnreachable(*words("3D", shown))
+        return error_of("3D", shown)
     if _mentions(error, "invalid connection option", "invalid URI", "invalid percent-encoded"):
-        return InvalidUrl(
-            f"the address {shown} has a part that PostgreSQL does not know",
-            "see docs/reference/configuration.md",
-        )
+        what = f"the address {shown} has a part that PostgreSQL does not know"
+        return InvalidUrl(what, "see docs/reference/configuration.md")
     if _mentions(error, "unsupported startup parameter"):
-        return InvalidUrl(
-            f"the pooler at {shown} takes no options for a session: {str(error).rpartition(': ')[2]}",
-            "leave it out, and set it for the role: alter role NAME set search_path = …",
-        )
+        what = f"the pooler at {shown} takes no options for a session: {str(error).rpartition(': ')[2]}"
+        return InvalidUrl(what, "leave it out, and set it for the role: alter role NAME set search_path = …")
     why, hint = next(
         (meant for said, meant in _UNREACHED.items() if said in str(error)),
         ("", "check host and port, and that the server runs"),
@@ -98,18 +96,8 @@ def unreachable(error: psycopg.Error, shown: str) -> Exception:
     return ConnectionLost(DatabaseUnreachable(f"{shown} cannot be reached{why}", hint))
 
 
-def _mentions(error: psycopg.Error, *words: str) -> bool:
-    return any(word in str(error) for word in words)
-
-
-def words(state: str, shown: str) -> tuple[str, str]:
-    """What to say of a state, and what to do."""
-    _, what, hint = _STATES[state]
-    return what.format(shown), hint
-
-
 def translate_error(error: psycopg.Error, shown: str) -> RowlockError:
-    """A driver's error in our words."""
+    """Return our error for the driver's."""
     # Without a state it was the driver that refused a value, as the server would have: a NUL in a text.
     state = error.sqlstate or ("22" if isinstance(error, psycopg.DataError) else "")
     # PgBouncer has one state for all of its own errors, and libpq often loses it when the connection is closed.
@@ -117,6 +105,15 @@ def translate_error(error: psycopg.Error, shown: str) -> RowlockError:
         state = _POOL_IS_FULL
     for known in (state, state[:3], state[:2]):
         if known in _STATES:
-            kind, what, hint = _STATES[known]
-            return kind(what.format(shown), hint)
+            return error_of(known, shown)
     return Unavailable(f"{shown} failed{f' (SQLSTATE {state})' if state else ''}", "run: rowlock doctor")
+
+
+def error_of(state: str, shown: str) -> RowlockError:
+    """Return our error for a known SQLSTATE."""
+    kind, what, hint = _STATES[state]
+    return kind(what.format(shown), hint)
+
+
+def _mentions(error: psycopg.Error, *words: str) -> bool:
+    return any(word in str(error) for word in words)

@@ -1,28 +1,30 @@
-"""InterruptSafeSemaphore: a bounded number of holders at a time, within a deadline.
+"""A semaphore that an exception at any moment cannot break.
 
-An exception may come at any moment: Ctrl-C, an alarm. So whoever wants a turn has a permit first, the record of who
-holds what is the lock itself, and to end a turn twice does no harm. The standard library cannot do this: an interrupted
+Ctrl-C or an alarm may raise between any two bytecodes. So a caller has a permit before it asks, the record of the
+holders is the lock itself, and releasing twice does no harm. The standard library cannot do this: an interrupted
 `Semaphore` may lose its count, an interrupted `Condition` may stay locked.
 """
 
-import os
 import threading
 from contextlib import suppress
 
-from rowlock.environment import Deadline
+import msgspec
 
-LONGEST_WAIT = 0.05
-"""Seconds after which a waiting permit looks again by itself: an exception may have kept another from waking it."""
+from rowlock.environment import Deadline
+from rowlock.forks import PerProcess
+
+MAX_WAIT_SECONDS = 0.05
+"""How long a permit waits before it tries again by itself: an exception may have kept another from waking it."""
 
 
 class Permit:
-    """Whoever wants a turn; to be used again when it has ended."""
+    """What a caller acquires; it can be used again after it was released."""
 
     def __init__(self) -> None:
         self.thread = 0
-        """The thread that came with it last."""
-        self.place = 0
-        """The turn that it has, if that is its."""
+        """The thread that asked with it last."""
+        self.slot = 0
+        """The slot that it holds, if `holders` says so."""
         self._woken: threading.Lock | None = None
 
     def prepare(self) -> None:
@@ -35,61 +37,63 @@ class Permit:
     def wait(self) -> None:
         """Wait to be woken, or for a short while."""
         if self._woken is not None:
-            self._woken.acquire(timeout=LONGEST_WAIT)
+            self._woken.acquire(timeout=MAX_WAIT_SECONDS)
 
     def wake(self) -> None:
         """End its waiting."""
         if self._woken is not None and self._woken.locked():
-            with suppress(RuntimeError):  # another thread may have woken it in the same moment
+            with suppress(RuntimeError):  # another thread may have woken it at the same moment
                 self._woken.release()
 
 
+class _Holders(msgspec.Struct):
+    """Who holds a slot and who waits for one, in this process."""
+
+    by_slot: dict[int, Permit] = {}
+    waiting: dict[Permit, None] = {}
+
+
 class InterruptSafeSemaphore:
-    """So many turns at a time; who comes just when one is free does not wait. A fork's child inherits none."""
+    """At most `size` holders at a time; a caller that finds a free slot takes it. A forked child has no holders."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._reset()
-
-    def _reset(self) -> None:
-        self._process = os.getpid()
-        self._holders: dict[int, Permit] = {}
-        self._waiting: dict[Permit, None] = {}
+        self._state = PerProcess(_Holders)
 
     def acquire(self, permit: Permit, deadline: Deadline) -> bool:
-        """Wait for a turn; whether it came in time. After a no, or an exception, `end` must follow too."""
-        if self._process != os.getpid():
-            self._reset()
+        """Wait for a slot and return whether it came in time. `release` must follow, also after False or an error."""
+        state = self._state.get()
         permit.thread = threading.get_ident()
-        if self._try(permit):
+        if self._try(state, permit):
             return True
         permit.prepare()
-        self._waiting[permit] = None
-        while not self._try(permit):
+        state.waiting[permit] = None
+        while not self._try(state, permit):
             if deadline.passed():
                 return False
             permit.wait()
-        self._waiting.pop(permit, None)
+        state.waiting.pop(permit, None)
         return True
 
     def release(self, permit: Permit) -> None:
-        """Let the next one have the turn; nothing happens to a permit that has none."""
-        if self._holders.get(permit.place) is permit:
-            self._holders.pop(permit.place)
-        # Also if it has ended before: what should have followed may have been interrupted.
-        if self._waiting:
-            self._waiting.pop(permit, None)
-            for first in list(self._waiting)[:1]:
+        """Give the slot to the next caller; a permit without a slot is left alone."""
+        state = self._state.get()
+        if state.by_slot.get(permit.slot) is permit:
+            state.by_slot.pop(permit.slot)
+        # Also if it was released before: what should have followed may have been interrupted.
+        if state.waiting:
+            state.waiting.pop(permit, None)
+            for first in list(state.waiting)[:1]:
                 first.wake()
 
     def holders(self) -> list[Permit]:
-        """Those that have a turn now."""
-        return list(self._holders.values())
+        """Return the permits that hold a slot now."""
+        return list(self._state.get().by_slot.values())
 
-    def _try(self, permit: Permit) -> bool:
-        for place in range(self._size):
-            permit.place = place
+    def _try(self, state: _Holders, permit: Permit) -> bool:
+        for slot in range(self._size):
+            permit.slot = slot
             # Taken and noted in one step of the interpreter.
-            if self._holders.setdefault(place, permit) is permit:
+            if state.by_slot.setdefault(slot, permit) is permit:
                 return True
         return False

@@ -1,47 +1,42 @@
-"""SQLite: one file, several processes, write-ahead log, flushed at every commit but those that may be forgotten."""
+"""SQLite: one file, several processes, write-ahead log, flushed at every commit but those that may be lost."""
 
+import os
 import sqlite3
-import threading
+import stat
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from rowlock.db import forks, sqlite_files
+from rowlock import forks
 from rowlock.db.connections import RetryTransaction
-from rowlock.db.database import PATIENCE, Database
-from rowlock.db.semaphore import InterruptSafeSemaphore, Permit
+from rowlock.db.database import Database, Driver
 from rowlock.db.sqlite_errors import busy, code, is_busy, translate_error
-from rowlock.db.sqlite_executor import SqliteExecutor
+from rowlock.db.sqlite_executor import SqliteExecutor, borrow
 from rowlock.db.statements import Dialect
-from rowlock.db.transaction import Clock
 from rowlock.db.urls import Address
+from rowlock.db.write_lock import WriteLock, WritePermit
 from rowlock.environment import REAL_ENVIRONMENT, Deadline, Environment
-from rowlock.errors import (
-    DatabaseReadOnly,
-    DatabaseUnreachable,
-    InvalidTransaction,
-    OutcomeUnknown,
-    Unavailable,
-)
+from rowlock.errors import DatabaseReadOnly, DatabaseUnreachable, OutcomeUnknown, Unavailable
 
 if TYPE_CHECKING:
     from rowlock.db.inotify import FileWatch
 
-OLDEST = (3, 37, 0)
+OLDEST_VERSION = (3, 37, 0)
 
-# synchronous=NORMAL would lose acknowledged work at a power cut; claims hang on sessions by a foreign key.
+# synchronous=NORMAL would lose acknowledged work at a power cut; claims reference sessions by a foreign key.
 PRAGMAS = (
     "pragma synchronous = full",
     "pragma foreign_keys = on",
     "pragma cache_size = -16000",
     "pragma busy_timeout = 0",
 )
-PAUSES = (0.0005, 0.02)
-WATCH_SECONDS = 0.004
-LONGEST_FLUSH = 0.05
+MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.0005, 0.02
+POLL_SECONDS = 0.004
+"""How often the file is read for hints where there is no inotify."""
+MAX_FLUSH_SECONDS = 0.05
+OWNER_ONLY = stat.S_IRUSR | stat.S_IWUSR
 
 DIALECT = Dialect(
     names=("sqlite",),
@@ -64,69 +59,36 @@ def open_database(
     address: Address,
     *,
     environment: Environment = REAL_ENVIRONMENT,
-    clock: Clock | None = None,
-    patience: float = PATIENCE,
+    statement_seconds: float = 0,  # noqa: ARG001  (all statements on a file are short)
+    wrap: Callable[["SqliteConnection"], Any] = lambda connection: connection,
     **options: Any,
 ) -> Database:
-    """The database in a file; the file is made when the first transaction runs."""
-    if sqlite3.sqlite_version_info < OLDEST:
+    """Return the database in a file; the file is made when the first transaction runs."""
+    if sqlite3.sqlite_version_info < OLDEST_VERSION:
         raise Unavailable(f"this Python has SQLite {sqlite3.sqlite_version}", "rowlock needs SQLite 3.37 or newer")
-    options.pop("statement_seconds", None)  # nobody else is in the way of a statement here, and all are short
-    write_lock = InterruptSafeSemaphore(1)
-    wrap: Callable[[SqliteConnection], Any] = options.pop("wrap", lambda connection: connection)
-    return Database(
-        address,
+    lock = WriteLock()
+    driver = Driver(
         DIALECT,
-        lambda place, deadline: wrap(SqliteConnection(place, deadline, environment=environment, write_lock=write_lock)),
+        lambda place, deadline: wrap(SqliteConnection(place, deadline, environment=environment, write_lock=lock)),
         partial(borrow, address=address),
-        environment=environment,
-        clock=clock,
-        patience=patience,
-        keep_out_of_forks=partial(forks.watch, path=address.target),
-        check_write_lock=partial(check_reentry, write_lock),
-        **options,
+        guard_forks=partial(forks.guard_file, path=address.target),
+        check_write_lock=lock.check_reentry,
     )
-
-
-class WritePermit(Permit):
-    """A connection's permit for its turn to write."""
-
-    def __init__(self, driver: sqlite3.Connection) -> None:
-        super().__init__()
-        self._driver = driver
-
-    @property
-    def in_transaction(self) -> bool:
-        """Whether its connection has a transaction open."""
-        try:
-            return self._driver.in_transaction
-        except sqlite3.ProgrammingError:
-            return False  # it is closed
-
-
-def check_reentry(write_lock: InterruptSafeSemaphore) -> None:
-    """Refuse a thread that has a transaction open and is about to wait for its own end."""
-    for permit in write_lock.holders():
-        if not isinstance(permit, WritePermit) or permit.thread != threading.get_ident():
-            continue
-        if permit.in_transaction:
-            what = "this thread has a transaction open on this database already, and a file has one writer"
-            raise InvalidTransaction(what, 'write inside it: tx["name"].add(…), or add(…, using=tx)')
-        write_lock.release(permit)  # left behind by a call of this thread that was interrupted more than once
+    return Database(address, driver, environment=environment, **options)
 
 
 class SqliteConnection(SqliteExecutor):
-    """A connection of our own; writers of one process take turns by a lock, processes by trying again."""
+    """A connection of our own. Writers of one process take turns by a lock, processes by trying again."""
 
     def __init__(
-        self, address: Address, deadline: Deadline, *, environment: Environment, write_lock: InterruptSafeSemaphore
+        self, address: Address, deadline: Deadline, *, environment: Environment, write_lock: WriteLock
     ) -> None:
         self._environment = environment
         self._write_lock = write_lock
         self._broken = False
-        self._unchanging = False
-        self._flushing: bool | None = True
-        self._version = 0
+        self._immutable = False
+        self._flushes: bool | None = True
+        self._data_version = 0
         self._watch: FileWatch | None = None
         self._address = address
         super().__init__(self._open(deadline), address)
@@ -134,30 +96,26 @@ class SqliteConnection(SqliteExecutor):
 
     @property
     def usable(self) -> bool:
-        """Whether the file is open, without a transaction, and somebody else may write."""
-        return not (
-            self._broken
-            or self._unchanging
-            or self._permit.in_transaction
-            or self._permit in self._write_lock.holders()
-        )
+        """Whether the file is open, without a transaction, and the write lock is free."""
+        holds_lock = self._permit in self._write_lock.holders()
+        return not (self._broken or self._immutable or self._permit.in_transaction or holds_lock)
 
     def _open(self, deadline: Deadline) -> sqlite3.Connection:
         try:
-            return self._prepared(sqlite_files.open_file, deadline)
+            return self._prepared(open_file, deadline)
         except (DatabaseReadOnly, DatabaseUnreachable):
-            if not sqlite_files.is_read_only(self._address):
+            if not is_read_only(self._address):
                 raise
-        self._unchanging = True  # used once and never kept: it would not see what others write
-        return self._prepared(sqlite_files.open_unchanging, deadline)
+        self._immutable = True  # used once and never kept: it would not see what others write
+        return self._prepared(open_immutable, deadline)
 
-    def _prepared(self, way: Callable[[Address], sqlite3.Connection], deadline: Deadline) -> sqlite3.Connection:
+    def _prepared(self, open_driver: Callable[[Address], sqlite3.Connection], deadline: Deadline) -> sqlite3.Connection:
         try:
-            driver = way(self._address)
+            driver = open_driver(self._address)
         except sqlite3.Error as error:
             raise translate_error(error, self._address) from None
         try:
-            self._waiting(lambda: self._prepare(driver), deadline)
+            self._while_busy(lambda: self._prepare(driver), deadline)
         except BaseException:
             driver.close()
             raise
@@ -165,7 +123,7 @@ class SqliteConnection(SqliteExecutor):
 
     def _prepare(self, driver: sqlite3.Connection) -> None:
         (mode,) = driver.execute("pragma journal_mode = wal").fetchone()
-        if mode != "wal" and not self._unchanging:
+        if mode != "wal" and not self._immutable:
             raise DatabaseUnreachable(
                 f"{self._address.shown} cannot use a write-ahead log here (its journal is {mode!r})",
                 "keep it on a local file system that can share memory",
@@ -176,16 +134,16 @@ class SqliteConnection(SqliteExecutor):
     def begin(self, *, deadline: Deadline, flushed: bool = True) -> None:
         """Take the file's write lock at once, so that nothing read here can be out of date when it writes.
 
-        What is not flushed lies in the log before whatever is flushed after it, and lasts as soon as that does.
+        A transaction that is not flushed lies in the log before the next one that is, and is durable as soon as that.
         """
-        check_reentry(self._write_lock)
+        self._write_lock.check_reentry()
         if not self._write_lock.acquire(self._permit, deadline):
             raise RetryTransaction(busy(self._address))
-        self._flush(commits=flushed)
-        self._waiting(lambda: self._driver.execute("begin immediate"), deadline)
+        self._set_flushing(commits=flushed)
+        self._while_busy(lambda: self._driver.execute("begin immediate"), deadline)
 
     def commit(self) -> None:
-        """Flush and end; when the flush itself fails nobody knows what the disk holds."""
+        """Flush and end; if the flush itself fails it is unknown what the disk holds."""
         try:
             self._driver.execute("commit")
         except sqlite3.Error as error:
@@ -197,7 +155,7 @@ class SqliteConnection(SqliteExecutor):
         self._write_lock.release(self._permit)
 
     def rollback(self) -> None:
-        """Forget the transaction, if there is one, and let the next one write."""
+        """Roll back the transaction, if there is one, and release the write lock."""
         try:
             if self._driver.in_transaction:
                 self._driver.execute("rollback")
@@ -209,15 +167,15 @@ class SqliteConnection(SqliteExecutor):
         """Do all pieces in one transaction: one flush for all of them."""
         try:
             self.begin(deadline=deadline, flushed=flushed)
-            answers = [work() for work in works]
+            pending = [work() for work in works]
             self.commit()
         except BaseException:
             self.rollback()
             raise
-        return answers
+        return pending
 
     def wait_for_hint(self, seconds: float) -> bool:
-        """FileWatch the log for writes, then the file's version, which changes when a write is committed."""
+        """Watch the log for writes, then the file's version, which changes when a write is committed."""
         until = self._environment.monotonic() + seconds
         if self._watch is None:
             from rowlock.db.inotify import watch  # heavy, and only a waiting worker needs it
@@ -228,18 +186,19 @@ class SqliteConnection(SqliteExecutor):
             if left <= 0:
                 return False
             if self._watch is None:
-                self._environment.sleep(min(WATCH_SECONDS, left))
+                self._environment.sleep(min(POLL_SECONDS, left))
             elif self._watch.wait(left) and self._committed():
                 return True
         return True
 
     def _changed(self) -> bool:
-        seen, self._version = self._version, self.query("pragma data_version")[0][0]
-        return bool(self._version != seen)
+        before = self._data_version
+        [[self._data_version]] = self.query("pragma data_version")
+        return self._data_version != before
 
     def _committed(self) -> bool:
-        # A commit is seen a flush after it was written.
-        until = self._environment.monotonic() + LONGEST_FLUSH
+        # A commit becomes visible a flush after it was written.
+        until = self._environment.monotonic() + MAX_FLUSH_SECONDS
         while not self._changed():
             if self._environment.monotonic() > until:
                 return False
@@ -254,16 +213,16 @@ class SqliteConnection(SqliteExecutor):
             self._watch.close()
         self._driver.close()
 
-    def _flush(self, *, commits: bool) -> None:
-        # Unknown while it changes: an exception must not leave behind what is believed and not so.
-        if self._flushing is not commits:
-            self._flushing = None
+    def _set_flushing(self, *, commits: bool) -> None:
+        # None while it changes: after an exception it is unknown which of the two the driver uses.
+        if self._flushes is not commits:
+            self._flushes = None
             self.change(f"pragma synchronous = {'full' if commits else 'normal'}")
-            self._flushing = commits
+            self._flushes = commits
 
-    def _waiting(self, step: Callable[[], Any], deadline: Deadline) -> None:
+    def _while_busy(self, step: Callable[[], Any], deadline: Deadline) -> None:
         # SQLite's own waiting starves a process among eight; short jittered tries share the file evenly.
-        pause, longest = PAUSES
+        pause = MIN_PAUSE_SECONDS
         while True:
             try:
                 step()
@@ -274,57 +233,49 @@ class SqliteConnection(SqliteExecutor):
                 if deadline.passed():
                     raise RetryTransaction(busy(self._address)) from None
             self._environment.sleep(self._environment.jittered(pause))
-            pause = min(pause * 1.5, longest)
+            pause = min(pause * 1.5, MAX_PAUSE_SECONDS)
 
-    def _failed(self, error: sqlite3.Error) -> Exception:
-        known = translate_error(error, self._address)
-        return RetryTransaction(known) if is_busy(error) else known
-
-
-class BorrowedSqlite(SqliteExecutor):
-    """A caller's connection, inside a transaction of theirs; never committed or rolled back by us."""
-
-    def __init__(self, driver: sqlite3.Connection, address: Address) -> None:
-        super().__init__(driver, msgspec.structs.replace(address, shown="the given connection"))
-        try:
-            by_hand = driver.isolation_level is None or getattr(driver, "autocommit", None) is True
-            if not driver.in_transaction and not by_hand:
-                # The driver itself begins only at the first write; a savepoint before that would commit by its release.
-                driver.execute("begin immediate")
-            begun = driver.in_transaction
-        except sqlite3.ProgrammingError:
-            raise InvalidTransaction("the given sqlite3 connection is closed", "give an open one") from None
-        except sqlite3.Error as error:
-            raise self._failed(error) from None
-        if not begun:
-            raise InvalidTransaction("the given sqlite3 connection has no open transaction", "execute begin first")
-
-    def take_write_lock(self) -> None:
-        """Wait for other writers now, for as long as the connection's own timeout says.
-
-        A transaction that has read before it writes is refused at once, without waiting, when somebody else has written
-        meanwhile; one that was begun by hand, or by Django, has often read nothing yet.
-        """
-        try:
-            self._driver.execute("delete from sqlite_sequence where false")
-        except sqlite3.Error as error:
-            # What else is wrong (no schema yet, an old snapshot, a file that can only be read) is told when it matters.
-            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_BUSY:
-                raise self._failed(error) from None
-
-    def _of_theirs(self, error: sqlite3.Error) -> Exception:
-        return error
+    def _translated(self, error: sqlite3.Error, *, ours: bool = True) -> Exception:
+        if is_busy(error):
+            return RetryTransaction(translate_error(error, self._address))
+        return super()._translated(error, ours=ours)
 
 
-def borrow(driver: Any, address: Address) -> BorrowedSqlite:
-    """Join the transaction of a caller's sqlite3 connection to the same file."""
-    if not isinstance(driver, sqlite3.Connection):
-        what = f"using= was given {type(driver).__name__}, but this engine's database is SQLite"
-        raise InvalidTransaction(what, "give an open sqlite3, SQLAlchemy or Django transaction on the same file")
-    borrowed = BorrowedSqlite(driver, address)
-    files = [row[2] for row in borrowed.query("pragma database_list") if row[1] == "main"]
-    if not any(file and Path(address.target).exists() and Path(file).samefile(address.target) for file in files):
-        what = f"the given sqlite3 connection is to another file than {address.shown}"
-        raise InvalidTransaction(what, "open the engine on that file, or the connection on this one")
-    borrowed.take_write_lock()
-    return borrowed
+def open_file(address: Address) -> sqlite3.Connection:
+    """Open the file, and make it first if it does not exist; later it may turn out that it can only be read."""
+    forks.check_file(address.target)
+    file = Path(address.target)
+    if file.is_dir():
+        raise DatabaseUnreachable(f"{address.shown} is a directory", "name a file in it, such as rowlock.db")
+    if not file.parent.is_dir():
+        what = f"the folder of {address.shown} does not exist"
+        raise DatabaseUnreachable(what, f"make it: mkdir -p '{file.parent}'")
+    # Made without opening it: closing a descriptor of ours would drop all locks that SQLite has on the file meanwhile.
+    # SQLite gives its log and its index the mode of the file. If this fails, SQLite says why, or makes it itself.
+    if not file.exists():
+        with suppress(OSError):
+            os.mknod(file.resolve(), stat.S_IFREG | OWNER_ONLY)
+    return _connect(address.target)
+
+
+def is_read_only(address: Address) -> bool:
+    """Return whether this user can write neither the file nor its folder, as on a read-only mount."""
+    file = Path(address.target)
+    return file.is_file() and not os.access(file, os.W_OK) and not os.access(file.parent, os.W_OK)
+
+
+def open_immutable(address: Address) -> sqlite3.Connection:
+    """Open a file that can only be read, where SQLite cannot make what it shares with other processes.
+
+    It then reads without any lock: right only while nobody writes, so such a connection should not be kept.
+    """
+    file = Path(address.target)
+    log = Path(f"{address.target}-wal")
+    if log.is_file() and log.stat().st_size:
+        what = f"{address.shown} cannot be read here: part of it is in {log.name}, and nothing can be written beside it"
+        raise DatabaseUnreachable(what, f"copy {file.name} and {log.name} to a folder that can be written, open that")
+    return _connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+
+
+def _connect(where: str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(where, isolation_level=None, check_same_thread=False, cached_statements=256, uri=uri)

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from rowlock.db.connections import DriverCursor, Parameters, Pending, RetryTransaction, Row, StatementExecutor
+from rowlock.db.connections import DriverCursor, Parameters, RetryTransaction, Row, StatementExecutor
+from rowlock.db.pending import Pending
 from rowlock.db.statements import Statements
 from rowlock.errors import RowlockError
 
@@ -20,48 +21,48 @@ class Transaction:
         self.statements = statements
         self._clock = clock
         self.writes = 0
-        """Statements so far that wrote or failed: while it stands still, the transaction is as clean as it was."""
+        """Statements so far that wrote or failed: while it does not grow, the transaction is as clean as before."""
         self.broken = False
-        """Whether it is gone as a whole: nothing more may be said in it."""
+        """Whether a rollback to a savepoint has failed: no statement may follow."""
         self.memo: dict[str, Any] = {}
-        """What verbs remember until it ends."""
+        """What verbs remember until the transaction ends."""
         self.is_open: Callable[[], bool] = lambda: not self.ended
         """Whether it is neither committed nor rolled back yet, as far as can be seen."""
         self.ended = False
         """Whether a transaction of ours has been committed or rolled back."""
 
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
-        """All rows that the statement gives."""
+        """Run the statement and return its rows."""
         return self._execute(self._connection.query, name, parameters)
 
     def row(self, name: str, /, **parameters: Any) -> Row | None:
-        """The first row that the statement gives, or None."""
+        """Run the statement and return its first row, or None."""
         rows = self.rows(name, **parameters)
         return rows[0] if rows else None
 
     def value(self, name: str, /, **parameters: Any) -> Any:
-        """The first column of the first row, or None."""
+        """Run the statement and return the first column of its first row, or None."""
         row = self.row(name, **parameters)
         return None if row is None else row[0]
 
-    def send(self, name: str, /, **parameters: Any) -> Pending:
-        """Run the statement; its rows may be read only when the transaction has ended: for trips."""
+    def send(self, name: str, /, **parameters: Any) -> Pending[list[Row]]:
+        """Run the statement in a pipeline; its rows can be read when the pipeline has ended."""
         return self._execute(self._connection.send, name, parameters)
 
     def run(self, name: str, /, **parameters: Any) -> int:
-        """Run the statement; how many rows it touched."""
+        """Run the statement and return how many rows it changed."""
         return self._execute(self._connection.change, name, parameters)
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """What is done in the block is done wholly, or, if it is refused, not at all; the transaction goes on."""
+        """Undo what the block has done if it raises; the transaction goes on."""
         self._connection.change("savepoint rowlock")
         try:
             yield
         except RetryTransaction:
             raise
         except Exception as refusal:
-            self.memo.clear()  # what they remember may just have been undone
+            self.memo.clear()  # what verbs remember may just have been undone
             try:
                 self._connection.change("rollback to savepoint rowlock")
                 self._connection.change("release savepoint rowlock")

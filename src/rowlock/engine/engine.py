@@ -11,7 +11,7 @@ import msgspec
 
 from rowlock import audit, db, schedules, schema, upkeep
 from rowlock.audit import DEFAULT_KEEP
-from rowlock.db.database import PATIENCE, Verb
+from rowlock.db.database import PATIENCE_SECONDS, Verb
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine.counter import Counter
@@ -42,7 +42,7 @@ class Engine(Handles):
         url: str | Path | None = None,
         *,
         listen_url: str | None = None,
-        patience: float = PATIENCE,
+        patience: float = PATIENCE_SECONDS,
         history: str | Path | Sink | None = None,
         environment: Environment = REAL_ENVIRONMENT,
         clock: Clock | None = None,

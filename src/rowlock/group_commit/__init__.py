@@ -1,7 +1,7 @@
-"""GroupCommit: what many callers of one process ask at the same time is done in one transaction, and each is answered.
+"""Group commit: calls that many threads of one process make at the same time run in one transaction.
 
-A verb says by `groupable` where its calls belong in a group, and how several are done together. Calls that wait at the
-same time have no order among each other, but those of one verb in one place are done as they came.
+A verb says by `groupable` what its calls touch and how several are merged. Calls that wait at the same time have no
+order among each other, but those of one verb and one key run as they came.
 """
 
 from rowlock.group_commit.calls import GroupedCall, GroupKey, Merge, groupable, groupable_like

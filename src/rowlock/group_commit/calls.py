@@ -1,4 +1,4 @@
-"""Calls: a verb with what it was given, and where it belongs among others."""
+"""Calls of verbs, and how they take part in group commits."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
@@ -11,32 +11,32 @@ V = TypeVar("V", bound=Callable[..., Any])
 
 
 class GroupKey(msgspec.Struct, frozen=True):
-    """Where a call belongs in a group."""
+    """How one call takes part in a group."""
 
     name: str = ""
-    """What it touches: calls go in the order of these, so that two processes do not lock crosswise."""
+    """What it touches: calls run in the order of these, so that two processes do not lock crosswise."""
     mergeable: bool = False
-    """Whether it can be done together with others of its verb and name."""
+    """Whether it can be merged with others of its verb and name."""
     isolated: bool = False
-    """Whether it takes so long that nobody else should wait for it."""
+    """Whether it takes so long that no other call should wait for it."""
     cost: int = 1
-    """How many things it touches: a group is bounded by their sum."""
+    """How many rows it touches: a group is bounded by their sum."""
     argument: Any = None
-    """What it was given, for doing it together with others."""
+    """What a merge needs of its arguments."""
 
 
 class Waiter(Protocol):
-    """Whoever waits for an answer."""
+    """Waits for the answer to a call."""
 
     def is_waiting(self) -> bool:
-        """Whether it is still wanted; after a yes it is done."""
+        """Return whether the answer is still wanted; after True the call is run."""
 
     def resolve(self, answer: Any) -> None:
-        """Here is the answer; an exception is to be raised."""
+        """Deliver the answer; an exception is raised to the caller."""
 
 
 class GroupedCall(msgspec.Struct, frozen=True, eq=False):
-    """A verb with what it was given, and whom to answer."""
+    """A verb with its arguments, and who waits for the answer."""
 
     verb: Callable[..., Any]
     args: tuple[Any, ...]
@@ -49,13 +49,14 @@ class GroupedCall(msgspec.Struct, frozen=True, eq=False):
         """Whether it must be on the disk when it is answered: what need not be goes in a transaction of its own."""
         return is_flushed(self.verb)
 
-    def done_in(self, tx: Transaction) -> Any:
+    def run_in(self, tx: Transaction) -> Any:
         """Run the verb."""
         return self.verb(tx, *self.args, **self.kwargs)
 
 
 Merge = Callable[[Transaction, Sequence[GroupedCall]], list[Any]]
-"""Does calls of one verb in one place: what each is answered, in order; an exception is raised to that caller alone."""
+"""Runs several calls of one verb and one key; returns their answers in order. An exception among them is raised to that
+caller alone."""
 
 
 class GroupRule(msgspec.Struct, frozen=True):
@@ -69,7 +70,7 @@ _DEFAULT_RULE = GroupRule()
 
 
 def groupable(key: Callable[..., GroupKey], merge: Merge | None = None) -> Callable[[V], V]:
-    """Mark a verb: `where` reads a call's place from its arguments, `together` does several at once."""
+    """Mark a verb: `key` makes a call's GroupKey from its arguments, `merge` runs several calls at once."""
 
     def mark(verb: V) -> V:
         vars(verb)["group_rule"] = GroupRule(key, merge)
@@ -79,7 +80,7 @@ def groupable(key: Callable[..., GroupKey], merge: Merge | None = None) -> Calla
 
 
 def groupable_like(like: Callable[..., Any]) -> Callable[[V], V]:
-    """Mark a verb that takes the arguments of another one: it belongs in the same place, but is done by itself."""
+    """Mark a verb that takes the arguments of another one: it has the same keys, but its calls are not merged."""
 
     def mark(verb: V) -> V:
         groupable(group_rule(like).key)(verb)
@@ -89,6 +90,6 @@ def groupable_like(like: Callable[..., Any]) -> Callable[[V], V]:
 
 
 def group_rule(verb: Callable[..., Any]) -> GroupRule:
-    """How a verb is marked."""
+    """Return how a verb is marked."""
     found: GroupRule = getattr(verb, "group_rule", _DEFAULT_RULE)
     return found

@@ -1,9 +1,9 @@
-"""One transaction for a group: all calls in it are answered, and what one of them breaks is not the others'."""
+"""One transaction for a group of calls: each is answered by itself, and an error of one does not harm the others."""
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -12,161 +12,153 @@ from rowlock.db.connections import LockTimeout, RetryTransaction
 from rowlock.errors import RowlockError
 from rowlock.group_commit.calls import GroupedCall, group_rule
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_TRANSACTION_SECONDS = 0.05
-"""Seconds after which a transaction takes on no more of those that wait."""
-
-Answered = list[tuple[GroupedCall, Any]]
+"""A transaction that has run for longer takes on no more calls."""
 
 
-class Rest(msgspec.Struct):
-    """What was not answered."""
+class Unanswered(msgspec.Struct):
+    """The calls of a group that its transaction has not answered."""
 
     left: list[GroupedCall] = []
-    """Those that the transaction did not take on any more."""
-    stuck: list[GroupedCall] = []
-    """Those that stand before something that others have locked."""
+    """Those that it had no time for."""
+    blocked: list[GroupedCall] = []
+    """Those that wait for a lock of another transaction."""
 
 
-class _Done(msgspec.Struct):
-    """What a transaction has done, once it is committed."""
-
-    answered: Answered = []
-    stuck: list[GroupedCall] = []
+class _FailedAfterWriting(Exception):
+    """A call failed after it had written, or in a merge: nothing of the transaction may stay."""
 
 
-class _Torn(Exception):
-    """A call broke off after it had written something, or broke the transaction: nothing of the group may stay."""
+def commit(database: Database, calls: Sequence[GroupedCall]) -> Unanswered:
+    """Run as many of the calls as one transaction has time for, answer them, and return the others."""
+    waiting = [call for call in calls if call.waiter.is_waiting()]
+    unanswered = Unanswered()
+    # A transaction is flushed or not as a whole, and calls that need the flush must not lose it.
+    for flushed in (True, False):
+        if some := [call for call in waiting if call.flushed is flushed]:
+            _Group(database, some).commit(unanswered)
+    return unanswered
 
 
-def answer(database: Database, calls: Sequence[GroupedCall]) -> Rest:
-    """Do as many of the calls as one transaction takes on, and answer them; the rest."""
-    wanted = [call for call in calls if call.waiter.is_waiting()]
-    # A transaction is flushed or not as a whole: a claim in it would take the others' promise away.
-    flushed = _answer(database, [call for call in wanted if call.flushed])
-    others = _answer(database, [call for call in wanted if not call.flushed])
-    return Rest(flushed.left + others.left, flushed.stuck + others.stuck)
+class _Run(msgspec.Struct):
+    """What one run of a group's transaction has done; it counts only if that is committed."""
 
-
-def _answer(database: Database, wanted: Sequence[GroupedCall]) -> Rest:
-    if not wanted:
-        return Rest()
+    until: float = 0.0
     begun: list[GroupedCall] = []
-    try:
-        done = _do(database, wanted, begun)
-    except BaseException as error:
-        # Also what no verb should raise: whoever waits must be told something; who was not taken on has another turn.
-        done = _Done(_all_told(begun or wanted, error))
-    for call, each in done.answered:
-        _resolve(call, each)
-    if len(done.answered) == len(wanted):
-        return Rest()
-    seen = {id(call) for call, _ in done.answered} | {id(call) for call in done.stuck}
-    return Rest([call for call in wanted if id(call) not in seen], done.stuck)
+    answers: list[tuple[GroupedCall, Any]] = []
+    blocked: list[GroupedCall] = []
+
+
+class _Group:
+    """Calls that run in one transaction."""
+
+    def __init__(self, database: Database, calls: Sequence[GroupedCall]) -> None:
+        self._database = database
+        self._calls = calls
+        self._now = database.environment.monotonic
+        self._last = _Run()
+
+    def commit(self, unanswered: Unanswered) -> None:
+        """Run the calls and answer them; note those that have no answer yet."""
+        try:
+            self._run_all()
+        except BaseException as error:
+            # Also errors that no verb should raise: every waiter must get an answer. Calls that were not begun have
+            # another turn.
+            self._last = _Run(answers=_all_failed(self._last.begun or self._calls, error))
+        for call, answer in self._last.answers:
+            _resolve(call, answer)
+        unanswered.blocked += self._last.blocked
+        if len(self._last.answers) < len(self._calls):
+            seen = {id(call) for call, _ in self._last.answers} | {id(call) for call in self._last.blocked}
+            unanswered.left += [call for call in self._calls if id(call) not in seen]
+
+    def _run_all(self) -> None:
+        if len(self._calls) == 1:
+            self._run_alone(self._calls[0])
+            return
+        try:
+            self._run(self._optimistically)
+        except (LockTimeout, _FailedAfterWriting):
+            self._run(self._one_by_one)
+
+    def _run_alone(self, call: GroupedCall) -> None:
+        try:
+            self._last = _Run(answers=[(call, self._run(call.run_in))])
+        except LockTimeout:
+            self._last = _Run(blocked=[call])
+
+    def _run(self, work: Callable[[Transaction], T]) -> T:
+        return self._database.run(work if self._calls[0].flushed else unflushed(partial(work)))
+
+    def _optimistically(self, tx: Transaction) -> None:
+        """Run without savepoints; raise _FailedAfterWriting if a call fails after it has written."""
+        run = self._last = _Run(self._now() + MAX_TRANSACTION_SECONDS)
+        for calls in _merged(self._calls):
+            run.begun += calls
+            writes = tx.writes
+            try:
+                run.answers += zip(calls, _run_merged(tx, calls), strict=True)
+            except (RetryTransaction, LockTimeout):
+                raise
+            except Exception as error:
+                # An error of one among merged calls is not the others': each is then run by itself.
+                if len(calls) > 1 or tx.writes != writes:
+                    raise _FailedAfterWriting from error
+                run.answers += _all_failed(calls, error)
+            if self._now() > run.until:
+                return
+
+    def _one_by_one(self, tx: Transaction) -> None:
+        """Run each call in a savepoint of its own; at least one of them is answered."""
+        run = self._last = _Run(self._now() + MAX_TRANSACTION_SECONDS)
+        for call in (call for calls in _merged(self._calls) for call in calls):
+            run.begun.append(call)
+            try:
+                with tx.savepoint():
+                    answer = call.run_in(tx)
+                run.answers.append((call, answer))
+            except RetryTransaction:
+                raise
+            except LockTimeout:
+                run.blocked.append(call)
+            except Exception as error:
+                if tx.broken:
+                    raise
+                run.answers.append((call, error))
+            if self._now() > run.until:
+                return
+
+
+def _all_failed(calls: Iterable[GroupedCall], error: BaseException) -> list[tuple[GroupedCall, Any]]:
+    # Each caller gets an exception of its own: whoever catches one adds to it.
+    return [(call, copy.copy(error) if isinstance(error, RowlockError) else error) for call in calls]
+
+
+def _merged(calls: Sequence[GroupedCall]) -> list[list[GroupedCall]]:
+    """Return the calls in the order in which they run, those that can be merged in one list."""
+    units: dict[tuple[str, str, int], list[GroupedCall]] = {}
+    for number, call in enumerate(calls):
+        merges = call.group_key.mergeable and group_rule(call.verb).merge is not None
+        verb = getattr(call.verb, "__qualname__", "")
+        units.setdefault((call.group_key.name, verb, -1 if merges else number), []).append(call)
+    return [units[key] for key in sorted(units)]
+
+
+def _run_merged(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Any]:
+    merge = group_rule(calls[0].verb).merge
+    if len(calls) == 1 or merge is None:
+        return [call.run_in(tx) for call in calls]
+    return merge(tx, calls)
 
 
 def _resolve(call: GroupedCall, answer: Any) -> None:
     try:
         call.waiter.resolve(answer)
     except BaseException:
-        # What a callback of one caller raises must not leave the others without an answer.
-        import logging  # heavy, and only trouble needs it
+        # An exception in a callback of one caller must not leave the others without an answer.
+        import logging  # heavy, and needed only here
 
-        logging.getLogger("rowlock.group_commit").exception("an answer could not be given")
-
-
-def _do(database: Database, calls: Sequence[GroupedCall], begun: list[GroupedCall]) -> _Done:
-    if len(calls) == 1:
-        return _alone(database, calls[0])
-    units = _units(calls)
-    try:
-        return database.run(_as_flushed(_at_once, calls), units, begun=begun, now=database.environment.monotonic)
-    except (LockTimeout, _Torn):
-        each = [call for unit in units for call in unit]
-        return database.run(_as_flushed(_one_by_one, calls), each, begun=begun, now=database.environment.monotonic)
-
-
-def _as_flushed(way: Callable[P, T], calls: Sequence[GroupedCall]) -> Callable[P, T]:
-    return way if calls[0].flushed else unflushed(partial(way))
-
-
-def _alone(database: Database, call: GroupedCall) -> _Done:
-    try:
-        return _Done([(call, database.run(_as_flushed(call.done_in, [call])))])
-    except LockTimeout:
-        return _Done(stuck=[call])
-
-
-def _units(calls: Sequence[GroupedCall]) -> list[list[GroupedCall]]:
-    units: dict[tuple[str, str, int], list[GroupedCall]] = {}
-    for number, call in enumerate(calls):
-        merges = call.group_key.mergeable and group_rule(call.verb).merge is not None
-        name = getattr(call.verb, "__qualname__", "")
-        units.setdefault((call.group_key.name, name, -1 if merges else number), []).append(call)
-    return [units[key] for key in sorted(units)]
-
-
-def _at_once(
-    tx: Transaction, units: Iterable[list[GroupedCall]], *, begun: list[GroupedCall], now: Callable[[], float]
-) -> _Done:
-    """Most groups hold nothing wrong, or only what is refused before it has written: nothing guards them."""
-    done = _Done()
-    begun.clear()
-    until = now() + MAX_TRANSACTION_SECONDS
-    for calls in units:
-        begun += calls
-        clean = tx.writes
-        try:
-            answers = _together(tx, calls)
-        except (RetryTransaction, LockTimeout):
-            raise
-        except Exception as error:
-            # What one of several brought about is not the others': each is then asked by itself.
-            if len(calls) > 1 or tx.writes != clean:
-                raise _Torn from error
-            done.answered += _all_told(calls, error)
-        else:
-            done.answered += zip(calls, answers, strict=True)
-        if now() > until:
-            break
-    return done
-
-
-def _together(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Any]:
-    merge = group_rule(calls[0].verb).merge
-    if len(calls) == 1 or merge is None:
-        return [call.done_in(tx) for call in calls]
-    return merge(tx, calls)
-
-
-def _one_by_one(
-    tx: Transaction, calls: Iterable[GroupedCall], *, begun: list[GroupedCall], now: Callable[[], float]
-) -> _Done:
-    """Each call behind a guard of its own; at least one of them is done with."""
-    done = _Done()
-    begun.clear()
-    until = now() + MAX_TRANSACTION_SECONDS
-    for call in calls:
-        begun.append(call)
-        try:
-            with tx.savepoint():
-                each = call.done_in(tx)
-            done.answered.append((call, each))
-        except RetryTransaction:
-            raise
-        except LockTimeout:
-            done.stuck.append(call)
-        except Exception as error:
-            if tx.broken:
-                raise
-            done.answered.append((call, error))
-        if now() > until:
-            break
-    return done
-
-
-def _all_told(calls: Iterable[GroupedCall], error: BaseException) -> Answered:
-    # Each in an exception of its own: those who catch one add to it.
-    return [(call, copy.copy(error) if isinstance(error, RowlockError) else error) for call in calls]
+        logging.getLogger("rowlock.group_commit").exception("an answer could not be delivered")

@@ -1,4 +1,4 @@
-"""Askers: a thread that blocks, a future, a coroutine. Waking one is the dearest part of a small write."""
+"""Waiters for an answer: a blocked thread, a future, a coroutine. Waking one is the costliest part of a small write."""
 
 import threading
 from collections import deque
@@ -10,47 +10,47 @@ if TYPE_CHECKING:
 
 
 class ThreadWaiter:
-    """A thread that waits here."""
+    """A thread that blocks until the answer is there."""
 
     def __init__(self) -> None:
-        self._told = threading.Lock()
-        self._told.acquire()
+        self._answered = threading.Lock()
+        self._answered.acquire()
         self._wanted = True
         self._answer: Any = None
 
     def is_waiting(self) -> bool:
-        """Whether the thread still waits."""
+        """Return whether the thread still waits."""
         return self._wanted
 
     def resolve(self, answer: Any) -> None:
-        """Let it go on."""
+        """Wake the thread."""
         self._answer = answer
-        self._told.release()
+        self._answered.release()
 
     def wait(self) -> Any:
-        """The answer, when it is there."""
-        self._told.acquire()
+        """Block until the answer is there; return or raise it."""
+        self._answered.acquire()
         if isinstance(self._answer, BaseException):
             raise self._answer
         return self._answer
 
     def leave(self) -> None:
-        """It was interrupted, and wants no answer any more."""
+        """Want no answer any more: the thread was interrupted."""
         self._wanted = False
 
 
 class FutureWaiter:
-    """A future for whoever looks at it."""
+    """A `concurrent.futures.Future`."""
 
     def __init__(self, future: "Future[Any]") -> None:
         self._future = future
 
     def is_waiting(self) -> bool:
-        """Whether nobody has cancelled it."""
+        """Return whether the future was not cancelled."""
         return self._future.running() or self._future.set_running_or_notify_cancel()
 
     def resolve(self, answer: Any) -> None:
-        """Fulfil it."""
+        """Set the future's result or exception."""
         if isinstance(answer, BaseException):
             self._future.set_exception(answer)
         else:
@@ -58,24 +58,24 @@ class FutureWaiter:
 
 
 class LoopMailbox:
-    """Answers for the coroutines of one event loop: it is woken once for all that have come."""
+    """Answers for the coroutines of one event loop, which is woken once for all that have come."""
 
     def __init__(self, loop: "asyncio.AbstractEventLoop") -> None:
         self.loop = loop
-        self._letters: deque[tuple[asyncio.Future[Any], Any]] = deque()
+        self._answers: deque[tuple[asyncio.Future[Any], Any]] = deque()
 
     def post(self, future: "asyncio.Future[Any]", answer: Any) -> None:
         """Leave an answer, from any thread."""
-        self._letters.append((future, answer))
-        if len(self._letters) == 1:
+        self._answers.append((future, answer))
+        if len(self._answers) == 1:
             try:
                 self.loop.call_soon_threadsafe(self._deliver)
-            except RuntimeError:  # the loop has ended, and with it all who waited
-                self._letters.clear()
+            except RuntimeError:  # the loop has ended, and with it all coroutines that waited
+                self._answers.clear()
 
     def _deliver(self) -> None:
-        while self._letters:
-            future, answer = self._letters.popleft()
+        while self._answers:
+            future, answer = self._answers.popleft()
             if future.done():
                 continue
             if isinstance(answer, BaseException):
@@ -85,16 +85,16 @@ class LoopMailbox:
 
 
 class LoopWaiter:
-    """A coroutine that awaits."""
+    """A coroutine that awaits the answer."""
 
     def __init__(self, mailbox: LoopMailbox, future: "asyncio.Future[Any]") -> None:
         self._mailbox = mailbox
         self._future = future
 
     def is_waiting(self) -> bool:
-        """Whether it still awaits."""
+        """Return whether the coroutine still awaits."""
         return not self._future.cancelled()
 
     def resolve(self, answer: Any) -> None:
-        """Send it the answer."""
+        """Send the answer to the event loop."""
         self._mailbox.post(self._future, answer)

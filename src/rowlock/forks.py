@@ -1,0 +1,76 @@
+"""Forks: what a child process must not share with its parent. Everything that knows about forks stands here."""
+
+import os
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from rowlock.errors import DatabaseUnreachable
+
+T = TypeVar("T")
+
+
+class PerProcess(Generic[T]):
+    """State of one process: a forked child makes its own instead of using its parent's sockets, locks and threads."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._values = {os.getpid(): make()}
+
+    def get(self) -> T:
+        """Return the state of this process."""
+        process = os.getpid()
+        value = self._values.get(process)
+        # In one step: threads of a child that come at the same moment get the same state.
+        return self._values.setdefault(process, self._make()) if value is None else value
+
+    @property
+    def inherited(self) -> bool:
+        """Whether this process was forked and has no state of its own yet."""
+        return os.getpid() not in self._values
+
+
+class FilePool(Protocol):
+    """Connections to one SQLite file."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether any connection is in use."""
+
+    def close_idle(self) -> None:
+        """Close the connections that are not in use."""
+
+
+# SQLite keeps the locks of a file in memory. A forked child inherits that memory but not the locks, and would write
+# while others do. So idle connections are closed before a fork, and a child never opens a file that was in use then.
+_pools: "weakref.WeakKeyDictionary[FilePool, str]" = weakref.WeakKeyDictionary()
+_in_use: set[str] = set()
+_unusable: set[str] = set()
+
+
+def guard_file(pool: FilePool, path: str) -> None:
+    """Close the pool's idle connections before every fork."""
+    _pools[pool] = str(Path(path).resolve())
+
+
+def check_file(path: str) -> None:
+    """Refuse a file whose connections were in use when this process was forked."""
+    if str(Path(path).resolve()) in _unusable:
+        what = f"this process was forked while {path} was in use, and cannot share it safely"
+        raise DatabaseUnreachable(what, "start processes by spawn, or fork before there is a worker or a session")
+
+
+def _before_fork() -> None:
+    _in_use.clear()
+    for pool, path in list(_pools.items()):
+        pool.close_idle()
+        if pool.busy:
+            _in_use.add(path)
+
+
+def _in_child() -> None:
+    _unusable.update(_in_use)
+
+
+os.register_at_fork(before=_before_fork, after_in_child=_in_child)
