@@ -29,11 +29,11 @@ FOLD_BATCHES_PER_PASS = 4
 class UpkeepReport(msgspec.Struct, frozen=True):
     """What a pass did."""
 
-    expired: int
-    promoted: int
-    opened: int
-    folded: int
-    pruned: int
+    expired: int = 0
+    promoted: int = 0
+    opened: int = 0
+    folded: int = 0
+    pruned: int = 0
     ticked: int = 0
     """Items that schedules made."""
     stuck: int = 0

@@ -80,3 +80,14 @@ def test_items_keep_all_that_was_said_of_them(client: Client) -> None:
     }
     assert client["names"].add("e", gate="second").added == 1
     assert client["names"].show("e").gate == 1
+
+
+def test_a_report_counts_the_items_that_were_written(client: Client) -> None:
+    written: list[int] = []
+    client["names"].add(keys(25_000), report=written.append)
+    assert written == [10_000, 20_000, 25_000]
+
+
+def test_more_keys_than_a_server_takes_at_once_are_changed_in_several_requests(narrow: Client) -> None:
+    narrow["names"].add(keys(15_000))
+    assert narrow["names"].done(list(keys(15_000))) == 15_000

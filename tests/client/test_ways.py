@@ -26,7 +26,6 @@ ENGINE_ONLY = {
     "migrate",
     "recorded",
     "tick",
-    "upkeep",
 }
 # Who shows a token is for the server to know.
 SERVER_ONLY = {"authenticate", "exist", "known_absent", "note_used", "recall"}

@@ -63,7 +63,7 @@ def test_an_application_of_somebody_else_is_served_worked_and_closed(shell: Shel
         (("--app", "thrid"), "did you mean 'third'?"),
         (("--app", "broken"), "nowhere_to_be_found"),
         (("--app", "third", "--app-option", "third.colour=red"), "its options are greeting"),
-        (("--app", "third", "--app-option", "greeting=red"), "is not NAME.KEY=VALUE"),
+        (("--app", "third", "--app-option", "greeting=red"), "must be NAME.KEY=VALUE, got 'greeting'"),
         (("--app-option", "third.greeting=red"), "add --app third"),
     ],
 )

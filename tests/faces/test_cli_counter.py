@@ -54,7 +54,7 @@ def test_a_counter_is_raised_and_never_lowered(shell: Shell) -> None:
     assert shell("counter", "raise", "orders", "41").lines == ["value\t41"]
     assert shell("counter", "orders").out == "42\n"
     assert shell("counter", "raise", "orders", "7", "--json").document == {"value": 42}
-    assert "orders goes on with 43" in shell.screen("counter", "raise", "orders", "1")
+    assert "orders continues with 43" in shell.screen("counter", "raise", "orders", "1")
 
 
 def test_a_counter_that_was_never_asked_stands_at_nothing(shell: Shell) -> None:

@@ -103,7 +103,7 @@ def test_what_this_user_may_not_write(shell: Shell, what: str) -> None:
 def test_an_unknown_command_is_told_with_the_nearest(shell: Shell) -> None:
     ran = shell("stauts")
     assert (ran.status, is_short(ran)) == (2, True)
-    assert "there is no command 'stauts'; did you mean 'status'?" in ran.error
+    assert "unknown command 'stauts'; did you mean 'status'?" in ran.error
 
 
 @pytest.mark.parametrize(

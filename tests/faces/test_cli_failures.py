@@ -65,7 +65,7 @@ def test_a_person_sees_a_table(shell: Shell, quick: QuickShell) -> None:
     shown = shell.screen("failures")
     assert shown.splitlines()[0].split() == ["LIST", "ITEMS", "KIND", "ERROR", "FOR", "EXAMPLE"]
     assert "exit status 65" in shown
-    assert "nobody is at work" in shell.screen("sessions")
+    assert "no session is open" in shell.screen("sessions")
 
 
 def test_upkeep_says_what_it_did(any_quick: QuickShell) -> None:

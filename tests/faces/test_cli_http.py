@@ -93,19 +93,19 @@ def test_a_private_host_is_refused_before_anything_is_claimed(quick: QuickShell,
     [
         (("--http", "ftp://x"), "neither http:// nor https://"),
         (("--http", "https://ann:hunter2@x/"), "holds a user or a password"),
-        (("--http", "https://x/", "--", "echo"), "both a command and --http"),
-        (("--http", "https://x/", "--batch", "3"), "--batch goes with a command"),
-        (("--http", "https://x/", "--shell"), "--shell goes with a command"),
-        (("--http", "https://x/", "--later", "30s"), "--later goes with a command"),
-        (("--http", "https://x/", "--header", "nothing"), "has no value"),
+        (("--http", "https://x/", "--", "echo"), "a command cannot be combined with --http"),
+        (("--http", "https://x/", "--batch", "3"), "--batch needs a command"),
+        (("--http", "https://x/", "--shell"), "--shell needs a command"),
+        (("--http", "https://x/", "--later", "30s"), "--later needs a command"),
+        (("--http", "https://x/", "--header", "nothing"), "a header must be NAME: VALUE"),
         (("--http", "https://x/", "--header", "host: y"), "not yours to set"),
         (("--http", "https://x/", "--header", "a: b\nc: d"), "cannot be sent"),
         (("--http", "https://x/", "--timeout", "soon"), "'soon' is not a duration"),
         (("--http", "https://x/", "--secret-env", "NOPE"), "NOPE is not set"),
         (("--http", "https://x/", "--allow-host", "http://x"), "no host that could be allowed"),
-        (("--secret-env", "X", "--", "echo"), "--secret-env goes with --http"),
-        (("--allow-host", "x", "--", "echo"), "--allow-host goes with --http"),
-        ((), "no command was given, and the list has no processor"),
+        (("--secret-env", "X", "--", "echo"), "--secret-env needs --http"),
+        (("--allow-host", "x", "--", "echo"), "--allow-host needs --http"),
+        ((), "work needs a command, --http, or a processor in the settings of 'names'"),
     ],
 )
 def test_what_cannot_be_is_refused(quick: QuickShell, words: tuple[str, ...], wrong: str) -> None:
@@ -118,7 +118,7 @@ def test_what_cannot_be_is_refused(quick: QuickShell, words: tuple[str, ...], wr
 def test_words_for_requests_need_an_address(quick: QuickShell) -> None:
     quick("settings", "names", "processor=https://x.example/")
     for words in (("--header", "a: b"), ("--timeout", "3s"), ("--secret-env", "X")):
-        assert "goes with --http" in quick("work", "names", *words).error
+        assert "needs --http" in quick("work", "names", *words).error
 
 
 def test_a_processor_is_set_and_shown_without_secrets(quick: QuickShell) -> None:
@@ -134,7 +134,7 @@ def test_a_processor_is_set_and_shown_without_secrets(quick: QuickShell) -> None
     [
         ("nonsense", "neither http:// nor https://"),
         ("{}", "there is no 'url'"),
-        ('{"url"', "processor cannot be that"),
+        ('{"url"', "invalid processor"),
         ('{"url": "https://x/", "what": 1}', "nothing is called 'what'"),
         ('{"url": "https://x/", "headers": {"x-token": "hunter2"}}', "could be seen by everybody"),
         ('{"url": "https://x/", "secret_env": "HOME"}', "cannot come from the variable 'HOME'"),
@@ -171,9 +171,9 @@ def test_the_doctor_asks_the_processors(quick: QuickShell, tmp_path: Path) -> No
         quick("settings", "names", f'processor={{"url": "{ill.url}", "health": "/ill"}}')
         ran = quick("doctor", "--health", well.url, *ALLOW)
         assert ran.status == 1
-        assert f"processor of {well.url}\tfine\tit is well\t" in ran.lines
+        assert f"processor of {well.url}\tfine\tit is healthy\t" in ran.lines
         told = f"http://localhost:{ill.port}/ill says 503 Service Unavailable"
-        assert f"processor of names\trisk\t{told}\tsee that it runs; its items fail meanwhile" in ran.lines
+        assert f"processor of names\trisk\t{told}\tmake sure that it runs; its items fail meanwhile" in ran.lines
         quick("settings", "names", f'processor={{"url": "{well.url}", "health": "/"}}')
         assert quick("doctor", *ALLOW).status == 0
 

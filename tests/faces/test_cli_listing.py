@@ -158,4 +158,4 @@ def test_an_unknown_item_is_told(fruit: Shell) -> None:
 def test_looking_does_not_make_a_database(quick: Shell, command: list[str]) -> None:
     ran = quick(*command)
     assert (ran.status, list(quick.folder.iterdir())) == (3, [])
-    assert ran.error == "rowlock: there is nothing yet: rowlock.db does not exist\n  begin with: rowlock add LIST KEY\n"
+    assert ran.error == "rowlock: the database rowlock.db does not exist\n  begin with: rowlock add LIST KEY\n"

@@ -41,7 +41,7 @@ def test_a_name_that_is_taken_is_refused(fruit: Shell) -> None:
 
 def test_dropping_without_a_terminal_needs_a_yes(fruit: Shell) -> None:
     ran = fruit("drop", "fruit")
-    assert (ran.status, "say --yes" in ran.error) == (2, True)
+    assert (ran.status, "give --yes" in ran.error) == (2, True)
     assert len(fruit("ls", "fruit").lines) == 2
 
 
@@ -74,10 +74,10 @@ def test_no_limit_of_attempts_is_told_from_the_default(fruit: Shell) -> None:
     ("change", "wrong"),
     [
         ("atempts=5", "did you mean 'attempts'?"),
-        ("attempts", "'attempts' is not NAME=VALUE"),
-        ("attempts=many", "it is a whole number"),
+        ("attempts", "a setting must be NAME=VALUE, got 'attempts'"),
+        ("attempts=many", "attempts must be a whole number, got many"),
         ("attempts=-1", "attempts must be 0 to 1000000000, got -1"),
-        ("manual=perhaps", "it is true or false"),
+        ("manual=perhaps", "manual must be true or false, got perhaps"),
         ("keep_for=long", "'long' is not a duration"),
     ],
 )

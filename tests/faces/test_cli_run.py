@@ -48,10 +48,10 @@ def test_the_configured_database_is_the_programs(shell: Shell, names: Shell) -> 
 @pytest.mark.parametrize(
     ("place", "wrong", "hint"),
     [
-        ("app", "'app' is not MODULE:WORKER", "rowlock run app:worker"),
+        ("app", "the worker must be MODULE:WORKER, got 'app'", "rowlock run app:worker"),
         ("ap:worker", "there is no module 'ap' here", "from the folder"),
         ("app:wrker", "'app' has no 'wrker'", "did you mean 'worker'?"),
-        ("app:nothing", "app:nothing is int, not a Worker", ""),
+        ("app:nothing", "app:nothing must be a Worker, got int", ""),
         ("broken:worker", "'broken' cannot be imported: SyntaxError", "line 1"),
         ("raises:worker", "'raises' cannot be imported: RuntimeError: no luck", "raises.py, line 2"),
         ("needs:worker", "'needs' needs a module 'nosuchmodule', which is not installed", "needs.py, line 1"),

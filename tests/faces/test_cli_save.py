@@ -56,7 +56,7 @@ def test_what_a_worker_has_in_hand_is_refused(fruit: QuickShell) -> None:
     ("options", "said"),
     [
         ([], "nothing is to be changed"),
-        (["--data", "{"], "--data is not JSON"),
+        (["--data", "{"], "--data must be JSON"),
         (["--due", "soon"], "not a duration"),
         (["--priority", "99"], "priority 99"),
         (["--version", "one", "--data", "1"], "not a valid integer"),

@@ -68,7 +68,7 @@ def test_a_schedule_is_paused_resumed_and_removed(nightly: QuickShell) -> None:
     assert "\tpaused\t\t" in nightly("schedule", "ls").out
     assert nightly("schedule", "resume", "nightly").error.startswith("nightly ticks again; the next tick is 2999-01-01")
     assert nightly("schedule", "resume", "nightly").error.startswith("nightly was not paused")
-    assert nightly("schedule", "rm", "nightly").error == "nightly is no more\n"
+    assert nightly("schedule", "rm", "nightly").error == "nightly is removed\n"
     assert nightly("schedule", "ls").out == ""
 
 
@@ -93,9 +93,9 @@ def test_a_version_that_is_past_is_refused(nightly: QuickShell, verb: list[str])
         (["--cron", "@daily", "--zone", "Berlin"], "did you mean 'Europe/Berlin'?"),
         (["--every", "1h", "--zone", "UTC"], "knows no time zone"),
         (["--every", "soon"], "not a duration"),
-        (["--every", "1h", "--start", "soon"], "no date and time"),
-        (["--every", "1h", "--start", "2030-01-01"], "has no time zone"),
-        (["--every", "1h", "--data", "{"], "--data is not JSON"),
+        (["--every", "1h", "--start", "soon"], "must be a date and time, got 'soon'"),
+        (["--every", "1h", "--start", "2030-01-01"], "must have a time zone"),
+        (["--every", "1h", "--data", "{"], "--data must be JSON"),
         (["--every", "1h", "--key", "{when}"], "a part that nobody fills"),
         (["--every", "1h", "--catch-up", "some"], "'skip', 'last', 'all'"),
         (["--every", "1h", "--priority", "10"], "priority 10"),

@@ -123,7 +123,10 @@ def test_what_needs_the_database_says_so_in_a_line(far: QuickShell) -> None:
     for command in (*DATABASE_ONLY, "schedule run"):
         ran = far(*command.split())
         first, *hint = ran.error.splitlines()
-        assert (ran.status, first.startswith(f"rowlock: rowlock {command} cannot be asked of a server")) == (2, True)
+        assert (ran.status, first.startswith(f"rowlock: rowlock {command} needs a database, got the server")) == (
+            2,
+            True,
+        )
         assert hint == ["  run it where the database is, and name that with -d"]
     assert far("work", "a", "--http", "https://example.org").status == 3
 

@@ -44,7 +44,7 @@ def test_an_unknown_list_is_not_found(fruit: Shell) -> None:
 def test_a_wrong_number_of_parts_is_a_wrong_use(fruit: Shell, parts: str) -> None:
     ran = fruit("split", "fruit", parts)
     assert (ran.status, ran.out) == (2, "")
-    assert "K" in ran.error
+    assert "N" in ran.error
 
 
 def test_a_terminal_shows_a_table(shell: Shell) -> None:

@@ -47,7 +47,7 @@ def test_status_is_a_table_with_a_bar(fruit: Shell) -> None:
 
 def test_dropping_asks_and_a_no_drops_nothing(fruit: Shell) -> None:
     terminal = fruit.on_terminal("drop", "fruit")
-    terminal.expect_exact("Forget 'fruit' with 3 items and its history? [y/N]: ")
+    terminal.expect_exact("Delete 'fruit' with 3 items and its history? [y/N]: ")
     terminal.sendline("n")
     terminal.expect(pexpect.EOF)
     terminal.close()
@@ -84,7 +84,7 @@ def test_work_that_waits_says_for_what(shell: Shell, quick: QuickShell) -> None:
 
 
 def test_a_long_add_draws_its_progress_and_takes_it_away(shell: Shell) -> None:
-    shell.write("sitecustomize.py", "import rowlock.cli.progress as p; p.PATIENCE = 0.0; p.EVERY = 0.0")
+    shell.write("sitecustomize.py", "import rowlock.cli.progress as p; p.QUIET_SECONDS = p.ADD_REDRAW_SECONDS = 0.0")
     shell.write("many.txt", "".join(f"key-{number}\n" for number in range(60_000)))
     shown = shell.screen("add", "many", "-f", "many.txt", PYTHONPATH=str(shell.folder))
     assert "writing" in shown

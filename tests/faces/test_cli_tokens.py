@@ -60,7 +60,7 @@ def test_a_revoked_token_is_listed_only_on_demand(any_quick: QuickShell) -> None
 
 
 def test_more_tokens_than_a_page_are_all_listed(quick: QuickShell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rowlock.cli.tokens.PAGE", 2)
+    monkeypatch.setattr("rowlock.cli.invocation.ROWS_PER_PAGE", 2)
     with Engine(str(quick.folder / "rowlock.db")) as engine:
         for _ in range(5):
             engine.tokens.create("viewer")
@@ -81,7 +81,7 @@ def test_on_a_terminal_there_is_a_table(shell: Shell) -> None:
         (["create", "--role", "admin", "--lists", "a"], 2, "an admin cannot be held to some lists"),
         (["create", "--role", "viewer", "--expires", "soon"], 2, "'soon' is not a duration"),
         (["create", "--role", "viewer", "--expires", "2020-01-01T00:00Z"], 2, "expired before it was made"),
-        (["create", "--role", "viewer", "--expires", "2030-01-01"], 2, "has no time zone"),
+        (["create", "--role", "viewer", "--expires", "2030-01-01"], 2, "must have a time zone"),
         (["revoke", "9"], 3, "there is no token 9"),
         (["revoke", "rl_x"], 2, "not a valid integer"),
     ],

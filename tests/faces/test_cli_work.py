@@ -144,7 +144,7 @@ def test_a_program_that_goes_missing_is_the_items_failure(names: Shell) -> None:
         (("nosuchprogram-at-all", "{}"), "there is no program 'nosuchprogram-at-all'"),
         (("./plain", "{}"), "'./plain' is not executable"),
         (("echo {}",), "'echo {}' is a line and no program"),
-        ((), "no command was given"),
+        ((), "work needs a command"),
     ],
 )
 def test_a_wrong_command_is_refused_before_anything_is_claimed(

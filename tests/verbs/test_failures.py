@@ -66,3 +66,27 @@ def test_the_groups_of_a_list_that_is_not_there_cannot_be_had(timed: Engine) -> 
     timed.make_ready()
     with pytest.raises(NotFound):
         timed["nowhere"].failure_groups()
+
+
+def test_all_failed_items_are_retried_and_the_others_stay(timed: Engine) -> None:
+    timed["work"].add(numbered(3))
+    fail(timed, "disk full", "timeout")
+    assert timed["work"].retry_failed() == 2
+    assert timed["work"].counts() == Counts(ready=3)
+
+
+def test_failed_items_are_abandoned_by_a_part_of_their_error(timed: Engine) -> None:
+    timed["work"].add(numbered(3))
+    fail(timed, "disk full", "timeout", "timeout")
+    assert timed["work"].abandon_failed(error="time") == 2
+    assert [item.key for item in timed["work"]] == ["0000"]
+
+
+def test_a_dry_run_counts_and_changes_nothing(timed: Engine) -> None:
+    work = timed["work"]
+    work.add(numbered(3))
+    fail(timed, "disk full", "timeout")
+    assert (work.retry_failed(dry_run=True), work.abandon_failed(error="time", dry_run=True)) == (2, 1)
+    assert (work.retry(numbered(3), dry_run=True), work.done(["0000", "none"], dry_run=True)) == (2, 1)
+    assert work.abandon(numbered(3), dry_run=True) == 3
+    assert work.counts() == Counts(ready=1, failed=2)

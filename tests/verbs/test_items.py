@@ -340,3 +340,9 @@ def test_a_list_contains_the_keys_of_its_items(engine: Engine) -> None:
         False,
         False,
     )
+
+
+def test_a_report_counts_the_items_that_were_written(engine: Engine) -> None:
+    written: list[int] = []
+    engine["fruit"].add((f"{number:05}" for number in range(12_000)), report=written.append)
+    assert written == [10_000, 12_000]

@@ -334,11 +334,13 @@ class AsyncList:
         strict: bool = False,
         trace: str | None = None,
         using: Any = None,
+        report: Callable[[int], None] | None = None,
     ) -> Added:
         """Add a key, any iterable of keys and mappings, or an open file of lines; if one is wrong, nothing is added.
 
         What is there already stays as it is; `strict` refuses it. `using` is an open transaction of yours to do it in.
         `trace` is a W3C traceparent; left out, it is that of the OpenTelemetry span that goes on, if one does.
+        `report` is called with the number of items written so far, from the start if the transaction is run again.
         """
 
     async def page(self, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
@@ -383,14 +385,26 @@ class AsyncList:
     async def increment(self, keys: Keys, *, error: str | None = None) -> int:
         """Note one failed attempt for each key that is there; how many were."""
 
-    async def done(self, keys: Keys) -> int:
-        """Take off the list what has been done; how many were there."""
+    async def done(self, keys: Keys, *, dry_run: bool = False) -> int:
+        """Take items that are done off the list, and return how many were there; `dry_run` only counts them."""
 
-    async def abandon(self, keys: Keys) -> int:
-        """Give up on items: off the list, undone; how many were there."""
+    async def abandon(self, keys: Keys, *, dry_run: bool = False) -> int:
+        """Take items off the list undone, and return how many were there; `dry_run` only counts them."""
 
-    async def retry(self, keys: Keys) -> int:
-        """Make failed and delayed items ready at once; how many were."""
+    async def retry(self, keys: Keys, *, dry_run: bool = False) -> int:
+        """Make failed and delayed items ready at once, and return how many were; `dry_run` only counts them."""
+
+    async def retry_failed(self, *, error: str | None = None, dry_run: bool = False) -> int:
+        """Make all failed items ready, or those whose last error contains `error`, and return how many.
+
+        Each thousand is a transaction. `dry_run` only counts them.
+        """
+
+    async def abandon_failed(self, *, error: str | None = None, dry_run: bool = False) -> int:
+        """Take all failed items off the list, or those whose last error contains `error`, and return how many.
+
+        Each thousand is a transaction. `dry_run` only counts them.
+        """
 
     async def ranges(self, parts: int) -> list[Range]:
         """The keys in up to `parts` ranges whose sizes differ by one at the most, however long the list is."""

@@ -1,4 +1,4 @@
-"""The command line: a face on the engine, which adds no behaviour of its own."""
+"""The command line `rowlock`: commands that call the handles of an engine or a client, without rules of their own."""
 
 import sys
 
@@ -7,5 +7,5 @@ from rowlock.cli.program import program
 
 
 def main() -> None:
-    """Run the command that the program's arguments name, and end the process with its exit code."""
+    """Run the command of the process's arguments, and exit with its exit code."""
     sys.exit(run(program, sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""`rowlock migrate`, `upkeep`, `doctor`, `config` and `completion`: the database and the program."""
+"""`rowlock migrate`, `upkeep`, `doctor`, `config` and `completion`: care of the database and of the program."""
 
 import time
 
@@ -8,29 +8,29 @@ import msgspec
 from rowlock import diagnostics, integrity, lists, schema
 from rowlock.cli import output
 from rowlock.cli.exits import AT_RISK, OUT_OF_REACH
-from rowlock.cli.invocation import HELP, Invocation, command, is_absent, on_terminal
+from rowlock.cli.invocation import HELP_OPTIONS, Invocation, command, json_option, on_terminal
 from rowlock.diagnostics import FINE, INFORMATION, RISK, UNREACHABLE, Finding
 from rowlock.engine import Engine
 from rowlock.model import Processor
 from rowlock.schema import Migration
 
-WATCH_SECONDS = 60
-"""How long sessions whose deadline has passed may be watched until it is certain that they are dead."""
+UPKEEP_WAIT_SECONDS = 60
+"""How long `upkeep` may watch sessions past their deadline until it is certain that they are dead."""
 ICONS = {FINE: "✓", INFORMATION: "·", RISK: "!", UNREACHABLE: "✕"}
 COLORS = {FINE: "green", INFORMATION: "dim", RISK: "yellow", UNREACHABLE: "red"}
 
 
 @command("migrate")
-@click.option("--plan", is_flag=True, help="Say which steps are missing, and take none.")
-@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+@click.option("--plan", is_flag=True, help="Print the missing steps, and take none.")
+@json_option
 @click.pass_obj
 def migrate(invocation: Invocation, *, plan: bool, as_json: bool) -> None:
-    """Make the tables, or bring them up to date.
+    """Create the tables, or bring them up to date.
 
-    Safe while others do the same, and after being killed half-way. A SQLite file is migrated by itself when it is
-    first used.
+    Safe to run at the same time as others, and again after it was killed. A SQLite file is migrated automatically when
+    it is first used.
     """
-    with invocation.open_database(make=True) as engine:
+    with invocation.open_database(create=True) as engine:
         steps = _pending(engine) if plan else schema.migrate(engine.database)
         newest = len(schema.known(engine.database))
     if as_json:
@@ -43,8 +43,9 @@ def migrate(invocation: Invocation, *, plan: bool, as_json: bool) -> None:
 
 
 def _pending(engine: Engine) -> list[Migration]:
-    # To look must not make the file.
-    return schema.known(engine.database) if is_absent(engine.database.address) else schema.pending(engine.database)
+    # A plan must not create the file.
+    missing = engine.database.address.is_missing_file
+    return schema.known(engine.database) if missing else schema.pending(engine.database)
 
 
 def _show_steps(invocation: Invocation, steps: list[Migration], *, newest: int, plan: bool) -> None:
@@ -55,44 +56,44 @@ def _show_steps(invocation: Invocation, steps: list[Migration], *, newest: int, 
 
 
 @command("upkeep")
-@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+@json_option
 @click.pass_obj
 def upkeep(invocation: Invocation, *, as_json: bool) -> None:
-    """Do one bounded pass of housekeeping, as every worker does now and then.
+    """Run one bounded pass of upkeep, as every worker does regularly.
 
-    Ends dead sessions, puts due items in line, opens gates where no worker looks, adds up old tallies, forgets old
-    errors and results. Sessions whose deadline has passed are watched for half of their expiry first, up to a minute.
+    Expires dead sessions, makes due items ready, opens gates that no worker looks at, folds old tallies, deletes old
+    errors and results. Sessions past their deadline are watched for half of their expiry first, up to a minute.
     """
-    with invocation.open_database(why="it keeps house by itself") as engine:
-        report = engine.upkeep(wait=WATCH_SECONDS)
-    counted: dict[str, int] = msgspec.structs.asdict(report)
-    sentence = ", ".join(f"{word} {count:,}" for word, count in counted.items())
-    output.numbers(invocation, counted, sentence=sentence, as_json=as_json)
+    with invocation.open_database(why="a server does its own upkeep") as engine:
+        report = engine.upkeep(wait=UPKEEP_WAIT_SECONDS)
+    counts: dict[str, int] = msgspec.structs.asdict(report)
+    sentence = ", ".join(f"{word} {count:,}" for word, count in counts.items())
+    output.result(invocation, counts, sentence=sentence, as_json=as_json)
 
 
 @command("doctor")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-@click.option("--health", metavar="URL", multiple=True, help="An address that must answer, too; may be repeated.")
-@click.option("--allow-host", metavar="HOST", multiple=True, help="A private host that may be asked.")
-@click.option("--check", "with_rows", is_flag=True, help="Look at every stored row too: reads all items.")
+@json_option
+@click.option("--health", metavar="URL", multiple=True, help="Check that this address answers, too; repeatable.")
+@click.option("--allow-host", metavar="HOST", multiple=True, help="A private host that may be requested; repeatable.")
+@click.option("--check", "with_rows", is_flag=True, help="Check every stored row too: reads all items.")
 @click.pass_obj
 def doctor(
     invocation: Invocation, *, as_json: bool, with_rows: bool, health: tuple[str, ...], allow_host: tuple[str, ...]
 ) -> int:
-    """Say whether this database is fit for the promises.
+    """Check whether this database can keep rowlock's promises.
 
-    Looks at connection, schema, durability, permissions, room and clock, and at the processors of lists; each
-    problem comes with its fix.
+    Checks connection, schema, durability, permissions, free space and clock, and the processors of lists; each problem
+    is printed with its fix.
 
-    Ends with 0 if all is fine, 1 if a promise is at risk, 5 if the database is out of reach.
+    Exits with 0 if all is fine, 1 if a promise is at risk, 5 if the database is unreachable.
     """
     given = {each: Processor(each, health=each) for each in health}
     with invocation.open_database() as engine:
         findings = list(diagnostics.examine(engine.database, time.time))
-        sound = any(each.name == "schema" and each.state == FINE for each in findings)
-        if with_rows and sound:
-            findings += _rows(engine)
-        findings += _processors(engine, given, allow=invocation.allowed_hosts(allow_host), listed=sound)
+        usable = any(each.name == "schema" and each.state == FINE for each in findings)
+        if with_rows and usable:
+            findings += _check_rows(engine)
+        findings += _check_processors(engine, given, allow=invocation.allowed_hosts(allow_host), with_lists=usable)
     if as_json:
         output.document({"database": engine.database.address.shown, "findings": findings})
     elif on_terminal():
@@ -100,30 +101,32 @@ def doctor(
             _show_finding(finding, plain=invocation.no_color)
     else:
         output.lines(msgspec.structs.astuple(finding) for finding in findings)
-    return _status(findings)
+    return _exit_code(findings)
 
 
-def _rows(engine: Engine) -> list[Finding]:
+def _check_rows(engine: Engine) -> list[Finding]:
     broken = [Finding("rows", RISK, each.what, each.hint) for each in engine.read(integrity.violations)]
-    return broken or [Finding("rows", FINE, "what is stored agrees with itself")]
+    return broken or [Finding("rows", FINE, "stored rows are consistent")]
 
 
-def _processors(engine: Engine, given: dict[str, Processor], *, allow: list[str], listed: bool) -> list[Finding]:
-    if not given and not (listed and engine.read(lists.processors, fits=lambda _: True, limit=1)):
+def _check_processors(
+    engine: Engine, given: dict[str, Processor], *, allow: list[str], with_lists: bool
+) -> list[Finding]:
+    if not given and not (with_lists and engine.read(lists.processors, fits=lambda _: True, limit=1)):
         return []
     from rowlock.delivery.sender import sender_from_environment
-    from rowlock.worker import health  # HTTP is heavy, and only who sends needs it
+    from rowlock.worker import health  # heavy: imported only to send requests
     from rowlock.worker.local_backend import LocalBackend
 
-    party = health.ProcessorGroup(sender_from_environment(allow), given, (lambda _: True) if listed else None)
+    party = health.ProcessorGroup(sender_from_environment(allow), given, (lambda _: True) if with_lists else None)
     answers = health.examine(LocalBackend(engine), [party])
-    return [_processor(name, wrong) for name, wrong in answers.items() if name != health.STORE]
+    return [_processor_finding(name, wrong) for name, wrong in answers.items() if name != health.STORE]
 
 
-def _processor(name: str, wrong: str) -> Finding:
+def _processor_finding(name: str, wrong: str) -> Finding:
     if wrong:
-        return Finding(name, RISK, wrong, "see that it runs; its items fail meanwhile")
-    return Finding(name, FINE, "it is well")
+        return Finding(name, RISK, wrong, "make sure that it runs; its items fail meanwhile")
+    return Finding(name, FINE, "it is healthy")
 
 
 def _show_finding(finding: Finding, *, plain: bool) -> None:
@@ -133,31 +136,26 @@ def _show_finding(finding: Finding, *, plain: bool) -> None:
         output.write(f"{'':<33}→ {output.visible(finding.fix)}\n")
 
 
-def _status(findings: list[Finding]) -> int:
+def _exit_code(findings: list[Finding]) -> int:
     states = {finding.state for finding in findings}
     if UNREACHABLE in states:
         return OUT_OF_REACH
     return AT_RISK if RISK in states else 0
 
 
-@click.group("config", context_settings=HELP)
+@click.group("config", context_settings=HELP_OPTIONS)
 def config() -> None:
     """Show the configuration, each value with its origin."""
 
 
 @command("show")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@json_option
 @click.pass_obj
 def show(invocation: Invocation, *, as_json: bool) -> None:
     """Show each value and its origin; secrets are masked."""
-    values = invocation.values().values()
-    rows = [[value.name, value.shown, value.origin] for value in values]
-    if as_json:
-        output.document({name: {"value": value, "origin": origin} for name, value, origin in rows})
-    elif on_terminal():
-        output.table(("NAME", "VALUE", "ORIGIN"), rows)
-    else:
-        output.lines(rows)
+    rows = [[value.name, value.shown, value.origin] for value in invocation.values().values()]
+    document = {name: {"value": value, "origin": origin} for name, value, origin in rows}
+    output.rows(invocation, document, as_json=as_json, table=output.Table(("NAME", "VALUE", "ORIGIN"), rows))
 
 
 config.add_command(show)
@@ -169,12 +167,12 @@ config.add_command(show)
 def completion(context: click.Context, *, shell: str) -> None:
     """Print the completion script of a shell.
 
-    bash: eval "$(rowlock completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc; fish: rowlock completion fish >
-    ~/.config/fish/completions/rowlock.fish
+    bash: eval "$(rowlock completion bash)" in ~/.bashrc; zsh: eval "$(rowlock completion zsh)" in ~/.zshrc; fish:
+    rowlock completion fish > ~/.config/fish/completions/rowlock.fish
     """
-    from click.shell_completion import get_completion_class  # only this command needs it
+    from click.shell_completion import get_completion_class  # imported only here: other commands start faster
 
     kind = get_completion_class(shell)
-    assert kind is not None, "click knows the three shells"  # noqa: S101
+    assert kind is not None, "click supports the three shells"  # noqa: S101
     script = kind(context.find_root().command, {}, "rowlock", "_ROWLOCK_COMPLETE")
     output.write(script.source_template % script.source_vars() + "\n")

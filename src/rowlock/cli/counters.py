@@ -1,46 +1,41 @@
-"""`rowlock counter`: numbers that never come twice."""
+"""`rowlock counter`: take and show the numbers of counters."""
 
 import click
 
 from rowlock.cli import output
-from rowlock.cli.invocation import HELP, SHARED_OPTIONS, Invocation, command, on_terminal
+from rowlock.cli.invocation import (
+    HELP_OPTIONS,
+    SHARED_OPTIONS,
+    Invocation,
+    command,
+    every,
+    json_option,
+    named_argument,
+)
 from rowlock.counters import MAX_NUMBER, MAX_NUMBERS_PER_TAKE
-from rowlock.engine.handles import Handles
-from rowlock.errors import RowlockError
 
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-PAGE = 1000
-
-
-def _names(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Names of counters that begin so; none if the database does not answer."""
-    try:
-        with context.ensure_object(Invocation).open() as engine:
-            return [each.name for each in engine.counters() if each.name.startswith(incomplete)]
-    except RowlockError:  # completion has nobody to tell
-        return []
-
-
-name_argument = click.argument("name", metavar="NAME", shell_complete=_names)
+name_argument = named_argument("name", "NAME", lambda engine: engine.counters())
 
 
 class CounterGroup(click.Group):
-    """Commands, and any other word is the name of a counter whose next number is wanted."""
+    """Commands of counters; any other word is the name of a counter, and takes its next number."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments name, or `next`."""
+        """Return the command that the arguments name, or `next`."""
         known = args[0] in self.commands
         return super().resolve_command(ctx, args if known else ["next", *args])
 
 
-@click.group("counter", cls=CounterGroup, context_settings=HELP, subcommand_metavar="NAME [--take N] | COMMAND …")
+@click.group(
+    "counter", cls=CounterGroup, context_settings=HELP_OPTIONS, subcommand_metavar="NAME [--take N] | COMMAND …"
+)
 def counter() -> None:
-    """Take the next number of a counter, 1, 2, 3 …: none comes twice.
+    """Take the next number of a counter, 1, 2, 3 …, each once.
 
-    `rowlock counter NAME` prints one; a counter is made when it is first asked. One that is called as one of the
-    commands below: rowlock counter next NAME.
+    `rowlock counter NAME` prints one; a counter is created by its first number. For a counter that has the name of a
+    command below: rowlock counter next NAME.
     """
 
 
@@ -53,13 +48,13 @@ counter.params.extend(SHARED_OPTIONS)
     "--take",
     "count",
     type=click.IntRange(1, MAX_NUMBERS_PER_TAKE),
-    help="So many in a row: prints the first and the last.",
+    help="Take N in a row: prints the first and the last.",
 )
 @json_option
 @click.pass_obj
 def take_next(invocation: Invocation, *, name: str, count: int | None, as_json: bool) -> None:
     """Take the next number, or several in a row."""
-    with invocation.open(make=True) as engine:
+    with invocation.open(create=True) as engine:
         numbers = engine.counter(name).take(count or 1)
     if as_json:
         output.document({"counter": name, "first": numbers[0], "last": numbers[-1]})
@@ -87,22 +82,15 @@ def show(invocation: Invocation, *, name: str, as_json: bool) -> None:
 def ls(invocation: Invocation, *, as_json: bool) -> None:
     """List all counters with the last number of each, by name."""
     with invocation.open() as engine:
-        found = _all(engine)
-    if as_json:
-        output.document({"counters": [{"counter": name, "value": value} for name, value in found]})
-    elif not on_terminal():
-        output.lines(found)
-    elif found:
-        output.table(("COUNTER", "LAST"), [[name, f"{value:,}"] for name, value in found], numeric=[1])
-    else:
-        invocation.say("no number was ever taken")
-
-
-def _all(engine: Handles) -> list[tuple[str, int]]:
-    found: list[tuple[str, int]] = []
-    while page := engine.counters(after=found[-1][0] if found else "", limit=PAGE):
-        found += [(each.name, each.value) for each in page]
-    return found
+        found = [(each.name, each.value) for each in every(engine.counters)]
+    output.rows(
+        invocation,
+        {"counters": [{"counter": name, "value": value} for name, value in found]},
+        as_json=as_json,
+        piped=found,
+        table=output.Table(("COUNTER", "LAST"), [[name, f"{value:,}"] for name, value in found], numeric=(1,)),
+        empty="there are no counters yet; begin with: rowlock counter NAME",
+    )
 
 
 @command("raise")
@@ -111,15 +99,15 @@ def _all(engine: Handles) -> list[tuple[str, int]]:
 @json_option
 @click.pass_obj
 def raise_to(invocation: Invocation, *, name: str, to: int, as_json: bool) -> None:
-    """Go on above N, if the counter is not there yet.
+    """Continue above N, if the counter is lower.
 
-    For numbers that were given away before there was this counter. It is never lowered, and cannot be removed: a
-    number would come twice.
+    For numbers that were used before the counter existed. A counter cannot be lowered or removed, so that no number is
+    taken twice.
     """
-    with invocation.open(make=True) as engine, invocation.acting():
+    with invocation.open(create=True) as engine, invocation.acting():
         value = engine.counter(name).raise_to(to)
-    sentence = f"{name} goes on with {value + 1:,}" if value < MAX_NUMBER else f"{name} has no number left"
-    output.numbers(invocation, {"value": value}, sentence=sentence, as_json=as_json)
+    sentence = f"{name} continues with {value + 1:,}" if value < MAX_NUMBER else f"{name} has no number left"
+    output.result(invocation, {"value": value}, sentence=sentence, as_json=as_json)
 
 
 for each in (take_next, show, ls, raise_to):

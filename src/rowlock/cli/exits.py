@@ -1,4 +1,4 @@
-"""How a command ends: every exit code, what is said on stderr, and signals, in one place."""
+"""The end of a command: exit codes, errors on stderr, and signals."""
 
 import os
 import signal
@@ -23,39 +23,42 @@ BUG = 70
 OUTPUT_LOST = 74
 INTERRUPTED = 130
 PIPE_CLOSED = 141
-# A server's own hint speaks of a header.
-SHOW_ONE = "set ROWLOCK_TOKEN to one that `rowlock token create` has made there"
-COMPLETION = "_ROWLOCK_COMPLETE"
-NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+# The hint of a server is about a header, which a user of the command line cannot set.
+TOKEN_HINT = "set ROWLOCK_TOKEN to a token made there by `rowlock token create`"  # noqa: S105
+COMPLETION_VARIABLE = "_ROWLOCK_COMPLETE"
 
 
 def run(program: click.Group, arguments: Sequence[str]) -> int:
-    """Run a command; its exit code. An error is one sentence and a hint, never a traceback unless asked for."""
+    """Run a command and return its exit code; an error is one sentence and a hint, a traceback only with -v."""
     invocation = Invocation()
     try:
         _write_utf8()
-        if COMPLETION in os.environ:
-            program.main(list(arguments), "rowlock", COMPLETION)
+        if COMPLETION_VARIABLE in os.environ:
+            program.main(list(arguments), "rowlock", COMPLETION_VARIABLE)
         return _invoke(program, arguments, invocation)
     except RowlockError as error:
-        return _told(error.what, SHOW_ONE if isinstance(error, TokenRefused) else error.hint, error.exit_status)
+        return _print_error(
+            error.what, TOKEN_HINT if isinstance(error, TokenRefused) else error.hint, error.exit_status
+        )
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return error.exit_code
     except click.ClickException as error:
         if isinstance(error, click.UsageError) and "\n" in error.message:
-            print(error.message, file=sys.stderr)  # a group alone: its help  # noqa: T201
+            print(error.message, file=sys.stderr)  # the help of a group without a command  # noqa: T201
             return WRONG_USAGE
-        return _told(_sentence(error), _usage(error), error.exit_code)
+        return _print_error(_sentence(error), _usage(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        return _told("interrupted", "", INTERRUPTED)
+        return _print_error("interrupted", "", INTERRUPTED)
     except BrokenPipeError:
-        return _hushed()
+        return _discard_stdout()
     except OSError as error:
-        _hushed()
-        return _told(f"reading or writing failed: {(error.strerror or 'no reason given').lower()}", "", OUTPUT_LOST)
+        _discard_stdout()
+        reason = (error.strerror or "no reason given").lower()
+        return _print_error(f"reading or writing failed: {reason}", "", OUTPUT_LOST)
     except Exception as error:
-        return _bug(error, invocation)
+        return _print_bug(error, invocation)
 
 
 def _invoke(program: click.Group, arguments: Sequence[str], invocation: Invocation) -> int:
@@ -69,19 +72,19 @@ def _invoke(program: click.Group, arguments: Sequence[str], invocation: Invocati
 
 
 def _write_utf8() -> None:
-    # Keys are UTF-8 everywhere; only a terminal may know less, and shows what it lacks escaped.
-    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
+    # Keys are UTF-8 everywhere; a terminal with another encoding shows the characters it lacks escaped.
+    sys.stdout, sys.stderr = sys.stdout or _null_stream(), sys.stderr or _null_stream()
     for stream in (sys.stdout, sys.stderr):
         encoding = stream.encoding if stream.isatty() else "utf-8"
         stream.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
 
 
-def _nowhere() -> TextIO:
-    """A stream for who has closed theirs."""
+def _null_stream() -> TextIO:
+    """Open a stream in place of one that the caller has closed."""
     return Path(os.devnull).open("w")
 
 
-def _told(what: str, hint: str, status: int) -> int:
+def _print_error(what: str, hint: str, status: int) -> int:
     print(f"rowlock: {visible(what)}", file=sys.stderr)  # noqa: T201
     for line in hint.splitlines():
         print(f"  {visible(line)}", file=sys.stderr)  # noqa: T201
@@ -98,23 +101,28 @@ def _usage(error: click.ClickException) -> str:
     return f"see: {context.command_path} --help" if context else ""
 
 
-def _hushed() -> int:
-    # Nobody reads any more; the interpreter must not complain of it when it flushes at the end.
+def _discard_stdout() -> int:
+    # The reader of the pipe has gone; the interpreter must not complain when it flushes at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return PIPE_CLOSED
 
 
-def _bug(error: Exception, invocation: Invocation) -> int:
+def _print_bug(error: Exception, invocation: Invocation) -> int:
     if invocation.verbose:
-        import traceback  # only a bug needs it
+        import traceback  # imported only to report a bug
 
         traceback.print_exception(error)
     hint = "this is a bug in rowlock; please report it" + ("" if invocation.verbose else ", with what -v prints")
-    return _told(f"something unexpected went wrong ({type(error).__name__})", hint, BUG)
+    return _print_error(f"something unexpected went wrong ({type(error).__name__})", hint, BUG)
 
 
 class StopSignals:
-    """While a with block lasts, signals call `stop(now=…)`; afterwards `status` is how the command shall end."""
+    """A with block in which SIGINT and SIGTERM call `stop(now)`: the first time with False, then with True.
+
+    Afterwards `status` is the exit code of the signal, or None if there was none.
+    """
+
+    _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self, stop: Callable[[bool], None]) -> None:
         self._stop = stop
@@ -122,14 +130,14 @@ class StopSignals:
         self.status: int | None = None
 
     def __enter__(self) -> "StopSignals":
-        self._before = {number: signal.signal(number, self._hear) for number in NUMBERS}
+        self._before = {number: signal.signal(number, self._handle) for number in self._SIGNALS}
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: BaseException | TracebackType | None) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _hear(self, number: int, _: FrameType | None) -> None:
+    def _handle(self, number: int, _: FrameType | None) -> None:
         again = self.status is not None
         self.status = self.status or 128 + number
         self._stop(again)

@@ -1,4 +1,4 @@
-"""What a command reads: keys from its arguments, from files, from standard input; as lines, CSV or JSON."""
+"""Input of commands: keys from arguments, files and standard input, as lines, CSV or JSON; and values of options."""
 
 import codecs
 import io
@@ -21,16 +21,17 @@ from rowlock.model import DurationOrTime
 from rowlock.names import check_key, closest
 
 STDIN = "-"
-CHUNK = 256 * 1024
-LONGEST_LINE = 1024 * 1024
-Numbered = Iterator[tuple[int, Any]]
-Report = Callable[[int], None]
-BATCH = 1_000
-SECONDS = 1.0
+READ_BYTES = 256 * 1024
+MAX_LINE_BYTES = 1024 * 1024
+STREAM_BATCH_ENTRIES = 1_000
+STREAM_BATCH_SECONDS = 1.0
+
+NumberedEntries = Iterator[tuple[int, Any]]
+ReportLines = Callable[[int], None]
 
 
 class InputFormat(msgspec.Struct, frozen=True):
-    """How the lines of a file are to be understood."""
+    """The format of input files."""
 
     csv: str | None = None
     """The column that holds the key: its name, or its number from 1 in a file without headings."""
@@ -39,11 +40,11 @@ class InputFormat(msgspec.Struct, frozen=True):
 
     @property
     def plain(self) -> bool:
-        """Whether each line is a key."""
+        """Return whether each line is a key."""
         return self.csv is None and not self.ndjson and not self.null
 
-    def entries(self, pieces: Iterable[bytes]) -> Numbered:
-        """The entries of one file, each with its line."""
+    def entries(self, pieces: Iterable[bytes]) -> NumberedEntries:
+        """Yield the entries of one file, each with its line number."""
         if self.csv is not None:
             return _csv_entries(pieces, self.csv)
         if self.ndjson:
@@ -52,7 +53,7 @@ class InputFormat(msgspec.Struct, frozen=True):
 
 
 def nothing_to_read(keys: Sequence[str], files: Sequence[str] = ()) -> bool:
-    """Whether a person would wait for us while we wait for them, or there is nothing to read from at all."""
+    """Return whether a command would read from a terminal, where a person waits for it, or has no stdin at all."""
     return not keys and not files and (sys.stdin is None or sys.stdin.isatty())
 
 
@@ -61,22 +62,22 @@ def _ignore(_: int) -> None:
 
 
 class InputFiles:
-    """Several files read in turn, as if they were one; bounded memory, however long they are."""
+    """Several files, read one after the other in bounded memory."""
 
-    def __init__(self, names: Iterable[str], form: InputFormat, *, report: Report = _ignore) -> None:
+    def __init__(self, names: Iterable[str], form: InputFormat, *, report: ReportLines = _ignore) -> None:
         self._names = list(names) or [STDIN]
         self._form = form
         self._report = report
         self._starts: list[tuple[int, str]] = []
 
     def entries(self) -> Entries:
-        """What is to be added; plain lines come as an open file does, blank ones and all."""
+        """Return the entries to add; plain lines as an open file, with blank ones so that numbers stay right."""
         if self._form.plain:
             return cast("IO[bytes]", _LineReader(self._pieces()))
         return (entry for _, entry in self.numbered())
 
-    def numbered(self) -> Numbered:
-        """Entries with their lines, each checked here: the first wrong one is refused by line and file."""
+    def numbered(self) -> NumberedEntries:
+        """Yield checked entries with their line numbers; Invalid names the line and file of an invalid one."""
         for name in self._names:
             try:
                 for line, entry in self._form.entries(self._split(name)):
@@ -86,8 +87,8 @@ class InputFiles:
             except Invalid as error:
                 raise self._named(error, name) from None
 
-    def placed(self, error: Invalid) -> Invalid:
-        """The error with its line counted in its own file, if several were read in turn."""
+    def with_line_in_file(self, error: Invalid) -> Invalid:
+        """Return the error with its line number counted within the file it is in, if there are several."""
         found = list(re.finditer(r"line (\d+)", error.what))
         if not found or len(self._starts) < 2 or not self._form.plain:
             return error
@@ -116,7 +117,7 @@ class InputFiles:
 
 
 class _LineReader:
-    """Lines that come as those of an open file."""
+    """Lines in the interface of an open file."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -125,30 +126,31 @@ class _LineReader:
         return self._pieces
 
     def readline(self) -> bytes:
-        """The next line without its end, or nothing at the end of all."""
+        """Return the next line without its line break, or nothing at the end."""
         return next(self._pieces, b"")
 
 
 def _opened(name: str) -> io.FileIO:
     try:
-        # Unbuffered: what has arrived in a pipe is read at once, and nothing is held when we are interrupted.
+        # Unbuffered: lines in a pipe are read as they arrive, and none is lost in a buffer when the user interrupts.
         return io.FileIO(0, closefd=False) if name == STDIN else io.FileIO(name)
     except OSError as error:
-        raise Invalid(f"{name!r} cannot be read: {(error.strerror or 'no reason given').lower()}") from None
+        raise Invalid(f"file {name!r} cannot be read: {(error.strerror or 'no reason given').lower()}") from None
 
 
-def _split(file: io.FileIO, separator: bytes, report: Report) -> Iterator[bytes]:
-    """The pieces of a file between separators; one that is longer than any item could be is refused."""
+def _split(file: io.FileIO, separator: bytes, report: ReportLines) -> Iterator[bytes]:
+    """Yield the parts of a file between separators; InvalidKey for one that is longer than any item."""
     rest, count = b"", 0
-    while chunk := file.read(CHUNK):
+    while chunk := file.read(READ_BYTES):
         if not count:
             chunk = chunk.removeprefix(codecs.BOM_UTF8)
         *whole, rest = (rest + chunk).split(separator)
         count += len(whole)
         report(len(whole))
         yield from whole
-        if len(rest) > LONGEST_LINE:
-            raise InvalidKey(f"line {count + 1} is longer than {LONGEST_LINE} bytes", "is this a file of lines?")
+        if len(rest) > MAX_LINE_BYTES:
+            what = f"line {count + 1} must be at most {MAX_LINE_BYTES} bytes, got more"
+            raise InvalidKey(what, "check that this is a file of lines")
     if rest:
         report(1)
         yield rest
@@ -161,23 +163,24 @@ def _check(entry: Any, line: int) -> None:
     elif isinstance(entry, str):
         check_key(entry, line)
     else:
-        raise Invalid(f"line {line} is neither a key nor an item", 'write "a.txt" or {"key": "a.txt", "data": …}')
+        what = f"line {line} must be a string or an object, got {type(entry).__name__}"
+        raise Invalid(what, 'write "a.txt" or {"key": "a.txt", "data": …}')
 
 
 def _text(piece: bytes, line: int) -> str:
     try:
         return piece.decode()
     except UnicodeDecodeError:
-        hint = "convert it first, with iconv for example"
-        raise InvalidKey(f"line {line} is not UTF-8 text", hint, line=line) from None
+        hint = "convert it, with iconv for example"
+        raise InvalidKey(f"line {line} must be UTF-8 text", hint, line=line) from None
 
 
-def _null_entries(pieces: Iterable[bytes]) -> Numbered:
+def _null_entries(pieces: Iterable[bytes]) -> NumberedEntries:
     for number, piece in enumerate(pieces, 1):
         yield number, _text(piece, number)
 
 
-def _json_entries(pieces: Iterable[bytes]) -> Numbered:
+def _json_entries(pieces: Iterable[bytes]) -> NumberedEntries:
     for line, piece in enumerate(pieces, 1):
         if not piece.strip():
             continue
@@ -186,19 +189,21 @@ def _json_entries(pieces: Iterable[bytes]) -> Numbered:
         except RecursionError:
             raise nesting.too_deep(f"line {line}", line=line) from None
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise InvalidData(f"line {line} is not JSON", "write one key or object to a line", line=line) from None
+            raise InvalidData(
+                f"line {line} must be JSON", "write one string or object on each line", line=line
+            ) from None
         if isinstance(entry, dict) and isinstance(entry.get("due"), str):
-            entry["due"] = moment(entry["due"])
+            entry["due"] = time_value(entry["due"])
         yield line, entry
 
 
-def gate_given(text: str | None) -> int | str | None:
-    """A gate as somebody wrote it: a number, or a name."""
+def gate_value(text: str | None) -> int | str | None:
+    """Return a gate given by its number or its name."""
     return int(text) if text and text.lstrip("-").isdecimal() else text
 
 
 def json_value(text: str | None) -> Any:
-    """What --data says."""
+    """Return the value of --data."""
     if text is None:
         return None
     try:
@@ -206,22 +211,22 @@ def json_value(text: str | None) -> Any:
     except RecursionError:
         raise nesting.too_deep("--data") from None
     except (msgspec.DecodeError, UnicodeEncodeError):
-        raise InvalidData("--data is not JSON", """quote it for the shell: --data '{"size": 3}'""") from None
+        raise InvalidData("--data must be JSON", """quote it for the shell: --data '{"size": 3}'""") from None
 
 
-def moment(text: str) -> DurationOrTime:
-    """A time as people write it: a length of time, from now or until now, or a date and time."""
+def time_value(text: str) -> DurationOrTime:
+    """Return a time given as a duration, from now on or until now, or as a date and time with a zone."""
     try:
         due = datetime.fromisoformat(text) if "-" in text else text
     except ValueError:
         return text
     if isinstance(due, datetime) and due.tzinfo is None:
-        raise InvalidDuration(f"the time {text!r} has no time zone", "write it like 2030-01-31T12:00Z")
+        raise InvalidDuration(f"a time must have a time zone, got {text!r}", "write it like 2030-01-31T12:00Z")
     return due
 
 
-def _csv_entries(pieces: Iterable[bytes], column: str) -> Numbered:
-    import csv  # only --csv needs it
+def _csv_entries(pieces: Iterable[bytes], column: str) -> NumberedEntries:
+    import csv  # imported only for --csv
 
     reader = csv.reader((f"{_text(piece, line)}\n" for line, piece in enumerate(pieces, 1)), strict=True)
     try:
@@ -230,7 +235,7 @@ def _csv_entries(pieces: Iterable[bytes], column: str) -> Numbered:
             if row:
                 yield reader.line_num, _cell(row, at, reader.line_num)
     except csv.Error:
-        raise InvalidData(f"line {reader.line_num} cannot be read as CSV", "check its quotes and commas") from None
+        raise InvalidData(f"line {reader.line_num} must be CSV", "check its quotes and commas") from None
 
 
 def _heading(row: list[str], column: str) -> int:
@@ -238,17 +243,17 @@ def _heading(row: list[str], column: str) -> int:
         return row.index(column)
     near = closest(column, row)
     hint = f"did you mean {near!r}?" if near else f"its columns are {', '.join(row) or 'none: it is empty'}"
-    raise Invalid(f"the CSV has no column {column!r}", hint)
+    raise Invalid(f"the CSV file has no column {column!r}", hint)
 
 
 def _cell(row: list[str], at: int, line: int) -> str:
     if not 0 <= at < len(row):
-        raise Invalid(f"line {line} has {len(row)} columns, none of number {at + 1}", "count from 1")
+        raise Invalid(f"column must be 1 to {len(row)} in line {line}, got {at + 1}", "columns are counted from 1")
     return row[at]
 
 
 def keys_from(arguments: Iterable[str]) -> list[str]:
-    """The keys that the arguments name, or those on standard input; checked, a wrong one named by its line."""
+    """Return the keys of the arguments, or of standard input, checked; InvalidKey names the line of an invalid one."""
     given = list(arguments)
     if given and given != [STDIN]:
         for number, key in enumerate(given, 1):
@@ -258,23 +263,23 @@ def keys_from(arguments: Iterable[str]) -> list[str]:
 
 
 def confirm(question: str) -> None:
-    """Go on only after a yes; without a terminal nobody can be asked, and the flag must say it."""
+    """Ask for confirmation and abort after a no; Invalid where there is no terminal to ask on."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise Invalid("this cannot be undone, and there is no terminal to ask on", "say --yes, or look with --dry-run")
+        raise Invalid("confirmation needs a terminal, and stdin is none", "give --yes, or try it with --dry-run")
     if not click.confirm(question, err=True):
         raise click.Abort
 
 
 class _EndOfInput:
-    """The end of the pipe, with what ended it if it was an error."""
+    """The end of the input, with the error that ended it."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error
 
 
 def batches(files: InputFiles) -> Iterator[list[Any]]:
-    """Entries in lists of a thousand at most, none kept back for longer than a second."""
-    arriving: queue.Queue[Any] = queue.Queue(2 * BATCH)
+    """Yield entries in batches of at most a thousand, each at most a second after its first entry."""
+    arriving: queue.Queue[Any] = queue.Queue(2 * STREAM_BATCH_ENTRIES)
     threading.Thread(target=_read, args=(files, arriving), daemon=True).start()
     end = None
     while end is None:
@@ -289,7 +294,7 @@ def _read(files: InputFiles, arriving: "queue.Queue[Any]") -> None:
     try:
         for _, entry in files.numbered():
             arriving.put(entry)
-    except Exception as error:  # told by the thread that writes
+    except Exception as error:  # raised in the thread that writes
         arriving.put(_EndOfInput(error))
     else:
         arriving.put(_EndOfInput())
@@ -299,7 +304,7 @@ def _gathered(arriving: "queue.Queue[Any]") -> tuple[list[Any], _EndOfInput | No
     batch: list[Any] = []
     try:
         _fill(batch, arriving)
-    except KeyboardInterrupt as interrupt:  # what has been read is still written
+    except KeyboardInterrupt as interrupt:  # entries already read are still written
         return batch, _EndOfInput(interrupt)
     if batch and isinstance(batch[-1], _EndOfInput):
         return batch[:-1], batch[-1]
@@ -308,8 +313,8 @@ def _gathered(arriving: "queue.Queue[Any]") -> tuple[list[Any], _EndOfInput | No
 
 def _fill(batch: list[Any], arriving: "queue.Queue[Any]") -> None:
     batch.append(arriving.get())
-    until = time.monotonic() + SECONDS
-    while len(batch) < BATCH and not isinstance(batch[-1], _EndOfInput):
+    until = time.monotonic() + STREAM_BATCH_SECONDS
+    while len(batch) < STREAM_BATCH_ENTRIES and not isinstance(batch[-1], _EndOfInput):
         try:
             batch.append(arriving.get(timeout=max(0.0, until - time.monotonic())))
         except queue.Empty:

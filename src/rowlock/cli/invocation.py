@@ -1,16 +1,15 @@
-"""What holds for one run of a command: its database, how much to say, and the options that every command takes."""
+"""One run of the program: its database or server, the options of every command, and the decorators of commands."""
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from rowlock import audit, config
-from rowlock.db import Address, parse
+from rowlock.db import parse
 from rowlock.durations import milliseconds
 from rowlock.engine import Engine
 from rowlock.errors import NeedsDatabase, NotFound, RowlockError
@@ -19,11 +18,14 @@ from rowlock.names import split_names
 if TYPE_CHECKING:
     from rowlock.client import Client
 
-HELP = {"help_option_names": ["-h", "--help"]}
+T = TypeVar("T")
+
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+ROWS_PER_PAGE = 1_000
 
 
 class Invocation:
-    """One run of the program: what the options that every command takes have said."""
+    """One run of the program, with the values of the options that every command takes."""
 
     def __init__(self) -> None:
         self.database: str | None = None
@@ -33,24 +35,24 @@ class Invocation:
         self.no_color = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
     def values(self, **flags: str | None) -> dict[str, config.Value]:
-        """All that is configured, each with who said so; also by flags of a single command."""
+        """Return the configuration, each value with its origin; `flags` are options of a single command."""
         return config.load({"database": self.database, "server": self.server, **flags})
 
     def allowed_hosts(self, given: Sequence[str] = ()) -> list[str]:
-        """Private hosts that may be sent to: those given, else those that are configured."""
+        """Return the private hosts that requests may go to: those given, else those configured."""
         value = self.values().get("allow_hosts")
         return list(given) or split_names(value.value if value else "")
 
-    def open(self, *, make: bool = False) -> "Engine | Client":
-        """Where the work is: a client of the server, or the engine on the database.
+    def open(self, *, create: bool = False) -> "Engine | Client":
+        """Open the engine on the configured database, or a client of the configured server.
 
-        Only with `make` may that be a file that does not exist yet.
+        A database file that does not exist is an error unless `create` is set.
         """
         values = self.values()
         value = config.place(values)
         if value.name == "database":
-            return self._engine(value, make=make)
-        from rowlock.client import Client  # only who asks a server needs it
+            return self._engine(value, create=create)
+        from rowlock.client import Client  # imported only when a server is used
 
         token = values.get("token")
         client = Client(value.value, token=token.value if token else None)
@@ -58,52 +60,52 @@ class Invocation:
             self.say(f"server {client.server} ({value.origin})")
         return client
 
-    def database_itself(self, why: str = "this works on the database itself") -> config.Value:
-        """The database's address, and who said so; refused, for that reason, where a server was named instead."""
-        values = self.values()
-        value = config.place(values)
+    def database_value(self, why: str = "it works on the database itself") -> config.Value:
+        """Return the configured database; NeedsDatabase with the reason `why` if a server is configured instead."""
+        value = config.place(self.values())
         if value.name == "server":
-            what = f"{click.get_current_context().command_path} cannot be asked of a server: {why}"
+            command_name = click.get_current_context().command_path
+            what = f"{command_name} needs a database, got the server {value.shown}: {why}"
             raise NeedsDatabase(what, "run it where the database is, and name that with -d")
         return value
 
-    def open_database(self, *, make: bool = False, why: str = "this works on the database itself") -> Engine:
-        """The engine on the database; refused, for that reason, where a server was named instead."""
-        return self._engine(self.database_itself(why), make=make)
+    def open_database(self, *, create: bool = False, why: str = "it works on the database itself") -> Engine:
+        """Open the engine on the database; NeedsDatabase with the reason `why` if a server is configured instead."""
+        return self._engine(self.database_value(why), create=create)
 
-    def _engine(self, value: config.Value, *, make: bool) -> Engine:
+    def _engine(self, value: config.Value, *, create: bool) -> Engine:
         address = parse(value.value)
         if self.verbose:
             self.say(f"database {address.shown} ({value.origin})")
-        if not make and is_absent(address):
-            raise NotFound(f"there is nothing yet: {address.shown} does not exist", "begin with: rowlock add LIST KEY")
+        if not create and address.is_missing_file:
+            raise NotFound(f"the database {address.shown} does not exist", "begin with: rowlock add LIST KEY")
         return Engine(value.value, listen_url=self.listen_url())
 
     def listen_url(self) -> str | None:
-        """The address to listen at for notifications, if one is configured for this database."""
+        """Return the address to listen at for notifications, if one is configured for this database."""
         return config.listen_url(self.values())
 
     def acting(self, verb: str | None = None, *, wanted: bool = True) -> AbstractContextManager[None]:
-        """A block whose writes are recorded as this user's; `verb` says what they are parts of."""
+        """Record the writes of a block in the audit as this user's; `verb` names the operation they belong to."""
         if not wanted:
             return nullcontext()
         return audit.acting(_user(), verb=verb, keep=self.audit_keep())
 
     def audit_keep(self) -> str:
-        """How long what is recorded is kept."""
+        """Return how long audit records are kept."""
         keep = self.values()["audit_keep"].value
         milliseconds(keep)
         return keep
 
-    def say(self, words: str) -> None:
-        """Words for a person, on stderr; nothing when asked to be quiet."""
+    def say(self, sentence: str) -> None:
+        """Write a sentence for a person to stderr, unless --quiet was given."""
         if not self.quiet:
-            click.echo(words, err=True)
+            click.echo(sentence, err=True)
 
 
 def _user() -> str:
-    """Who runs the program, and where: `ann@example`."""
-    import getpass  # only who changes something as a whole is recorded
+    """Return who runs the program, and where: `ann@example`."""
+    import getpass  # imported only when a change is recorded
     import platform
 
     try:
@@ -113,13 +115,8 @@ def _user() -> str:
     return f"{name}@{platform.node() or 'localhost'}"
 
 
-def is_absent(address: Address) -> bool:
-    """Whether the database is a file that has not been made."""
-    return address.dialect == "sqlite" and not Path(address.target).exists()
-
-
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    # The same option may stand before and after the command's name: the one that says something counts.
+    # An option may stand before and after the command's name: an absent one must not overwrite the other.
     if (value or value == "") and parameter.name:
         setattr(context.ensure_object(Invocation), parameter.name, value)
 
@@ -130,15 +127,15 @@ def _shared(*names: str, **settings: Any) -> click.Option:
 
 SHARED_OPTIONS = (
     _shared("-d", "--database", metavar="URL", help="A file's path, sqlite:///… or postgresql://…"),
-    _shared("--server", metavar="URL", help="Ask this server, http://… or https://…, instead of a database."),
-    _shared("-q", "--quiet", is_flag=True, help="Say nothing but errors and what was asked for."),
-    _shared("-v", "--verbose", is_flag=True, help="Say more: the database or server, and tracebacks of bugs."),
-    _shared("--no-color", is_flag=True, help="No colours; NO_COLOR does the same."),
+    _shared("--server", metavar="URL", help="Use this server, http://… or https://…, instead of a database."),
+    _shared("-q", "--quiet", is_flag=True, help="Print only errors and requested data."),
+    _shared("-v", "--verbose", is_flag=True, help="Print more: the database or server, and tracebacks of bugs."),
+    _shared("--no-color", is_flag=True, help="Print no colours, as with NO_COLOR."),
 )
 
 
 class Command(click.Command):
-    """A command that also takes, after its name, the options that every command takes."""
+    """A command that accepts the shared options after its name too."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -147,27 +144,41 @@ class Command(click.Command):
 
 def command(name: str) -> Callable[[Callable[..., Any]], Command]:
     """Make a function the command of that name."""
-    return click.command(name, cls=Command, context_settings=HELP)
+    return click.command(name, cls=Command, context_settings=HELP_OPTIONS)
 
 
-def _names_of_lists(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Names of lists that begin so; none if the database does not answer."""
-    try:
-        with context.ensure_object(Invocation).open() as engine:
-            return [info.name for info in engine.lists() if info.name.startswith(incomplete)]
-    except RowlockError:  # completion has nobody to tell
-        return []
+def every(page: Callable[..., list[T]], *, by: str = "name", after: Any = "") -> Iterator[T]:
+    """Yield the entries of all pages; `by` is the attribute that the next page starts after."""
+    while found := page(after=after, limit=ROWS_PER_PAGE):
+        yield from found
+        after = getattr(found[-1], by)
+
+
+def named_argument(
+    parameter: str, metavar: str, names: Callable[["Engine | Client"], Sequence[Any]], *, required: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare an argument that the shell completes with the names of what `names` returns."""
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+        try:
+            with context.ensure_object(Invocation).open() as engine:
+                return [each.name for each in names(engine) if each.name.startswith(incomplete)]
+        except RowlockError:  # a completion has nowhere to print an error
+            return []
+
+    shown = metavar if required else f"[{metavar}]"
+    return click.argument(parameter, metavar=shown, required=required, shell_complete=complete)
 
 
 def list_argument(*, required: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The LIST that a command works on; the shell completes it from the database."""
-    metavar = "LIST" if required else "[LIST]"
-    return click.argument("name", metavar=metavar, required=required, shell_complete=_names_of_lists)
+    """Declare the argument LIST, passed to the command as `name`."""
+    return named_argument("name", "LIST", lambda engine: engine.lists(), required=required)
 
 
-version_option = click.option("--version", type=int, metavar="N", help="Only if it is at this version still.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+version_option = click.option("--version", type=int, metavar="N", help="Only if its version is still N.")
 
 
 def on_terminal() -> bool:
-    """Whether a person reads the output."""
+    """Return whether stdout is a terminal."""
     return sys.stdout.isatty()

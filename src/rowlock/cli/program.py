@@ -1,14 +1,14 @@
-"""The program: its commands by name, each imported when it runs."""
+"""The program `rowlock`: the table of its commands, whose modules are imported when they run."""
 
 from importlib import import_module
 
 import click
 
 import rowlock
-from rowlock.cli.invocation import HELP, SHARED_OPTIONS
+from rowlock.cli.invocation import HELP_OPTIONS, SHARED_OPTIONS
 from rowlock.names import closest
 
-FAMILIES = {
+FAMILIES: dict[str, dict[str, str]] = {
     "Add": {"add": "items"},
     "Work": {"work": "work", "run": "work", "claim": "claims", "ack": "claims", "sessions": "claims"},
     "Recurring": {"schedule": "schedules"},
@@ -47,21 +47,21 @@ rowlock {version} — durable work on the database you already have
   Add       ls *.jpg | rowlock add thumbs                 one item per line, into ./rowlock.db
   Work      rowlock work thumbs -- convert {{}} small/{{}}    like xargs, but it remembers
   Look      rowlock status                                every list; rowlock ls thumbs for its items
-  Check     rowlock doctor                                is this database fit for promises?
+  Check     rowlock doctor                                can this database keep rowlock's promises?
 
   All commands  rowlock --help     One of them  rowlock COMMAND --help
 """
 
 
 class Program(click.Group):
-    """The commands by name; a command's module is imported only when it runs."""
+    """A group of commands whose modules are imported only when they run."""
 
     def list_commands(self, _: click.Context) -> list[str]:
-        """The names of all commands, in the order that people need them."""
+        """Return the names of all commands, in the order of the help text."""
         return list(COMMANDS)
 
     def get_command(self, _: click.Context, name: str) -> click.Command | None:
-        """The command of that name, if there is one."""
+        """Return the command of that name, if there is one."""
         if name not in COMMANDS:
             return None
         found: click.Command = getattr(import_module(f"rowlock.cli.{COMMANDS[name]}"), name)
@@ -70,15 +70,15 @@ class Program(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments name; an unknown one is refused with the nearest name."""
+        """Return the command that the arguments name; a usage error suggests the closest name."""
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
             near = closest(args[0], COMMANDS)
             hint = f"; did you mean {near!r}?" if near else ""
-            ctx.fail(f"there is no command {args[0]!r}{hint}")
+            ctx.fail(f"unknown command {args[0]!r}{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands by family, each with its sentence."""
+        """Write the commands by family, each with its summary."""
         for family, commands in FAMILIES.items():
             found = [(name, self.get_command(ctx, name)) for name in commands]
             with formatter.section(family):
@@ -87,7 +87,7 @@ class Program(click.Group):
                 )
 
 
-@click.group(cls=Program, invoke_without_command=True, context_settings=HELP)
+@click.group(cls=Program, invoke_without_command=True, context_settings=HELP_OPTIONS)
 @click.version_option(rowlock.__version__, "-V", "--version", message="rowlock %(version)s")
 @click.pass_context
 def program(context: click.Context) -> None:

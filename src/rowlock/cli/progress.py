@@ -1,74 +1,72 @@
-"""How far a command has come, on the terminal: outputs whole, a line that moves below them."""
+"""Progress of long commands on stderr: whole outputs of commands, and below them a status line that is redrawn."""
 
 import os
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from types import TracebackType
-from typing import IO, Any, Protocol
+from typing import IO
 
 from rowlock.cli import output
 from rowlock.cli.exits import INTERRUPTED
 from rowlock.cli.invocation import on_terminal
-from rowlock.cli.output import share
 from rowlock.engine import List
 from rowlock.errors import RowlockError
-from rowlock.item_input import Batch
 from rowlock.model import ListInfo
 
-CHUNK = 64 * 1024
-_CLEARED = "\r\x1b[K"
-ON_TERMINAL = 0.5
-ELSEWHERE = 10.0
-WINDOW = 10.0
-BAR = 26
-FEW = 100
-"""Delayed items of which the soonest is looked for."""
-FAR = 100 * 24 * 3600
-"""Seconds after which nobody waits for an item: it waits for another list."""
-PATIENCE = 1.0
-EVERY = 0.2
-EVERY = 1.0
-_HOME_AND_CLEARED = "\x1b[H\x1b[J"
-
-
 STDOUT, STDERR = 1, 2
+COPY_BYTES = 64 * 1024
+BAR_COLUMNS = 26
+QUIET_SECONDS = 1.0
+"""An add that takes less draws nothing."""
+ADD_REDRAW_SECONDS = 0.2
+REDRAW_SECONDS = 0.5
+LOG_SECONDS = 10.0
+"""Interval of progress lines where stderr is no terminal, and of looks at the due times of delayed items."""
+RATE_WINDOW_SECONDS = 10.0
+MAX_DELAYED_READ = 100
+"""Delayed items among which the one due next is searched."""
+MAX_DUE_SECONDS = 100 * 24 * 3600
+"""An item due later than this waits for another list, not for a time."""
+WATCH_SECONDS = 1.0
+_CLEAR_LINE = "\r\x1b[K"
+_CLEAR_SCREEN = "\x1b[H\x1b[J"
 
 
 class Terminal:
-    """Writes from many threads, and from a signal's handler: straight to the streams, nothing is kept back."""
+    """The output of a command that works in many threads; unbuffered, and safe to use in a signal handler."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._lock = threading.RLock()  # a signal may come while its own thread is writing
+        self._lock = threading.RLock()  # a signal may arrive while its own thread is writing
         self._line = ""
         self._unended: set[int] = set()
 
     def show(self, out: IO[bytes], error: IO[bytes]) -> None:
-        """What one command wrote, whole: no other output comes between, nor on its last line."""
+        """Write the whole output of one command, separate from that of others."""
         with self._lock:
             self._clear()
             self._copy(out, STDOUT)
             self._copy(error, STDERR)
             self._redraw()
 
-    def say(self, words: str) -> None:
-        """Words for a person, on a line of their own; nothing when asked to be quiet."""
+    def say(self, sentence: str) -> None:
+        """Write a sentence on a line of its own, unless --quiet was given."""
         if not self._quiet:
-            self.write(words)
+            self.write(sentence)
 
-    def write(self, words: str) -> None:
-        """The same, in any case."""
+    def write(self, text: str) -> None:
+        """Write text on a line of its own, also with --quiet."""
         with self._lock:
             self._clear()
             self._end_line(STDERR)
-            _put(STDERR, f"{words}\n".encode(errors="backslashreplace"))
+            _write_all(STDERR, f"{text}\n".encode(errors="backslashreplace"))
             self._redraw()
 
     def draw(self, line: str) -> None:
-        """The line that moves, in place of the one before; an empty one takes it away."""
+        """Replace the status line; an empty one removes it."""
         with self._lock:
             self._clear()
             self._line = line
@@ -76,17 +74,17 @@ class Terminal:
 
     def _clear(self) -> None:
         if self._line:
-            _put(STDERR, _CLEARED.encode())
+            _write_all(STDERR, _CLEAR_LINE.encode())
 
     def _redraw(self) -> None:
         if self._line:
             self._end_line(STDERR)
-            _put(STDERR, self._line.encode())
+            _write_all(STDERR, self._line.encode())
 
     def _copy(self, file: IO[bytes], stream: int) -> None:
-        while chunk := file.read(CHUNK):
+        while chunk := file.read(COPY_BYTES):
             self._end_line(stream)
-            _put(stream, chunk)
+            _write_all(stream, chunk)
             last = chunk
         if file.tell() and not last.endswith(b"\n"):
             self._unended.add(stream)
@@ -94,17 +92,21 @@ class Terminal:
     def _end_line(self, stream: int) -> None:
         if stream in self._unended:
             self._unended.remove(stream)
-            _put(stream, b"\n")
+            _write_all(stream, b"\n")
 
 
-def _put(stream: int, content: bytes) -> None:
+def _write_all(stream: int, content: bytes) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(stream, rest) :]
 
 
+def _can_redraw() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
 def format_seconds(seconds: float) -> str:
-    """A length of time as people say it, about right."""
+    """Return a duration for people, rounded: `2.5 s`, `3m 20s`, `1h 05m`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -112,20 +114,51 @@ def format_seconds(seconds: float) -> str:
     return f"{hours}h {minutes:02}m" if hours else f"{minutes}m {rest:02}s" if minutes else f"{rest} s"
 
 
+class AddProgress:
+    """The progress of a long add: lines read, then items written. Draws nothing in a pipe or in the first second."""
+
+    def __init__(self, terminal: Terminal, *, wanted: bool) -> None:
+        self._terminal = terminal
+        self._wanted = wanted and _can_redraw()
+        self._next_draw = time.monotonic() + QUIET_SECONDS
+        self._lines = 0
+
+    def __enter__(self) -> "AddProgress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._terminal.draw("")
+
+    def read(self, count: int) -> None:
+        """Count more lines that were read."""
+        self._lines += count
+        self._draw(f"reading  {self._lines:,}")
+
+    def wrote(self, count: int) -> None:
+        """Show how many items have been written so far."""
+        known = max(self._lines, count)
+        self._draw(f"writing  {_bar(count * BAR_COLUMNS // max(known, 1))}  {count:,}/{known:,}")
+
+    def _draw(self, line: str) -> None:
+        if self._wanted and time.monotonic() >= self._next_draw:
+            self._next_draw = time.monotonic() + ADD_REDRAW_SECONDS
+            self._terminal.draw(_cut(line))
+
+
 class ListProgress:
-    """Asks for a list's counts at most twice a second, while a with block lasts, and draws them."""
+    """The progress of a list, read at most twice a second and drawn while a with block lasts."""
 
     def __init__(self, of: List, terminal: Terminal, *, wanted: bool) -> None:
         self._list = of
         self._terminal = terminal
         self._wanted = wanted
-        self._on_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._redraws = _can_redraw()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._tell, name="rowlock meter", daemon=True)
-        self._seen: deque[tuple[float, int]] = deque()
+        self._thread = threading.Thread(target=self._run, name="rowlock progress", daemon=True)
+        self._done_at: deque[tuple[float, int]] = deque()
         self._retried_before = of.info().progress.retried
-        self._soonest: float | None = None
-        self._look_again = 0.0
+        self._next_due: float | None = None
+        self._next_look = 0.0
 
     def __enter__(self) -> "ListProgress":
         if self._wanted:
@@ -138,28 +171,28 @@ class ListProgress:
             self._thread.join()
             self._terminal.draw("")
 
-    def _tell(self) -> None:
-        while not self._over.wait(ON_TERMINAL if self._on_terminal else ELSEWHERE):
+    def _run(self) -> None:
+        while not self._over.wait(REDRAW_SECONDS if self._redraws else LOG_SECONDS):
             try:
-                line = self.line(self._list.info(), bar=self._on_terminal)
-            except RowlockError:  # the worker knows, and says so
+                line = self.line(self._list.info(), bar=self._redraws)
+            except RowlockError:  # the worker reports it
                 continue
-            if self._on_terminal:
+            if self._redraws:
                 self._terminal.draw(_cut(line))
             else:
                 self._terminal.say(line)
 
     def line(self, info: ListInfo, *, bar: bool) -> str:
-        """The list's name, how much is done of how much, how fast, how long yet, and what went wrong."""
+        """Return a line with the list's name, what is done, the rate, the time left, retries and failures."""
         done, counts = info.progress.done, info.counts
         known = done + counts.total
         rate = self._rate(done)
         left = counts.total - counts.failed
         parts = [
             info.name,
-            *([_bar(share(info, BAR))] if bar else []),
+            *([_bar(output.done_share(info, BAR_COLUMNS))] if bar else []),
             f"{done:,}/{known:,}",
-            f"{share(info)}%",
+            f"{output.done_share(info)}%",
             f"{rate:,.{0 if rate >= 10 else 1}f}/s",
             f"eta {format_seconds(left / rate)}" if rate and left else "",
             "" if counts.ready else self._delayed(counts.delayed),
@@ -169,31 +202,32 @@ class ListProgress:
         return "  ".join(part for part in parts if part)
 
     def _delayed(self, count: int) -> str:
-        """How many are delayed and when the next is due; the items themselves are looked at now and then."""
+        """Return how many items are delayed and when the next is due; the items are read only every ten seconds."""
         if not count:
             return ""
         now = time.monotonic()
-        if now >= self._look_again:
-            self._look_again = now + ELSEWHERE
-            self._soonest = self._next_due() if count <= FEW else None
-        left = FAR if self._soonest is None else max(0.0, self._soonest - time.time())
-        return f"{count:,} delayed" + (f", next in {format_seconds(left)}" if left < FAR else "")
+        if now >= self._next_look:
+            self._next_look = now + LOG_SECONDS
+            self._next_due = self._read_next_due() if count <= MAX_DELAYED_READ else None
+        left = MAX_DUE_SECONDS if self._next_due is None else max(0.0, self._next_due - time.time())
+        return f"{count:,} delayed" + (f", next in {format_seconds(left)}" if left < MAX_DUE_SECONDS else "")
 
-    def _next_due(self) -> float | None:
-        due = [item.due_at for item in self._list.page(state="delayed", limit=FEW) if item.due_at is not None]
+    def _read_next_due(self) -> float | None:
+        delayed = self._list.page(state="delayed", limit=MAX_DELAYED_READ)
+        due = [item.due_at for item in delayed if item.due_at is not None]
         return min(due) / 1_000 if due else None
 
     def _rate(self, done: int) -> float:
         now = time.monotonic()
-        self._seen.append((now, done))
-        while len(self._seen) > 2 and now - self._seen[0][0] > WINDOW:
-            self._seen.popleft()
-        since, before = self._seen[0]
+        self._done_at.append((now, done))
+        while len(self._done_at) > 2 and now - self._done_at[0][0] > RATE_WINDOW_SECONDS:
+            self._done_at.popleft()
+        since, before = self._done_at[0]
         return max(0, done - before) / (now - since) if now > since else 0.0
 
 
 def _bar(full: int) -> str:
-    return "━" * full + ("╺" if full < BAR else "") + "─" * (BAR - full - 1)
+    return "━" * full + ("╺" if full < BAR_COLUMNS else "") + "─" * (BAR_COLUMNS - full - 1)
 
 
 def _cut(line: str) -> str:
@@ -204,111 +238,14 @@ def _cut(line: str) -> str:
     return line[: columns - 1]
 
 
-class Drawing(Protocol):
-    """A picture of progress, as grand as the terminal has it."""
-
-    def draw(self, phase: str, count: int, *, total: int | None) -> None:
-        """Show how far a phase has come."""
-
-    def close(self) -> None:
-        """Leave the terminal as it was."""
-
-
-class AddProgress:
-    """Counts what is read and written, and draws it when it takes long."""
-
-    def __init__(self, *, wanted: bool) -> None:
-        self._wanted = wanted and sys.stderr.isatty()
-        self._next = time.monotonic() + PATIENCE
-        self._drawing: Drawing | None = None
-        self._read = self._written = 0
-
-    def __enter__(self) -> "AddProgress":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._drawing:
-            self._drawing.close()
-
-    def read(self, count: int) -> None:
-        """So many more lines have been read."""
-        self._read += count
-        self._draw("reading", self._read, None)
-
-    def writing(self, batches: Iterable[Batch]) -> Iterable[Batch]:
-        """The batches, counted as they are written; a transaction that is run again counts anew."""
-        return _Watched(batches, self)
-
-    def wrote(self, count: int) -> None:
-        """So many items have been written."""
-        self._written = count
-        self._draw("writing", count, self._read)
-
-    def _draw(self, phase: str, count: int, total: int | None) -> None:
-        if not self._wanted or time.monotonic() < self._next:
-            return
-        self._next = time.monotonic() + EVERY
-        self._drawing = self._drawing or _drawing()
-        self._drawing.draw(phase, count, total=total)
-
-
-class _Watched:
-    def __init__(self, batches: Iterable[Batch], progress: AddProgress) -> None:
-        self._batches = batches
-        self._progress = progress
-
-    def __iter__(self) -> Iterator[Batch]:
-        count = 0
-        for batch in self._batches:
-            yield batch
-            count += batch.count
-            self._progress.wrote(count)
-
-
-def _drawing() -> Drawing:
-    # Heavy, and optional: imported when there is something to draw.
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
-    except ImportError:
-        return _PlainLines()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return _Bars(Bar(*columns, console=Console(stderr=True), transient=True))
-
-
-class _PlainLines:
-    def draw(self, phase: str, count: int, *, total: int | None) -> None:
-        of = f" of {total:,}" if total else ""
-        print(f"{phase} {count:,}{of}", file=sys.stderr)  # noqa: T201
-
-    def close(self) -> None:
-        pass
-
-
-class _Bars:
-    def __init__(self, bars: Any) -> None:
-        self._bars = bars
-        self._tasks: dict[str, Any] = {}
-        bars.start()
-
-    def draw(self, phase: str, count: int, *, total: int | None) -> None:
-        if phase not in self._tasks:
-            self._tasks[phase] = self._bars.add_task(phase, total=total)
-        self._bars.update(self._tasks[phase], completed=count)
-
-    def close(self) -> None:
-        self._bars.stop()
-
-
 def watch(draw: Callable[[], None]) -> int:
-    """Draw every second until Ctrl-C; on a terminal each picture takes the place of the one before."""
+    """Call `draw` every second until Ctrl-C, on a terminal over a cleared screen, and return the exit code."""
     try:
         while True:
             if on_terminal():
-                output.write(_HOME_AND_CLEARED)
+                output.write(_CLEAR_SCREEN)
             draw()
             sys.stdout.flush()
-            time.sleep(EVERY)
-    except KeyboardInterrupt:  # the only way out, and no mistake
+            time.sleep(WATCH_SECONDS)
+    except KeyboardInterrupt:  # the only way to end it, so no error
         return INTERRUPTED

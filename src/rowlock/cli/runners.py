@@ -1,4 +1,4 @@
-"""Ways to work a list from the shell: a command for each item, or a request to a processor."""
+"""Runners of `rowlock work`: a command for each item, or an HTTP request."""
 
 import os
 import threading
@@ -17,58 +17,61 @@ from rowlock.worker.exec.commands import CommandHandler, Trouble, check_program
 from rowlock.worker.exec.output_capture import OutputCapture
 from rowlock.worker.exec.templates import CommandTemplate
 
-Show = Callable[[IO[bytes], IO[bytes]], None]
-OF_COMMANDS = ("batch", "keep_output", "later", "shell")
-OF_REQUESTS = ("allow_host", "header", "secret_env")
+ShowOutput = Callable[[IO[bytes], IO[bytes]], None]
+
+COMMAND_OPTIONS = ("batch", "keep_output", "later", "shell")
+REQUEST_OPTIONS = ("allow_host", "header", "secret_env")
 
 
 class ItemRunner(Protocol):
-    """How items are worked."""
+    """What runs the items of a list."""
 
-    at_once: int
-    """How many at a time, unless somebody says otherwise."""
+    default_concurrency: int
 
     def register(self, worker: Worker, name: str) -> None:
-        """Make it the worker's way with a list."""
+        """Register with a worker as the handler of a list."""
 
     @property
     def running(self) -> int:
-        """How many items are being worked on now."""
+        """Return how many items are running."""
 
     def stop(self, *, now: bool) -> None:
-        """Be told that the worker stops."""
+        """Prepare for the end of the worker; with `now`, end what runs."""
 
     def close(self) -> None:
-        """End what still runs."""
+        """End everything that still runs."""
 
 
 class CommandRunner:
-    """A command for each item, or for each batch of them."""
+    """A command for each item, or for each batch of items."""
 
-    def __init__(self, template: CommandTemplate, options: dict[str, Any], *, show: Show, trouble: Trouble) -> None:
-        self.at_once = len(os.sched_getaffinity(0))
+    def __init__(
+        self, template: CommandTemplate, options: dict[str, Any], *, show: ShowOutput, on_error: Trouble
+    ) -> None:
+        self.default_concurrency = len(os.sched_getaffinity(0))
         self._handles_batches = template.batch
-        self._terms = {term: options[term] for term in ("attempts", "backoff", "batch")}
+        self._handler_options = {name: options[name] for name in ("attempts", "backoff", "batch")}
         self._commands = CommandHandler(
             template,
             show=show,
-            trouble=trouble,
+            trouble=on_error,
             timeout=options["timeout"],
             later=options["later"],
-            outputs=OutputCapture(_folder(options["keep_output"])),
+            outputs=OutputCapture(_created_folder(options["keep_output"])),
         )
 
     def register(self, worker: Worker, name: str) -> None:
         """Run the command for the items of a list."""
-        worker.on(name, self._commands.handle_batch if self._handles_batches else self._commands.handle, **self._terms)
+        handler = self._commands.handle_batch if self._handles_batches else self._commands.handle
+        worker.on(name, handler, **self._handler_options)
 
     @property
     def running(self) -> int:
-        """How many commands run now."""
+        """Return how many commands are running."""
         return self._commands.running
 
     def stop(self, *, now: bool) -> None:
-        """Expect what a Ctrl-C does to commands; and end them, if it must be now."""
+        """Expect that Ctrl-C ends commands too; with `now`, end them."""
         self._commands.expect_interrupts()
         if now:
             self._commands.stop()
@@ -79,20 +82,20 @@ class CommandRunner:
 
 
 class RequestRunner:
-    """A request to a processor for each item: the one given, or the list's own."""
+    """A request for each item to a processor: the given one, or that of the list's settings."""
 
-    at_once = 16
+    default_concurrency = 16
 
     def __init__(self, processor: Processor | None, options: dict[str, Any], *, allow: Sequence[str]) -> None:
         self._processor = processor
         self._secrets = [secret for name in options["secret_env"] for secret in secrets_in(name, os.environ)]
-        self._terms = {"attempts": options["attempts"], "backoff": options["backoff"], "allow": allow}
+        self._handler_options = {"attempts": options["attempts"], "backoff": options["backoff"], "allow": allow}
         self._lock = threading.Lock()
         self.running = 0
 
     def register(self, worker: Worker, name: str) -> None:
         """Send the items of a list."""
-        worker.process(name, self._processor, secrets=self._secrets, **self._terms)
+        worker.process(name, self._processor, secrets=self._secrets, **self._handler_options)
         worker.before(lambda _: self._count(1))
         worker.after(lambda *_: self._count(-1))
 
@@ -101,45 +104,48 @@ class RequestRunner:
             self.running += change
 
     def stop(self, *, now: bool) -> None:
-        """Nothing: a request that is under way is answered, or given up with its thread."""
+        """Do nothing: a request in flight is answered, or given up with its thread."""
 
     def close(self) -> None:
-        """Nothing: the worker closes its connections."""
+        """Do nothing: the worker closes its connections."""
 
 
 def check(words: Sequence[str], options: dict[str, Any]) -> None:
-    """Refuse what does not go together, and a command that could not run, before anything is opened."""
+    """Refuse options that exclude each other, and a command that cannot run, before a database is opened."""
     if words and options["http"]:
-        raise Invalid("both a command and --http were given", "give one of them")
-    given = [name for name in (OF_REQUESTS if words else OF_COMMANDS) if _was_given(name)]
+        raise Invalid("a command cannot be combined with --http", "give one of them")
+    given = [name for name in (REQUEST_OPTIONS if words else COMMAND_OPTIONS) if _was_given(name)]
     if given:
-        goes_with = "--http" if words else "a command"
-        raise Invalid(f"--{given[0].replace('_', '-')} goes with {goes_with}", "leave it out")
+        raise Invalid(f"{_flag(given[0])} needs {'--http' if words else 'a command'}", "leave it out")
     if words:
         check_program(_template(words, options))
     elif options["http"]:
         _processor(options)
 
 
-def chosen(
-    info: ListInfo, words: Sequence[str], *, options: dict[str, Any], show: Show, trouble: Trouble, allow: Sequence[str]
+def choose(
+    info: ListInfo,
+    words: Sequence[str],
+    *,
+    options: dict[str, Any],
+    show: ShowOutput,
+    on_error: Trouble,
+    allow: Sequence[str],
 ) -> ItemRunner:
-    """The way that was asked for: a command, a request, or what the list's settings say."""
+    """Return the runner for a command, for --http, or for the processor of the list's settings."""
     if words:
-        return CommandRunner(_template(words, options), options, show=show, trouble=trouble)
+        return CommandRunner(_template(words, options), options, show=show, on_error=on_error)
     if options["http"]:
         return RequestRunner(_processor(options), options, allow=allow)
     if info.settings.processor is None:
         raise Invalid(
-            "no command was given, and the list has no processor",
+            f"work needs a command, --http, or a processor in the settings of {info.name!r}",
             "put a command after --, as in: rowlock work LIST -- curl -fsSO {}",
         )
     given = [name for name in ("header", "secret_env", "timeout") if _was_given(name)]
     if given:
-        raise Invalid(
-            f"--{given[0].replace('_', '-')} goes with --http", "the list's settings say it for its processor"
-        )
-    from rowlock.worker.http_processor import check as check_processor  # HTTP is heavy, and only who sends needs it
+        raise Invalid(f"{_flag(given[0])} needs --http", "set it in the list's settings for its processor")
+    from rowlock.worker.http_processor import check as check_processor  # heavy: imported only to send requests
 
     check_processor(info.settings.processor, allow)
     return RequestRunner(None, options, allow=allow)
@@ -148,6 +154,10 @@ def chosen(
 def _was_given(name: str) -> bool:
     source = click.get_current_context().get_parameter_source(name)
     return source is not None and source is not ParameterSource.DEFAULT
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _template(words: Sequence[str], options: dict[str, Any]) -> CommandTemplate:
@@ -162,14 +172,15 @@ def _processor(options: dict[str, Any]) -> Processor:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon:
-        raise Invalid(f"the header {name!r} has no value", "write it like 'x-team: blue'")
+        raise Invalid(f"a header must be NAME: VALUE, got {name!r}", "write it like 'x-team: blue'")
     return name.strip(), value.strip()
 
 
-def _folder(path: Path | None) -> Path | None:
+def _created_folder(path: Path | None) -> Path | None:
     if path is not None:
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise Invalid(f"outputs cannot be kept in {str(path)!r}: {(error.strerror or '').lower()}") from None
+            reason = (error.strerror or "no reason given").lower()
+            raise Invalid(f"--keep-output {str(path)!r} cannot be created: {reason}") from None
     return path

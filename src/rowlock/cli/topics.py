@@ -1,80 +1,78 @@
-"""`rowlock topic`, `subscribe`, `publish` and `notifications`: standing queries and records."""
+"""`rowlock topic`, `subscribe`, `unsubscribe`, `publish` and `notifications`: standing queries and records."""
 
 import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from rowlock.cli import output, predicate_syntax
-from rowlock.cli.exits import StopSignals
-from rowlock.cli.invocation import HELP, Invocation, command, on_terminal
+from rowlock.cli.exits import SOME_FAILED, StopSignals
+from rowlock.cli.invocation import (
+    HELP_OPTIONS,
+    Invocation,
+    command,
+    every,
+    json_option,
+    named_argument,
+)
 from rowlock.cli.logs import log_option, show_logs
 from rowlock.cli.progress import Terminal
 from rowlock.engine import Topic
-from rowlock.engine.handles import Handles
-from rowlock.errors import Invalid, InvalidField, InvalidRecord, RowlockError
+from rowlock.errors import Invalid, InvalidField, InvalidRecord
 from rowlock.list_limits import MAX_ATTEMPTS
-from rowlock.model import Item, Notification, Published, Subscription, TopicInfo
+from rowlock.model import Item, Notification, Published, TopicInfo
 from rowlock.outcomes import Outcome, Verdict
 from rowlock.processors import secrets_in
 from rowlock.topics.records import MATCH
-from rowlock.worker import Worker
 
-PAGE = 1_000
-AT_ONCE = 10_000
-json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
-RECORDS_AT_ONCE = 1_000
+if TYPE_CHECKING:
+    from rowlock.worker import Worker
 
+SUBSCRIPTIONS_PER_TRANSACTION = 10_000
+RECORDS_PER_TRANSACTION = 1_000
 
-def _names(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    try:
-        with context.ensure_object(Invocation).open() as engine:
-            return [info.name for info in engine.topics() if info.name.startswith(incomplete)]
-    except RowlockError:  # completion has nobody to tell
-        return []
+topic_argument = named_argument("name", "TOPIC", lambda engine: engine.topics())
+terms_argument = click.argument("terms", metavar="[PREDICATE]...", nargs=-1)
 
 
-topic_argument = click.argument("name", metavar="TOPIC", shell_complete=_names)
-words_argument = click.argument("words", metavar="[PREDICATE]...", nargs=-1)
-
-
-@click.group("topic", context_settings=HELP)
+@click.group("topic", context_settings=HELP_OPTIONS)
 def topic() -> None:
-    """Topics: standing queries, and the records that are held against them.
+    """Topics: standing queries, and the records that match them.
 
-    Define one, subscribe to it, publish to it; `rowlock topic deliver` tells those who subscribed.
+    Define one, subscribe to it, publish to it; `rowlock topic deliver` notifies subscribers.
     """
 
 
 @command("define")
 @topic_argument
 @click.argument("fields", metavar="[FIELD=KIND]...", nargs=-1)
-@click.option("--keep-for", metavar="WHILE", help="How long its history is kept: 90d.")
+@click.option("--keep-for", metavar="DURATION", help="How long its history is kept: 90d.")
 @json_option
 @click.pass_obj
 def define(invocation: Invocation, *, name: str, fields: tuple[str, ...], keep_for: str | None, as_json: bool) -> None:
-    """Make a topic, or add fields to it: text, integer, number, boolean or date."""
+    """Create a topic, or add fields to it: text, integer, number, boolean or date."""
     kinds = {}
     for each in fields:
         field, equals, kind = each.partition("=")
         if not equals:
-            raise InvalidField(f"{each!r} is not FIELD=KIND", "write it like series=text", field=each)
+            raise InvalidField(f"a field must be FIELD=KIND, got {each!r}", "write it like series=text", field=each)
         kinds[field] = kind
-    with invocation.open(make=True) as engine, invocation.acting():
+    with invocation.open(create=True) as engine, invocation.acting():
         info = engine.topic(name).define(kinds, keep_for=keep_for)
-    _tell(invocation, info, as_json=as_json)
+    _show_topic(invocation, info, as_json=as_json)
 
 
-def _tell(invocation: Invocation, info: TopicInfo, *, as_json: bool, **more: int) -> None:
+def _show_topic(invocation: Invocation, info: TopicInfo, *, as_json: bool, **counts: int) -> None:
     if as_json:
-        output.document({**msgspec.structs.asdict(info), **more})
+        output.document({**msgspec.structs.asdict(info), **counts})
     elif not invocation.quiet:
-        output.lines([*info.fields.items(), ("keep_for", info.keep_for), *more.items()])
+        output.lines([*info.fields.items(), ("keep_for", info.keep_for), *counts.items()])
 
 
 @command("show")
@@ -82,11 +80,11 @@ def _tell(invocation: Invocation, info: TopicInfo, *, as_json: bool, **more: int
 @json_option
 @click.pass_obj
 def show(invocation: Invocation, *, name: str, as_json: bool) -> None:
-    """Show a topic's fields, how many have subscribed, and how many deliveries have failed."""
+    """Show a topic's fields, its number of subscriptions, and of failed deliveries."""
     with invocation.open() as engine:
         found = engine.topic(name)
         info, counts = found.info(), {"subscriptions": found.count(), "failed": found.failed()}
-    _tell(invocation, info, as_json=as_json, **counts)
+    _show_topic(invocation, info, as_json=as_json, **counts)
 
 
 @command("ls")
@@ -95,49 +93,30 @@ def show(invocation: Invocation, *, name: str, as_json: bool) -> None:
 def ls(invocation: Invocation, *, as_json: bool) -> None:
     """List all topics with their fields, by name."""
     with invocation.open() as engine:
-        found = list(_every(engine))
+        found = list(every(engine.topics))
     rows = [(info.name, " ".join(f"{name}={kind}" for name, kind in info.fields.items())) for info in found]
-    if as_json:
-        output.document({"topics": found})
-    elif not on_terminal():
-        output.lines(rows)
-    elif rows:
-        output.table(("TOPIC", "FIELDS"), rows)
-    else:
-        invocation.say("there are no topics yet; begin with: rowlock topic define NAME FIELD=KIND")
-
-
-def _every(engine: Handles) -> Iterator[TopicInfo]:
-    after = ""
-    while page := engine.topics(after=after, limit=PAGE):
-        yield from page
-        after = page[-1].name
+    output.rows(
+        invocation,
+        {"topics": found},
+        as_json=as_json,
+        table=output.Table(("TOPIC", "FIELDS"), rows),
+        empty="there are no topics yet; begin with: rowlock topic define NAME FIELD=KIND",
+    )
 
 
 @command("subscriptions")
 @topic_argument
-@click.option("--subscriber", metavar="WHO", help="Only those of one.")
+@click.option("--subscriber", metavar="NAME", help="Only those of one subscriber.")
 @json_option
 @click.pass_obj
 def subscriptions(invocation: Invocation, *, name: str, subscriber: str | None, as_json: bool) -> None:
-    """List who has subscribed to what: number, subscriber and predicates."""
+    """List subscriptions: number, subscriber and predicates."""
     with invocation.open() as engine:
-        found = _subscriptions(engine.topic(name), subscriber)
+        found = every(partial(engine.topic(name).subscriptions, subscriber=subscriber), by="id", after=0)
         if as_json:
             output.document({"subscriptions": list(found)})
         else:
-            output.lines((each.id, each.subscriber, _json(each.predicates)) for each in found)
-
-
-def _subscriptions(found: Topic, subscriber: str | None) -> Iterator[Subscription]:
-    after = 0
-    while page := found.subscriptions(subscriber=subscriber, after=after, limit=PAGE):
-        yield from page
-        after = page[-1].id
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+            output.lines((each.id, each.subscriber, output.format_json(each.predicates)) for each in found)
 
 
 @command("retry")
@@ -145,129 +124,124 @@ def _json(value: Any) -> str:
 @json_option
 @click.pass_obj
 def retry(invocation: Invocation, *, name: str, as_json: bool) -> None:
-    """Try again to tell all who could not be told."""
+    """Retry all failed deliveries."""
     with invocation.open() as engine, invocation.acting():
         count = engine.topic(name).retry()
-    sentence = f"{output.plural(count, 'delivery').replace('deliverys', 'deliveries')} will be tried again"
-    output.numbers(invocation, {"retried": count}, sentence=sentence, as_json=as_json)
+    sentence = f"{output.plural(count, 'delivery')} will be tried again"
+    output.result(invocation, {"retried": count}, sentence=sentence, as_json=as_json)
 
 
 @command("subscribe")
 @topic_argument
 @click.argument("subscriber", metavar="[SUBSCRIBER]", required=False)
-@words_argument
-@click.option("--predicates", metavar="JSON", help="""As one object: '{"issue": {"from": 1}}'.""")
-@click.option("--ndjson", is_flag=True, help="Many, from standard input: subscriber and predicates to a line.")
+@terms_argument
+@click.option("--predicates", metavar="JSON", help="""All predicates as one object: '{"issue": {"from": 1}}'.""")
+@click.option("--ndjson", is_flag=True, help="Many, from standard input: subscriber and predicates on each line.")
 @json_option
 @click.pass_obj
 def subscribe(invocation: Invocation, /, *, name: str, subscriber: str | None, as_json: bool, **given: Any) -> None:
-    """Subscribe somebody to records that fulfil all predicates, and print the subscription's number.
+    """Subscribe to records that match all predicates, and print the subscription's number.
 
-    FIELD=VALUE, given several times for any of several values; FIELD^=BEGINNING; 'FIELD>=N', '>', '<=', '<'. Without
-    any, to everything. To ask for the same again changes nothing.
+    FIELD=VALUE, given several times for any of several values; FIELD^=PREFIX; 'FIELD>=N', '>', '<=', '<'. Without
+    predicates every record matches. Subscribing to the same again changes nothing.
     """
     if (subscriber is None) is not given["ndjson"]:
-        raise Invalid("nobody is named to subscribe, or twice", "give SUBSCRIBER, or --ndjson and lines on stdin")
+        raise Invalid("subscribe needs either SUBSCRIBER or --ndjson", "with --ndjson each line names its subscriber")
     with invocation.open() as engine:
         found = engine.topic(name)
         if given["ndjson"]:
-            numbers = [each for some in _subscription_lines() for each in found.subscribe_many(some)]
+            numbers = [each for batch in _subscription_batches() for each in found.subscribe_many(batch)]
         else:
-            asked = predicate_syntax.predicates(found.info().fields, given["words"], given=given["predicates"])
-            numbers = [found.subscribe(subscriber or "", asked)]
+            predicates = predicate_syntax.predicates(found.info().fields, given["terms"], given=given["predicates"])
+            numbers = [found.subscribe(subscriber or "", predicates)]
     if as_json:
         output.document({"subscriptions": numbers})
     else:
         output.lines((number,) for number in numbers)
 
 
-def _subscription_lines() -> Iterator[list[tuple[str, dict[str, Any]]]]:
-    some: list[tuple[str, dict[str, Any]]] = []
-    for number, wish in predicate_syntax.lines():
-        if not isinstance(wish, dict) or not isinstance(wish.get("predicates", {}), dict) or "subscriber" not in wish:
-            hint = """write {"subscriber": "ann", "predicates": {"issue": 1}}"""
-            raise Invalid(f"line {number} names no subscriber and predicates", hint)
-        some.append((wish["subscriber"], wish.get("predicates", {})))
-        if len(some) == AT_ONCE:
-            yield some
-            some = []
-    if some:
-        yield some
+def _subscription_batches() -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    lines = predicate_syntax.json_lines()
+    while batch := list(islice(lines, SUBSCRIPTIONS_PER_TRANSACTION)):
+        yield [_subscription(number, line) for number, line in batch]
+
+
+def _subscription(number: int, line: Any) -> tuple[str, dict[str, Any]]:
+    if isinstance(line, dict) and "subscriber" in line and isinstance(line.get("predicates", {}), dict):
+        return line["subscriber"], line.get("predicates", {})
+    hint = """write {"subscriber": "ann", "predicates": {"issue": 1}}"""
+    raise Invalid(f"line {number} must be an object with subscriber and predicates", hint)
 
 
 @command("unsubscribe")
 @topic_argument
 @click.argument("subscriber", metavar="[SUBSCRIBER]", required=False)
-@words_argument
-@click.option("--predicates", metavar="JSON", help="The same as one object.")
+@terms_argument
+@click.option("--predicates", metavar="JSON", help="All predicates as one object.")
 @click.option("--id", "number", type=int, metavar="N", help="The subscription of this number instead.")
 @json_option
 @click.pass_obj
 def unsubscribe(invocation: Invocation, /, *, name: str, subscriber: str | None, as_json: bool, **given: Any) -> None:
-    """Take back all that somebody has subscribed to, or the one to these predicates."""
+    """Remove all subscriptions of a subscriber, or the one with these predicates."""
     number = given["number"]
     if (subscriber is None) is (number is None):
-        raise Invalid("nobody is named to unsubscribe, or twice", "give SUBSCRIBER, or --id N")
+        raise Invalid("unsubscribe needs either SUBSCRIBER or --id", "give one of them")
     with invocation.open() as engine:
         found = engine.topic(name)
         if number is not None:
             count = found.unsubscribe(number)
-        elif given["words"] or given["predicates"]:
-            asked = predicate_syntax.predicates(found.info().fields, given["words"], given=given["predicates"])
-            count = found.unsubscribe(subscriber or "", asked)
+        elif given["terms"] or given["predicates"]:
+            predicates = predicate_syntax.predicates(found.info().fields, given["terms"], given=given["predicates"])
+            count = found.unsubscribe(subscriber or "", predicates)
         else:
             count = found.unsubscribe(subscriber or "")
-    sentence = f"took back {output.plural(count, 'subscription')}"
-    output.numbers(invocation, {"unsubscribed": count}, sentence=sentence, as_json=as_json)
-
-
-for each in (define, show, ls, subscriptions, retry):
-    topic.add_command(each)
+    sentence = f"removed {output.plural(count, 'subscription')}"
+    output.result(invocation, {"unsubscribed": count}, sentence=sentence, as_json=as_json)
 
 
 @command("publish")
 @topic_argument
-@click.argument("words", metavar="[FIELD=VALUE]...", nargs=-1)
+@click.argument("terms", metavar="[FIELD=VALUE]...", nargs=-1)
 @click.option("--record", metavar="JSON", help="The record as one object.")
-@click.option("--key", metavar="KEY", help="Nobody is told twice of records with one key.")
-@click.option("--ndjson", is_flag=True, help="Many, from standard input: a record to a line.")
-@click.option("--partial", is_flag=True, help="Of many, publish those that are right.")
+@click.option("--key", metavar="KEY", help="No subscriber is notified twice of records with one key.")
+@click.option("--ndjson", is_flag=True, help="Many, from standard input: one record on each line.")
+@click.option("--partial", is_flag=True, help="Of many, publish those that are valid.")
 @json_option
 @click.pass_obj
-def publish(invocation: Invocation, /, *, name: str, words: tuple[str, ...], as_json: bool, **given: Any) -> int:
-    """Publish a record: all who are subscribed when it commits are told of it. Prints its number.
+def publish(invocation: Invocation, /, *, name: str, terms: tuple[str, ...], as_json: bool, **given: Any) -> int:
+    """Publish a record to all who are subscribed when it commits, and print its number.
 
-    With --ndjson a thousand lines are one transaction. A record that is malformed ends it, and is named; with --partial
-    it is told on stderr, and the exit is 1.
+    With --ndjson a thousand lines are one transaction. An invalid record ends it, and is named; with --partial its
+    error is printed on stderr, and the exit code is 1.
     """
-    if given["ndjson"] and (words or given["record"] or given["key"]):
-        raise Invalid("a record was given as well as --ndjson", "give one of them")
+    if given["ndjson"] and (terms or given["record"] or given["key"]):
+        raise Invalid("--ndjson cannot be combined with a record or --key", "give one of them")
     with invocation.open() as engine:
         found = engine.topic(name)
         if given["ndjson"]:
-            done = list(_published(found, partial=given["partial"]))
+            done = list(_publish_lines(found, partial=given["partial"]))
         else:
             fields = found.info().fields
-            if fields and not words and given["record"] is None:
-                raise InvalidRecord("nothing was given to publish", f"give a value: {next(iter(fields))}=…")
-            record = predicate_syntax.record(fields, words, given=given["record"])
+            if fields and not terms and given["record"] is None:
+                raise InvalidRecord("publish needs at least one FIELD=VALUE", f"give a value: {next(iter(fields))}=…")
+            record = predicate_syntax.record(fields, terms, given=given["record"])
             done = [(1, Published(found.publish(record, key=given["key"])))]
-    wrong = [(line, each.error) for line, each in done if each.id is None]
-    for line, error in wrong:
+    invalid = [(line, each.error) for line, each in done if each.id is None]
+    for line, error in invalid:
         click.echo(f"line {line}: {error}", err=True)
     if as_json:
         output.document({"published": [each.id for _, each in done]})
     else:
         output.lines((each.id,) for _, each in done if each.id is not None)
-    return 1 if wrong else 0
+    return SOME_FAILED if invalid else 0
 
 
-def _published(found: Topic, *, partial: bool) -> Iterator[tuple[int, Published]]:
-    lines = predicate_syntax.lines()
-    while some := list(islice(lines, RECORDS_AT_ONCE)):
-        numbers = [number for number, _ in some]
+def _publish_lines(found: Topic, *, partial: bool) -> Iterator[tuple[int, Published]]:
+    lines = predicate_syntax.json_lines()
+    while batch := list(islice(lines, RECORDS_PER_TRANSACTION)):
+        numbers = [number for number, _ in batch]
         try:
-            done = found.publish_many([record for _, record in some], partial=partial)
+            done = found.publish_many([record for _, record in batch], partial=partial)
         except InvalidRecord as error:
             place = error.fields.get("record")
             where = f"line {numbers[place - 1]}: " if isinstance(place, int) else ""
@@ -277,85 +251,78 @@ def _published(found: Topic, *, partial: bool) -> Iterator[tuple[int, Published]
 
 @command("notifications")
 @topic_argument
-@click.option("--subscriber", metavar="WHO", help="Only those of one.")
+@click.option("--subscriber", metavar="NAME", help="Only those of one subscriber.")
 @click.option("--delivered/--undelivered", default=None, help="Only those that were delivered, or were not.")
-@click.option("--before", type=int, metavar="N", help="Strictly before this number.")
-@click.option("-n", "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many.")
+@click.option("--before", type=int, metavar="N", help="Only numbers below N.")
+@click.option("-n", "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum of rows.")
 @json_option
 @click.pass_obj
 def notifications(invocation: Invocation, /, *, name: str, as_json: bool, **given: Any) -> None:
-    """Show who was or will be told of what, the newest first, and by which of their predicates.
+    """Show notifications, the newest first, each with the predicates that matched.
 
     In a pipe each line is number, subscriber, the record's number, when it was delivered, predicates and record.
     """
     with invocation.open() as engine:
         found = engine.topic(name).notifications(**given)
-    if as_json:
-        output.document({"notifications": found})
-    elif not on_terminal():
-        output.lines(map(_row, found))
-    elif found:
-        output.table(("NUMBER", "SUBSCRIBER", "RECORD", "DELIVERED", "WHY", "WHAT"), [_cells(each) for each in found])
-    else:
-        invocation.say("nobody was told of anything")
+    headings = ("NUMBER", "SUBSCRIBER", "RECORD", "DELIVERED", "WHY", "WHAT")
+    output.rows(
+        invocation,
+        {"notifications": found},
+        as_json=as_json,
+        table=output.Table(headings, [_notification_cells(each) for each in found]),
+        empty="there are no notifications",
+    )
 
 
-def _row(each: Notification) -> tuple[Any, ...]:
-    told = each.delivered_at.isoformat(timespec="seconds") if each.delivered_at else None
-    return each.number, each.subscriber, each.record_id, told, _json(each.predicates), _json(each.record)
-
-
-def _cells(each: Notification) -> list[str]:
-    return ["" if cell is None else str(cell) for cell in _row(each)]
+def _notification_cells(each: Notification) -> list[str]:
+    numbers = [str(each.number), each.subscriber, str(each.record_id), output.format_time(each.delivered_at)]
+    return [*numbers, output.format_json(each.predicates), output.format_json(each.record)]
 
 
 @command("deliver")
 @topic_argument
-@click.option("--to", required=True, metavar="WHERE", help="https://…, smtp://…, maildir:… or 'subscriber'.")
-@click.option("--sender", metavar="ADDRESS", help="Whom mails come from.")
+@click.option("--to", required=True, metavar="ADDRESS", help="https://…, smtp://…, maildir:… or 'subscriber'.")
+@click.option("--sender", metavar="ADDRESS", help="The sender of mails.")
 @click.option("--secret-env", metavar="VARIABLE", multiple=True, help="The variable that holds the signing secret.")
 @click.option("--allow-host", metavar="HOST", multiple=True, help="A private host that requests may go to.")
-@click.option("--attempts", type=click.IntRange(0, MAX_ATTEMPTS), help="How often each is tried, 0 for no limit.")
+@click.option("--attempts", type=click.IntRange(0, MAX_ATTEMPTS), help="Attempts for each, 0 for no limit.")
 @click.option("--backoff", metavar="FROM..TO", help="How long to wait between attempts: 1s..1h.")
-@click.option("-j", "concurrency", type=click.IntRange(1), default=16, show_default=True, help="So many at once.")
+@click.option("-j", "concurrency", type=click.IntRange(1), default=16, show_default=True, help="Deliveries at once.")
 @click.option("--in-memory", is_flag=True, help="Match in memory: faster with very many subscriptions.")
-@click.option("--once", is_flag=True, help="End when everybody has been told.")
+@click.option("--once", is_flag=True, help="Exit when everything has been delivered.")
 @log_option
 @click.pass_obj
 def deliver(invocation: Invocation, /, *, name: str, log_format: str, concurrency: int, **given: Any) -> int:
-    """Tell those who subscribed: POST to an address, or to each subscriber's own; by mail; or into a maildir.
+    """Notify subscribers: POST to an address, or to each subscriber's own; by mail; or into a maildir.
 
-    Goes on until it is told to stop; with --once until everybody has been told, and then exits 1 if somebody could not
-    be.
+    Runs until it is stopped; with --once until everything has been delivered, and exits with 1 if a delivery failed.
     """
+    from rowlock.worker import Worker  # heavy: other commands of topics start faster
+
     terminal = Terminal(quiet=invocation.quiet)
     show_logs(invocation, form=log_format, write=terminal.write)
     with invocation.open() as engine:
         found = engine.topic(name)
         found.info()
         worker = Worker(engine, concurrency=concurrency)
-        told = DeliveryCounts(worker)
-        tell = _way(given, invocation.allowed_hosts(given["allow_host"]))
-        terms = {name: given[name] for name in ("attempts", "backoff", "in_memory")}
-        found.deliver(worker, tell, **terms)
-        terminal.say(f"telling those who subscribed to {name}; Ctrl-C stops")
-
-        def stop(now: bool) -> None:  # noqa: FBT001
-            worker.stop(now=now)
-
-        with StopSignals(stop) as stopping:
+        counts = DeliveryCounts(worker)
+        options = {name: given[name] for name in ("attempts", "backoff", "in_memory")}
+        found.deliver(worker, _deliverer(given, invocation.allowed_hosts(given["allow_host"])), **options)
+        terminal.say(f"notifying subscribers of {name}; Ctrl-C stops")
+        with StopSignals(lambda now: worker.stop(now=now)) as signals:
             worker.run(until="done" if given["once"] else "stopped", signals=False)
-        terminal.say(told.summary())
+        terminal.say(counts.summary())
         failed = found.failed() if given["once"] else 0
         if failed:
-            terminal.say(f"{failed:,} could not be told; try them again with: rowlock topic retry {name}")
-    return stopping.status or (1 if failed else 0)
+            failures = output.plural(failed, "delivery")
+            terminal.say(f"{failures} failed; retry them with: rowlock topic retry {name}")
+    return signals.status or (SOME_FAILED if failed else 0)
 
 
 class DeliveryCounts:
-    """What became of records and of those who were to be told, counted from any thread."""
+    """Numbers of matched records and of deliveries by verdict, counted from any thread."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: "Worker") -> None:
         self._lock = threading.Lock()
         self._settled: Counter[tuple[bool, Verdict]] = Counter()
         worker.after(self._count)
@@ -365,27 +332,27 @@ class DeliveryCounts:
             self._settled[item.gate == MATCH, verdict] += 1
 
     def summary(self) -> str:
-        """All of it, in a line."""
-        told, failed, retried = (
-            self._settled[False, verdict] for verdict in (Verdict.DONE, Verdict.FAILED, Verdict.RETRIED)
-        )
+        """Return all numbers in one line."""
+        verdicts = (Verdict.DONE, Verdict.FAILED, Verdict.RETRIED)
+        delivered, failed, retried = (self._settled[False, verdict] for verdict in verdicts)
         matched = output.plural(self._settled[True, Verdict.DONE], "record")
-        return f"{matched} matched · told {told:,} · failed {failed:,} · retried {retried:,}"
+        return f"{matched} matched · delivered {delivered:,} · failed {failed:,} · retried {retried:,}"
 
 
-def _way(given: dict[str, Any], allow: list[str]) -> Callable[[Notification], Any]:
-    from rowlock.delivery.mail import Mail  # mail and HTTP are heavy, and only who sends needs them
+def _deliverer(given: dict[str, Any], allow: list[str]) -> Callable[[Notification], Any]:
+    from rowlock.delivery.mail import Mail  # heavy: imported only to send
     from rowlock.delivery.webhooks import Webhook
 
     to = given["to"]
     if to.startswith(("smtp:", "smtps:", "maildir:")):
         if not given["sender"]:
-            raise Invalid("mail needs somebody whom it comes from", "give --sender shop@example.org")
+            raise Invalid("mail needs --sender", "give --sender shop@example.org")
         return Mail(to, sender=given["sender"])
     secrets = [secret for name in given["secret_env"] for secret in secrets_in(name, os.environ)]
-    tell = Webhook(None if to == "subscriber" else to, secrets=secrets, allow=allow)
-    tell.check()
-    return tell
+    webhook = Webhook(None if to == "subscriber" else to, secrets=secrets, allow=allow)
+    webhook.check()
+    return webhook
 
 
-topic.add_command(deliver)
+for each in (define, show, ls, subscriptions, retry, deliver):
+    topic.add_command(each)

@@ -11,11 +11,13 @@ from rowlock.client.remote_session import RemoteSession
 from rowlock.client.tokens import Tokens
 from rowlock.client.ways import NEEDS_DATABASE, WAYS
 from rowlock.db.database import Verb
+from rowlock.durations import Duration
 from rowlock.engine.handles import Handles
 from rowlock.engine.runner import Runner, Writer
 from rowlock.environment import REAL_ENVIRONMENT, Environment
 from rowlock.errors import NeedsDatabase
 from rowlock.lists import PollResult
+from rowlock.upkeep import UpkeepReport
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -96,6 +98,10 @@ class Client(Handles):
     def look(self, session: str, *, wait: float = 0.0) -> PollResult:
         """Which lists may have work, of those that a session seeks; with `wait`, as soon as there are some in time."""
         return worker_sync.look(self._link, session, wait=wait)
+
+    def upkeep(self, *, wait: Duration = 0) -> UpkeepReport:  # noqa: ARG002
+        """Do nothing, and report that: a server does its own upkeep."""
+        return UpkeepReport()
 
     @contextmanager
     def dedicated_connection(self) -> Iterator[Writer]:

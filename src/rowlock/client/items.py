@@ -16,6 +16,9 @@ from rowlock.names import check_key, check_keys, check_limit, check_start
 from rowlock.nesting import MAX_LEVELS, is_too_deep
 from rowlock.results import Result
 
+KEYS_PER_REQUEST = 10_000
+"""More are sent in several requests, each of them a transaction: a server bounds the size of a body."""
+
 
 class ItemShown(msgspec.Struct, frozen=True):
     """An item as a server shows it."""
@@ -201,14 +204,14 @@ def _changed(
     dry_run: bool = False,
 ) -> int:
     check_keys(keys)
-    if not keys:
-        return 0
-    body = {"keys": keys, **said}
-    query = {"dry_run": dry_run or None}
-    gives = dict[str, int | bool]
-    answer = link.ask("POST", "lists", name, "items", verb, gives=gives, body=body, keyed=keyed, query=query)
-    count, *_ = answer.values()
-    return int(count)
+    query, gives = {"dry_run": dry_run or None}, dict[str, int | bool]
+    changed = 0
+    for first in range(0, len(keys), KEYS_PER_REQUEST):
+        body = {"keys": keys[first : first + KEYS_PER_REQUEST], **said}
+        answer = link.ask("POST", "lists", name, "items", verb, gives=gives, body=body, keyed=keyed, query=query)
+        count, *_ = answer.values()
+        changed += int(count)
+    return changed
 
 
 def failures(link: Link, name: str, key: str, *, limit: int = 20) -> list[Failure]:

@@ -42,6 +42,11 @@ class Address(msgspec.Struct, frozen=True):
     listen: "Address | None" = None
     """Where to listen for notifications, if not here: the direct address of a server behind a pooler."""
 
+    @property
+    def is_missing_file(self) -> bool:
+        """Whether the database is a file that does not exist yet."""
+        return self.dialect == "sqlite" and not Path(self.target).exists()
+
 
 def parse(url: str) -> Address:
     """Read an address; refuse what cannot be one, without repeating a password."""

@@ -21,6 +21,7 @@ from rowlock.names import check_name
 from rowlock.schedules import ScheduleInfo
 from rowlock.sessions import SessionInfo
 from rowlock.topics import check_topic
+from rowlock.upkeep import UpkeepReport
 
 
 class Handles(Runner):
@@ -32,6 +33,10 @@ class Handles(Runner):
     @abstractmethod
     def dedicated_connection(self) -> AbstractContextManager[Writer]:
         """The same by a connection of its own, for what must not wait until others are done."""
+
+    @abstractmethod
+    def upkeep(self, *, wait: Duration = 0) -> UpkeepReport:
+        """Do one bounded pass of housekeeping; a server does its own."""
 
     @abstractmethod
     def pipeline(self, *works: Callable[..., Any]) -> list[Any]:

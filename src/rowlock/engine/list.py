@@ -1,6 +1,6 @@
 """A list in a user's hands: each method asks the database, nothing is remembered."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UnsetType
@@ -8,8 +8,8 @@ from msgspec import UnsetType
 from rowlock import failures, gates, item_input, items, lists, ranges, results, tracing
 from rowlock.engine.runner import Runner
 from rowlock.errors import NotFound
-from rowlock.failures import FailureGroup
-from rowlock.item_input import Entries, ItemDefaults
+from rowlock.failures import Change, FailureGroup
+from rowlock.item_input import Batch, Entries, ItemDefaults
 from rowlock.model import (
     DEFAULT_PRIORITY,
     Added,
@@ -55,11 +55,13 @@ class List:
         strict: bool = False,
         trace: str | None = None,
         using: Any = None,
+        report: Callable[[int], None] | None = None,
     ) -> Added:
         """Add a key, any iterable of keys and mappings, or an open file of lines; if one is wrong, nothing is added.
 
         What is there already stays as it is; `strict` refuses it. `using` is an open transaction of yours to do it in.
         `trace` is a W3C traceparent; left out, it is that of the OpenTelemetry span that goes on, if one does.
+        `report` is called with the number of items written so far, from the start if the transaction is run again.
         """
         runner = self._runner if using is None else self._runner.join(using)
         traced = tracing.current_traceparent() if trace is None else check_traceparent(trace)
@@ -67,7 +69,7 @@ class List:
             data, due, gate, priority, lambda name: runner.read(lists.gate_number, self.name, name), traced
         )
         ready = item_input.check_all(item_input.batches(what, shared))
-        return runner.run(items.add, self.name, ready, strict=strict)
+        return runner.run(items.add, self.name, _Reported(ready, report) if report else ready, strict=strict)
 
     def page(self, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
         """Items in the byte order of their keys, strictly after one."""
@@ -134,17 +136,53 @@ class List:
         """Note one failed attempt for each key that is there; how many were."""
         return self._runner.run(items.increment, self.name, _listed(keys), error=error)
 
-    def done(self, keys: Keys) -> int:
-        """Take off the list what has been done; how many were there."""
+    def done(self, keys: Keys, *, dry_run: bool = False) -> int:
+        """Take items that are done off the list, and return how many were there; `dry_run` only counts them."""
+        if dry_run:
+            return self._runner.read(failures.count_existing, self.name, _listed(keys))
         return self._runner.run(items.done, self.name, _listed(keys))
 
-    def abandon(self, keys: Keys) -> int:
-        """Give up on items: off the list, undone; how many were there."""
+    def abandon(self, keys: Keys, *, dry_run: bool = False) -> int:
+        """Take items off the list undone, and return how many were there; `dry_run` only counts them."""
+        if dry_run:
+            return self._runner.read(failures.count_existing, self.name, _listed(keys))
         return self._runner.run(items.abandon, self.name, _listed(keys))
 
-    def retry(self, keys: Keys) -> int:
-        """Make failed and delayed items ready at once; how many were."""
+    def retry(self, keys: Keys, *, dry_run: bool = False) -> int:
+        """Make failed and delayed items ready at once, and return how many were; `dry_run` only counts them."""
+        if dry_run:
+            return self._runner.read(failures.count_retryable, self.name, _listed(keys))
         return self._runner.run(items.retry, self.name, _listed(keys))
+
+    def retry_failed(self, *, error: str | None = None, dry_run: bool = False) -> int:
+        """Make all failed items ready, or those whose last error contains `error`, and return how many.
+
+        Each thousand is a transaction. `dry_run` only counts them.
+        """
+        return self._change_failed(items.retry, error, dry_run=dry_run)
+
+    def abandon_failed(self, *, error: str | None = None, dry_run: bool = False) -> int:
+        """Take all failed items off the list, or those whose last error contains `error`, and return how many.
+
+        Each thousand is a transaction. `dry_run` only counts them.
+        """
+        return self._change_failed(items.abandon, error, dry_run=dry_run)
+
+    def _change_failed(self, verb: Change, error: str | None, *, dry_run: bool) -> int:
+        if dry_run and error is None:
+            return self.counts().failed
+        changed = 0
+        after: str | None = ""
+        while after is not None:
+            count, after = self._runner.run(
+                failures.change_failed,
+                self.name,
+                change=failures.count_given if dry_run else verb,
+                after=after,
+                error=error,
+            )
+            changed += count
+        return changed
 
     def ranges(self, parts: int) -> list[Range]:
         """The keys in up to `parts` ranges whose sizes differ by one at the most, however long the list is."""
@@ -212,3 +250,18 @@ class List:
 
 def _listed(keys: Keys) -> list[str]:
     return [keys] if isinstance(keys, str) else list(keys)
+
+
+class _Reported:
+    """Batches whose items are counted and reported as they are written; a transaction may read them again."""
+
+    def __init__(self, batches: Iterable[Batch], report: Callable[[int], None]) -> None:
+        self._batches = batches
+        self._report = report
+
+    def __iter__(self) -> Iterator[Batch]:
+        written = 0
+        for batch in self._batches:
+            yield batch
+            written += batch.count
+            self._report(written)
