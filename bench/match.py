@@ -51,13 +51,13 @@ def load(topic: Topic, size: int) -> float:
 def settle(engine: Engine) -> float:
     """What upkeep and the server's own housekeeping do in the minutes after such a crowd; microseconds for each."""
     begin, chance, rounds = time.perf_counter(), random.Random(1), 0
-    engine.run(reindex.learn, engine.read(topics.find, "comics"), chance=chance)
+    engine.run(reindex.take_sample, engine.read(topics.find, "comics"), chance=chance)
     while _left(engine):
         engine.run(reindex.reindex_some, chance=chance)
         rounds += 1
         if rounds % 20 == 0:
-            engine.run(cleanup.sweep_gone, limit=BATCH)
-    while engine.run(cleanup.sweep_gone, limit=BATCH):
+            engine.run(cleanup.delete_ended, limit=BATCH)
+    while engine.run(cleanup.delete_ended, limit=BATCH):
         pass
     spent = time.perf_counter() - begin
     if engine.database.address.dialect == "postgres":
@@ -96,7 +96,7 @@ def in_memory(engine: Engine, topic: Topic) -> Match:
 
 def names(engine: Engine, numbers: list[int]) -> list[str]:
     """Whose subscriptions these are."""
-    found = engine.read(matching.subscriptions.among, numbers)
+    found = engine.read(matching.subscriptions.by_ids, numbers)
     return sorted(each.subscriber for each in found)
 
 

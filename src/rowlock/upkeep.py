@@ -120,7 +120,7 @@ def _keep_topics(database: Database) -> int:
     if not database.read(topics.page, limit=1):
         return 0
     database.run(reindex.reindex_some, chance=Random())
-    return sum(database.run(verb) for verb in (cleanup.finish_records, cleanup.sweep_gone, cleanup.prune))
+    return sum(database.run(verb) for verb in (cleanup.finish_records, cleanup.delete_ended, cleanup.prune))
 
 
 def _fold(database: Database) -> int:

@@ -43,7 +43,7 @@ def test_many_come_by_lines_and_a_malformed_one_is_named(shell: QuickShell) -> N
     assert shell("subscribe", "many", "--ndjson", given=wishes).lines != []
     lines = '{"issue": 1}\n\n{"issue": "x"}\n{"issue": 3}\n'
     refused = shell("publish", "many", "--ndjson", given=lines)
-    assert (refused.status, refused.out, "line 3: 'issue' is integer" in refused.error) == (2, "", True)
+    assert (refused.status, refused.out, "line 3: 'issue' must be integer" in refused.error) == (2, "", True)
     partly = shell("publish", "many", "--ndjson", "--partial", given=lines)
     assert (partly.status, len(partly.lines), "line 3" in partly.error) == (1, 2, True)
     assert "subscriptions\t3" in shell("topic", "show", "many").lines

@@ -119,12 +119,12 @@ class Topics(RuleBasedStateMachine):
     def sweep(self, keep: int) -> None:
         if keep == 2:
             self.eager, self.lazy = InMemoryMatcher("comics"), InMemoryMatcher("comics")  # who is behind must read anew
-        self.engine.run(cleanup.sweep_gone, keep=keep)
+        self.engine.run(cleanup.delete_ended, keep=keep)
 
     @rule()
     def refile(self) -> None:
         row = self.engine.read(topics.find, "comics")
-        self.engine.run(reindex.learn, row, chance=self.chance)
+        self.engine.run(reindex.take_sample, row, chance=self.chance)
         self.engine.run(reindex.reindex_some, chance=self.chance)
 
     @invariant()
@@ -158,13 +158,16 @@ def on_a_server(shelf: Shelf, scheme: str) -> Make:
 def run(make: Make, size: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     # Small numbers, so that few subscriptions are a crowd.
     small = {
-        "subscription_index.CROWDED": 3,
-        "subscription_index.MOST_SHAPES": 12,
-        "subscriptions.ENOUGH": 2,
-        "reindex.FULL": 1,
+        "subscription_index.MAX_ROWS_PER_KEY": 3,
+        "subscription_index.MAX_SIGNATURES": 12,
+        "subscriptions.MAX_ROWS_COUNTED_PER_TERM": 2,
+        "reindex.MAX_ROWS_PER_KEY": 1,
+        "statistics.MIN_ROWS_SAVED": -1,
+        "statistics.MIN_OCCURRENCES": 1,
+        "in_memory_matcher.MAX_TOMBSTONES": 1,
+        "in_memory_matcher.MAX_SEGMENTS": 2,
+        "in_memory_matcher.ROWS_PER_PAGE": 2,
     }
-    small |= {"statistics.WORTH": -1, "statistics.SEEN": 1}
-    small |= {"in_memory_matcher.MOST_ENDED": 1, "in_memory_matcher.MOST_SEGMENTS": 2, "in_memory_matcher.PAGE": 2}
     for name, number in small.items():
         monkeypatch.setattr(f"rowlock.topics.{name}", number)
     run_machine(type("Topics", (Topics,), {"make": staticmethod(make)}), size, phases=PHASES)

@@ -9,18 +9,11 @@ from tests import wishes
 
 from rowlock.errors import InvalidPredicate
 from rowlock.topics import subscription_index
-from rowlock.topics.in_memory_index import ColumnCounts, ProbeArrays, Segment, Tombstones, merged
+from rowlock.topics.in_memory_index import ColumnCounts, ProbeArrays, Segment, Tombstones, merge
 from rowlock.topics.predicates import canonical, checked, fits
-from rowlock.topics.subscription_index import (
-    CODES,
-    HIGHEST,
-    LOWEST,
-    RANGES,
-    ColumnLayout,
-    IndexEntry,
-    ProbePlan,
-    Selectivity,
-)
+from rowlock.topics.probes import ProbePlan
+from rowlock.topics.subscription_index import IndexEntry, Selectivity
+from rowlock.topics.terms import EQUALITY_COLUMNS, HIGHEST, LOWEST, RANGE_COLUMNS, FieldLayout
 
 FIELDS = {
     "flat": {"artist": "text", "mint": "boolean"},
@@ -32,17 +25,17 @@ FIELDS = {
 def numbers(subscription: int, each: IndexEntry) -> list[int]:
     """An entry as the statement that reads it gives it."""
     columns = each.columns
-    lows = [columns.get(f"l{slot}", LOWEST) for slot in range(RANGES)]
-    highs = [columns.get(f"h{slot}", HIGHEST) for slot in range(RANGES)]
-    needs = sum(1 << slot for slot in range(RANGES) if {f"l{slot}", f"h{slot}"} & columns.keys())
-    codes = [columns.get(f"c{slot}", 0) for slot in range(CODES)]
+    lows = [columns.get(f"l{slot}", LOWEST) for slot in range(RANGE_COLUMNS)]
+    highs = [columns.get(f"h{slot}", HIGHEST) for slot in range(RANGE_COLUMNS)]
+    needs = sum(1 << slot for slot in range(RANGE_COLUMNS) if {f"l{slot}", f"h{slot}"} & columns.keys())
+    codes = [columns.get(f"c{slot}", 0) for slot in range(EQUALITY_COLUMNS)]
     return [subscription, 1, HIGHEST, each.key, each.sort, columns["checks"] & 1, needs, *codes, *lows, *highs]
 
 
 def found(
-    segment: Segment, question: ProbeArrays, wanted: dict[int, dict[str, Any]], record: dict[str, Any]
+    segment: Segment, probes: ProbeArrays, wanted: dict[int, dict[str, Any]], record: dict[str, Any]
 ) -> list[int]:
-    sure, doubtful = segment.find(question, seq=1, ended=Tombstones({}))
+    sure, doubtful = segment.find(probes, seq=1, removed=Tombstones({}))
     return sorted([*sure.tolist(), *(number for number in doubtful.tolist() if fits(wanted[number], record))])
 
 
@@ -51,7 +44,7 @@ def found(
 @given(data=st.data())
 def test_memory_finds_what_a_record_fulfils_and_nothing_else(data: st.DataObject, kind: str) -> None:
     fields = FIELDS[kind]
-    layout = ColumnLayout(1, fields)
+    layout = FieldLayout(1, fields)
     wanted: dict[int, dict[str, Any]] = {}
     for number, asked in enumerate(data.draw(st.lists(wishes.predicates(fields), max_size=8)), 1):
         try:
@@ -61,15 +54,15 @@ def test_memory_finds_what_a_record_fulfils_and_nothing_else(data: st.DataObject
     filed = [
         (number, each)
         for number, asked in wanted.items()
-        for row in subscription_index.rows(layout, asked)
-        for each in subscription_index.file(layout, row, weights=Selectivity())
+        for row in subscription_index.conjunctions(layout, asked)
+        for each in subscription_index.index_entries(layout, row, selectivity=Selectivity())
     ]
     record = checked(fields, data.draw(wishes.records(fields)))
-    shape = ColumnCounts(len(layout.codes), len(layout.ranges))
-    question = ProbeArrays(shape, ProbePlan(layout, {each.shape for _, each in filed}).probes(record))
+    counts = ColumnCounts(len(layout.equality_columns), len(layout.range_columns))
+    probes = ProbeArrays(counts, ProbePlan(layout, {each.signature for _, each in filed}).probes(record))
     rows = [numbers(number, each) for number, each in filed]
-    halves = [Segment(shape, [shape.array(part)]) for part in (rows[::2], rows[1::2])]
-    whole = merged(shape, halves, without=Tombstones({}), upto=0)
+    halves = [Segment(counts, [counts.array(part)]) for part in (rows[::2], rows[1::2])]
+    whole = merge(counts, halves, removed=Tombstones({}), upto=0)
     fulfilled = [number for number, asked in wanted.items() if fits(asked, record)]
-    assert found(whole, question, wanted, record) == fulfilled
-    assert sorted(found(halves[0], question, wanted, record) + found(halves[1], question, wanted, record)) == fulfilled
+    assert found(whole, probes, wanted, record) == fulfilled
+    assert sorted(found(halves[0], probes, wanted, record) + found(halves[1], probes, wanted, record)) == fulfilled

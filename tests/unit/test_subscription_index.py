@@ -11,17 +11,29 @@ from tests import wishes
 from rowlock.errors import InvalidPredicate
 from rowlock.topics import subscription_index
 from rowlock.topics.predicates import canonical, checked, fits
+from rowlock.topics.probes import ProbePlan, Probes
 from rowlock.topics.statistics import SubscriptionSample
-from rowlock.topics.subscription_index import ColumnLayout, Conjunction, IndexEntry, ProbePlan, Probes, Selectivity
+from rowlock.topics.subscription_index import Conjunction, IndexEntry, Selectivity
+from rowlock.topics.terms import (
+    FieldLayout,
+    Signature,
+    TermKind,
+    TermSpec,
+    decode_signature,
+    decode_spec,
+    encode_signature,
+    signature_of,
+    to_int64,
+)
 
 MANY = {f"{kind}{number}": kind for number in range(16) for kind in ("text", "integer")}
 
 
-def filed(layout: ColumnLayout, asked: dict[str, Any], weights: Selectivity) -> list[IndexEntry]:
+def filed(layout: FieldLayout, asked: dict[str, Any], weights: Selectivity) -> list[IndexEntry]:
     return [
         each
-        for row in subscription_index.rows(layout, asked)
-        for each in subscription_index.file(layout, row, weights=weights)
+        for row in subscription_index.conjunctions(layout, asked)
+        for each in subscription_index.index_entries(layout, row, selectivity=weights)
     ]
 
 
@@ -36,8 +48,8 @@ def found(probes: Probes, each: IndexEntry) -> bool:
 def agrees(probes: Probes, column: str, value: int) -> bool:
     side, slot = column[0], int(column[1:])
     if side == "c":
-        return probes.codes[slot] == value
-    number = probes.numbers[slot]
+        return probes.equality_values[slot] == value
+    number = probes.range_values[slot]
     return number is not None and (value <= number if side == "l" else number <= value)
 
 
@@ -45,39 +57,44 @@ def agrees(probes: Probes, column: str, value: int) -> bool:
     asked=st.lists(wishes.predicates(), max_size=8),
     record=wishes.records(),
     heavy=st.sets(st.integers(0, 200)),
-    shapes=st.integers(0, subscription_index.MOST_SHAPES),
+    shapes=st.integers(0, subscription_index.MAX_SIGNATURES),
 )
 def test_a_record_finds_what_it_fulfils_once_and_nothing_else(
     asked: list[dict[str, Any]], record: dict[str, Any], heavy: set[int], shapes: int
 ) -> None:
-    layout = ColumnLayout(1, wishes.FIELDS)
+    layout = FieldLayout(1, wishes.FIELDS)
     every = [
         row
         for each in asked
         if (wanted := readable(each)) is not None
-        for row in subscription_index.rows(layout, wanted)
+        for row in subscription_index.conjunctions(layout, wanted)
     ]
     weights = all_is_worth_it(layout, every)
-    weights.shapes |= {f"taken{number}" for number in range(shapes)}
+    weights.signatures |= set(unused(shapes))
     stored = [
         (wanted, weighed(layout, wanted, weights, heavy)) for each in asked if (wanted := readable(each)) is not None
     ]
-    plan = ProbePlan(layout, {each.shape for _, filings in stored for each in filings})
+    plan = ProbePlan(layout, {each.signature for _, entries in stored for each in entries})
     value = checked(wishes.FIELDS, record)
     probes = plan.probes(value)
-    for wanted, filings in stored:
-        hits = [each for each in filings if found(probes, each)]
+    for wanted, entries in stored:
+        hits = [each for each in entries if found(probes, each)]
         assert len(hits) <= 1
         by_hand = any(each.columns["checks"] & 1 for each in hits)
         assert fits(wanted, value) == (bool(hits) and (not by_hand or fits(wanted, value)))
 
 
-def all_is_worth_it(layout: ColumnLayout, rows: list[Conjunction]) -> Selectivity:
+def all_is_worth_it(layout: FieldLayout, rows: list[Conjunction]) -> Selectivity:
     """Selectivity by which a key may be made of any terms of these rows, beside any range of theirs."""
     pairs = {chosen for row in rows for size in (1, 2) for chosen in combinations(sorted(row.terms), size)}
-    cells = {part for row in rows if row.spans for part in subscription_index.spread_out(layout, row.spans)[0][0]}
-    worth = {"+".join(sorted([*chosen, *cell])) for chosen in pairs for cell in [(), *((part,) for part in cells)]}
-    return Selectivity(total=100_000, worth=worth)
+    ranges = {subscription_index.range_terms(layout, row.ranges)[0].spec for row in rows if row.ranges}
+    allowed = {signature_of([*chosen, *more]) for chosen in pairs for more in [(), *((spec,) for spec in ranges)]}
+    return Selectivity(total=100_000, worthwhile=allowed)
+
+
+def unused(count: int) -> list[Signature]:
+    """Signatures that no subscription has."""
+    return [(TermSpec(1_000 + number, TermKind.EQUALS),) for number in range(count)]
 
 
 def readable(asked: dict[str, Any]) -> dict[str, Any] | None:
@@ -87,98 +104,102 @@ def readable(asked: dict[str, Any]) -> dict[str, Any] | None:
         return None
 
 
-def weighed(layout: ColumnLayout, wanted: dict[str, Any], weights: Selectivity, heavy: set[int]) -> list[IndexEntry]:
-    terms = [term for row in subscription_index.rows(layout, wanted) for term in row.terms.values()]
-    weights.rows |= {term: 50_000 if term % 200 in heavy else 0 for term in terms}
+def weighed(layout: FieldLayout, wanted: dict[str, Any], weights: Selectivity, heavy: set[int]) -> list[IndexEntry]:
+    terms = [term for row in subscription_index.conjunctions(layout, wanted) for term in row.terms.values()]
+    weights.rows_per_term |= {term: 50_000 if term % 200 in heavy else 0 for term in terms}
     return filed(layout, wanted, weights)
 
 
 @given(data=st.data())
 def test_fields_beyond_the_columns_are_checked_by_hand(data: st.DataObject) -> None:
-    layout = ColumnLayout(1, MANY)
+    layout = FieldLayout(1, MANY)
     wanted = canonical(MANY, {name: wishes.VALUES[kind][1] for name, kind in MANY.items()})
     [each] = filed(layout, wanted, Selectivity())
     assert each.columns["checks"] & 1
     record = {name: data.draw(st.sampled_from(wishes.VALUES[kind][:2])) for name, kind in MANY.items()}
-    probes = ProbePlan(layout, [each.shape]).probes(record)
+    probes = ProbePlan(layout, [each.signature]).probes(record)
     assert found(probes, each) or not fits(wanted, record)
 
 
 def test_a_row_is_filed_under_its_rarest_term() -> None:
-    layout = ColumnLayout(1, wishes.FIELDS)
+    layout = FieldLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": "a", "title": "b"})
-    common, rare = layout.term("artist", "a")[1], layout.term("title", "b")[1]
+    common, rare = layout.equality_term("artist", "a"), layout.equality_term("title", "b")
     [each] = filed(layout, wanted, Selectivity({common: 50, rare: 3}, 100_000))
-    assert (each.shape, each.key) == ("5e", rare)
+    assert (encode_signature(each.signature), each.key) == ("5e", rare)
 
 
 def test_two_terms_are_a_key_where_that_is_worth_a_look_up() -> None:
-    layout = ColumnLayout(1, wishes.FIELDS)
+    layout = FieldLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": "a", "title": "b"})
-    terms = [layout.term("artist", "a")[1], layout.term("title", "b")[1]]
+    terms = [layout.equality_term("artist", "a"), layout.equality_term("title", "b")]
     frequent = dict.fromkeys(terms, 10_000)
     [alone] = filed(layout, wanted, Selectivity(frequent, 100_000))
-    assert alone.shape == "0e"
-    [each] = filed(layout, wanted, Selectivity(frequent, 100_000, worth={"0e+5e"}))
-    assert (each.shape, each.key) == ("0e+5e", subscription_index.wrapped(sum(terms)))
+    assert encode_signature(alone.signature) == "0e"
+    [each] = filed(layout, wanted, Selectivity(frequent, 100_000, worthwhile={decode_signature("0e+5e")}))
+    assert (encode_signature(each.signature), each.key) == ("0e+5e", to_int64(sum(terms)))
 
 
 def test_a_range_tells_a_crowd_apart() -> None:
-    layout = ColumnLayout(1, wishes.FIELDS)
+    layout = FieldLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": "a", "year": {"from": 2000, "to": 2005}})
-    weights = Selectivity({layout.term("artist", "a")[1]: 90_000}, 100_000, worth={"0e+1c2"})
-    assert {each.shape for each in filed(layout, wanted, weights)} == {"0e+1c2"}
+    weights = Selectivity(
+        {layout.equality_term("artist", "a"): 90_000}, 100_000, worthwhile={decode_signature("0e+1c2")}
+    )
+    assert {encode_signature(each.signature) for each in filed(layout, wanted, weights)} == {"0e+1c2"}
 
 
 def test_there_is_an_end_to_shapes() -> None:
-    layout = ColumnLayout(1, wishes.FIELDS)
+    layout = FieldLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": "a", "title": "b"})
-    terms = [layout.term("artist", "a")[1], layout.term("title", "b")[1]]
-    full = {f"taken{number}" for number in range(subscription_index.MOST_SHAPES)}
-    weights = Selectivity(dict.fromkeys(terms, 10_000), 100_000, full, worth={"0e+5e"})
+    terms = [layout.equality_term("artist", "a"), layout.equality_term("title", "b")]
+    full = set(unused(subscription_index.MAX_SIGNATURES))
+    weights = Selectivity(dict.fromkeys(terms, 10_000), 100_000, full, worthwhile={decode_signature("0e+5e")})
     [each] = filed(layout, wanted, weights)
-    assert each.shape == "0e"
+    assert encode_signature(each.signature) == "0e"
 
 
 def test_a_beginning_is_a_key_rather_than_checked_by_hand() -> None:
-    layout = ColumnLayout(1, wishes.FIELDS)
+    layout = FieldLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": "a", "title": {"prefix": "b"}})
-    [row] = subscription_index.rows(layout, wanted)
-    [each] = filed(layout, wanted, Selectivity({row.terms["0e"]: 100, row.terms["5p1"]: 300}, 100_000))
-    assert (each.shape, each.columns["checks"] & 1) == ("5p1", 0)
+    [row] = subscription_index.conjunctions(layout, wanted)
+    [each] = filed(
+        layout, wanted, Selectivity({row.terms[decode_spec("0e")]: 100, row.terms[decode_spec("5p1")]: 300}, 100_000)
+    )
+    assert (encode_signature(each.signature), each.columns["checks"] & 1) == ("5p1", 0)
 
 
 def test_only_pairs_that_spare_many_rows_are_worth_a_look_up() -> None:
-    layout = ColumnLayout(1, wishes.FIELDS)
+    layout = FieldLayout(1, wishes.FIELDS)
     common = {"artist": "a", "mint": True}
     wanted = [common if number % 2 else {"artist": str(number), "title": str(number)} for number in range(1000)]
-    rows = [row for asked in wanted for row in subscription_index.rows(layout, canonical(wishes.FIELDS, asked))]
-    told = SubscriptionSample(rows, scale=10).told(layout, total=10_000, upto=1000)
+    rows = [row for asked in wanted for row in subscription_index.conjunctions(layout, canonical(wishes.FIELDS, asked))]
+    told = SubscriptionSample(rows, scale=10).statistics(layout, total=10_000, upto=1000)
     assert (told.worth, told.parts) == ([], {"0e": 10_000, "2e": 5_000, "5e": 5_000})
     varied = [{**asked, "mint": number % 3 == 0} if "mint" in asked else asked for number, asked in enumerate(wanted)]
-    rows = [row for asked in varied for row in subscription_index.rows(layout, canonical(wishes.FIELDS, asked))]
-    assert SubscriptionSample(rows, scale=10).told(layout, total=10_000, upto=1000).worth == ["0e+2e"]
+    rows = [row for asked in varied for row in subscription_index.conjunctions(layout, canonical(wishes.FIELDS, asked))]
+    assert SubscriptionSample(rows, scale=10).statistics(layout, total=10_000, upto=1000).worth == ["0e+2e"]
 
 
 @pytest.mark.parametrize("values", [1_000, 33])
 def test_a_wide_choice_alone_is_filed_under_each_of_its_values(values: int) -> None:
-    layout = ColumnLayout(1, wishes.FIELDS)
+    layout = FieldLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": [str(number) for number in range(values)]})
-    filings = filed(layout, wanted, Selectivity())
-    assert (len({each.key for each in filings}), {each.columns["checks"] for each in filings}) == (values, {0})
+    entries = filed(layout, wanted, Selectivity())
+    assert (len({each.key for each in entries}), {each.columns["checks"] for each in entries}) == (values, {0})
 
 
 def test_a_wide_choice_beside_something_rarer_is_checked_by_hand() -> None:
-    layout = ColumnLayout(1, wishes.FIELDS)
+    layout = FieldLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"artist": [str(number) for number in range(33)], "title": "b"})
     [each] = filed(layout, wanted, Selectivity())
-    assert (each.shape, each.columns) == ("5e", {"checks": 1})
+    assert (encode_signature(each.signature), each.columns) == ("5e", {"checks": 1})
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2))
 def test_numbers_keep_their_order(numbers: list[float]) -> None:
-    layout = ColumnLayout(1, {"price": "number"})
-    codes = [layout.code("price", number + 0.0) for number in numbers]
+    layout = FieldLayout(1, {"price": "number"})
+    codes = [layout.ordinal("price", number + 0.0) for number in numbers]
     assert sorted(numbers) == [number for _, number in sorted(zip(codes, numbers, strict=True))]
     assert all(-(2**63) <= code < 2**63 for code in codes)
 
@@ -186,10 +207,10 @@ def test_numbers_keep_their_order(numbers: list[float]) -> None:
 @pytest.mark.parametrize("end", [-(2**63), -1, 0, 1, 2**63 - 2, 2**63 - 1])
 @pytest.mark.parametrize("side", ["from", "to"])
 def test_a_range_with_one_end_is_found_at_that_end(side: str, end: int) -> None:
-    layout = ColumnLayout(1, wishes.FIELDS)
+    layout = FieldLayout(1, wishes.FIELDS)
     wanted = canonical(wishes.FIELDS, {"year": {side: end}})
     [each] = filed(layout, wanted, Selectivity())
-    plan = ProbePlan(layout, [each.shape])
+    plan = ProbePlan(layout, [each.signature])
     years = [year for year in (end - 1, end, end + 1) if -(2**63) <= year < 2**63]
     assert each.sort != 0
     assert [found(plan.probes({"year": year}), each) for year in years] == [

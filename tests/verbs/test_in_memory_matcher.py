@@ -79,7 +79,7 @@ def test_a_record_that_was_matched_is_not_looked_at(engine: Engine, comics: Topi
 
 
 def test_who_is_too_far_behind_reads_anew(engine: Engine, comics: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_memory_matcher, "MOST_BEHIND", 2)
+    monkeypatch.setattr(in_memory_matcher, "MAX_MOMENTS_BEHIND", 2)
     copy = InMemoryMatcher("comics")
     assert engine.run(copy.matches, {}) == []
     numbers = [comics.subscribe(f"{number}") for number in range(5)]
@@ -87,7 +87,7 @@ def test_who_is_too_far_behind_reads_anew(engine: Engine, comics: Topic, monkeyp
 
 
 def test_many_small_changes_are_merged(engine: Engine, comics: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_memory_matcher, "MOST_SEGMENTS", 3)
+    monkeypatch.setattr(in_memory_matcher, "MAX_SEGMENTS", 3)
     copy = InMemoryMatcher("comics")
     for number in range(20):
         comics.subscribe(f"{number}", issue={"from": number})
@@ -98,7 +98,7 @@ def test_many_small_changes_are_merged(engine: Engine, comics: Topic, monkeypatc
 
 
 def test_a_crowd_is_read_in_pages(engine: Engine, comics: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_memory_matcher, "PAGE", 7)
+    monkeypatch.setattr(in_memory_matcher, "ROWS_PER_PAGE", 7)
     comics.subscribe_many([(f"{number}", {"issue": [number, 50]}) for number in range(50)])
     assert len(engine.run(InMemoryMatcher("comics").matches, {"issue": 50})) == 50
 

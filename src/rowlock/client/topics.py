@@ -12,9 +12,9 @@ from rowlock.errors import Invalid, InvalidPredicate, InvalidRecord
 from rowlock.model import Notification, Published, RecordInfo, Subscription, TopicInfo, is_finite
 from rowlock.names import check_key, check_limit, check_start
 from rowlock.topics import check_topic, predicates
-from rowlock.topics.records import MOST_AT_ONCE as MOST_RECORDS
-from rowlock.topics.records import PAGE, Given, Place
-from rowlock.topics.subscriptions import MOST_AT_ONCE, Entry, Subscribed
+from rowlock.topics.records import MAX_PER_CALL as MOST_RECORDS
+from rowlock.topics.records import PAGE, KeyedRecord, Place
+from rowlock.topics.subscriptions import MAX_PER_CALL, Entry, Subscribed
 
 
 class TopicPage(msgspec.Struct, frozen=True):
@@ -105,8 +105,8 @@ def page(link: Link, *, after: str = "", limit: int = 1000) -> list[TopicInfo]:
 
 def subscribe(link: Link, topic: str, entries: Sequence[Entry]) -> list[Subscribed]:
     """Subscribe each to what it asks for; all or none."""
-    if len(entries) > MOST_AT_ONCE:
-        raise Invalid(f"{len(entries)} subscriptions are too many at once", f"give up to {MOST_AT_ONCE}")
+    if len(entries) > MAX_PER_CALL:
+        raise Invalid(f"subscriptions must be at most {MAX_PER_CALL}, got {len(entries)}", "subscribe in several calls")
     for subscriber, _ in entries:
         check_key(subscriber)
     body = _lines([{"subscriber": who, "predicates": _plain(asked)} for who, asked in entries], InvalidPredicate)
@@ -175,10 +175,10 @@ def _record(record: Any) -> Any:
     return dict(record)
 
 
-def publish(link: Link, topic: str, given: Sequence[Given], *, partial: bool = False) -> list[Published]:
+def publish(link: Link, topic: str, given: Sequence[KeyedRecord], *, partial: bool = False) -> list[Published]:
     """Publish records; the same ones once if the answer was lost."""
     if len(given) > MOST_RECORDS:
-        raise Invalid(f"{len(given)} records are too many at once", f"give up to {MOST_RECORDS}")
+        raise Invalid(f"records must be at most {MOST_RECORDS}, got {len(given)}", "publish in several calls")
     body = _lines([{"record": _record(record), "key": key} for record, key in given], InvalidRecord)
     asked: dict[str, Any] = {"query": {"partial": partial or None}, "keyed": True}
     return link.ask("POST", "topics", topic, "records", gives=PublishedPage, lines=lambda: [body], **asked).published

@@ -17,7 +17,7 @@ from rowlock.http.texts import form, row
 from rowlock.http.topics import FEW, one_or_lines
 from rowlock.model import Notification, Published, RecordInfo
 from rowlock.topics import notifications, records
-from rowlock.topics.records import Given
+from rowlock.topics.records import KeyedRecord
 
 Before = Annotated[int, Meta(description="Strictly before this number.")] | None
 Count = Annotated[int, Meta(description="At most so many, the newest first.")]
@@ -109,7 +109,7 @@ async def publish(call: Call) -> Answer:
     If one is malformed nothing is published, unless `partial` is asked for. Asked again it publishes again; under an
     Idempotency-Key it does not.
     """
-    given: list[Given] = [(each.record, each.key) for each in await one_or_lines(call, NewRecord)]
+    given: list[KeyedRecord] = [(each.record, each.key) for each in await one_or_lines(call, NewRecord)]
     executor, work = call.service.executor, partial(_publish, call.path["topic"], given, call.query.partial)
     apart = len(given) > FEW
     if call.header(b"idempotency-key"):
@@ -121,7 +121,7 @@ async def publish(call: Call) -> Answer:
     return Answer(PublishedPage(msgspec.convert(found, list[Published], from_attributes=True)), headers=headers)
 
 
-def _publish(topic: str, given: Sequence[Given], partly: bool, tx: Transaction) -> list[Published]:  # noqa: FBT001
+def _publish(topic: str, given: Sequence[KeyedRecord], partly: bool, tx: Transaction) -> list[Published]:  # noqa: FBT001
     return records.publish(tx, topic, given, partial=partly)
 
 

@@ -1,4 +1,4 @@
-"""Topics: what records of a kind look like. Verbs are functions of a transaction."""
+"""Topics: the fields that records of a topic have. Verbs are functions of a transaction."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -12,13 +12,13 @@ from rowlock.errors import FieldTaken, InvalidName, NoSuchTopic
 from rowlock.model import TopicInfo
 from rowlock.names import check_limit, check_name, check_start, closest
 from rowlock.topics import predicates
-from rowlock.topics.subscription_index import ColumnLayout
+from rowlock.topics.terms import FieldLayout
 
-NAME_BYTES = 150
+MAX_NAME_BYTES = 150
 
 
 class TopicRow(msgspec.Struct, frozen=True):
-    """A topic's row."""
+    """A topic as it is stored."""
 
     id: int
     name: str
@@ -27,8 +27,8 @@ class TopicRow(msgspec.Struct, frozen=True):
     version: int
 
     @property
-    def layout(self) -> ColumnLayout:
-        """Where its fields have their columns."""
+    def layout(self) -> FieldLayout:
+        """The numbers and columns of its fields."""
         return _layout(self.id, tuple(self.fields.items()))
 
     @property
@@ -38,37 +38,38 @@ class TopicRow(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def _layout(topic: int, fields: tuple[tuple[str, str], ...]) -> ColumnLayout:
-    return ColumnLayout(topic, dict(fields))
+def _layout(topic: int, fields: tuple[tuple[str, str], ...]) -> FieldLayout:
+    return FieldLayout(topic, dict(fields))
 
 
-def _row(columns: tuple[Any, ...]) -> TopicRow:
+def decode_row(columns: tuple[Any, ...]) -> TopicRow:
+    """Read a row of the table of topics."""
     topic, name, fields, keep_for, version = columns
     return TopicRow(topic, name, msgspec.json.decode(fields), keep_for, version)
 
 
 def check_topic(name: str) -> None:
-    """Refuse a topic's name that cannot be one: it is part of the names of its lists, and of addresses."""
+    """Raise InvalidName for a name that cannot be part of the names of lists and of URLs."""
     check_name(name, "topic")
-    if "/" in name or len(name.encode()) > NAME_BYTES:
-        hint = f"a topic's name is at most {NAME_BYTES} bytes long and without '/'"
-        raise InvalidName(f"the topic name {name!r} cannot be", hint, name=name)
+    if "/" in name or len(name.encode()) > MAX_NAME_BYTES:
+        hint = f"use at most {MAX_NAME_BYTES} bytes, and no '/'"
+        raise InvalidName(f"invalid topic name {name!r}", hint, name=name)
 
 
 def define(tx: Transaction, name: str, fields: Mapping[str, str], *, keep_for: str | None = None) -> TopicInfo:
-    """Make the topic, or add fields to it; fields that are there stay, and one of another kind is refused."""
+    """Create the topic or add fields to it. Existing fields stay; a field cannot change its kind."""
     check_topic(name)
     given = predicates.check_fields(fields)
     if keep_for is not None:
         milliseconds(keep_for)
-    # More than once, if others make and drop a topic of that name in between.
+    # A loop, because others may create and drop a topic of that name in between.
     while (columns := tx.row("topics/lock", name=name)) is None:
         tx.run("topics/create", name=name)
-    row = _row(columns)
+    row = decode_row(columns)
     for field, kind in given.items():
         if row.fields.get(field, kind) != kind:
-            what = f"the field {field!r} of the topic {name!r} is {row.fields[field]}, not {kind}"
-            raise FieldTaken(what, "choose another name for it", field=field)
+            what = f"field {field!r} of topic {name!r} is {row.fields[field]}, got {kind}"
+            raise FieldTaken(what, "choose another name for the new field", field=field)
     whole = predicates.check_fields(row.fields | given)
     keep = row.keep_for if keep_for is None else keep_for
     if (whole, keep) != (row.fields, row.keep_for):
@@ -77,27 +78,27 @@ def define(tx: Transaction, name: str, fields: Mapping[str, str], *, keep_for: s
 
 
 def find(tx: Transaction, name: str) -> TopicRow:
-    """The topic of that name; NoSuchTopic if there is none."""
+    """Return the topic of a name, or raise NoSuchTopic."""
     columns = tx.row("topics/find", name=name)
     if columns is None:
         raise missing(tx, name)
-    return _row(columns)
+    return decode_row(columns)
 
 
 def missing(tx: Transaction, name: str) -> NoSuchTopic:
-    """The error for a name that no topic has, with the one that was probably meant."""
+    """Return the error for an unknown topic, with the name that was probably meant."""
     near = closest(name, [row[0] for row in tx.rows("topics/names")])
     hint = f"did you mean {near!r}?" if near else "define its fields first"
     return NoSuchTopic(f"there is no topic {name!r}", hint, topic=name)
 
 
 def show(tx: Transaction, name: str) -> TopicInfo:
-    """The topic as users see it."""
+    """Return the topic as users see it, or raise NoSuchTopic."""
     return find(tx, name).info
 
 
 def page(tx: Transaction, *, after: str = "", limit: int = 1000) -> list[TopicInfo]:
-    """Topics in the order of their names, strictly after one."""
+    """Return topics in the order of their names, strictly after one."""
     check_limit(limit, "topics")
     check_start(after)
-    return [_row(columns).info for columns in tx.rows("topics/page", after=after, limit=limit)]
+    return [decode_row(columns).info for columns in tx.rows("topics/page", after=after, limit=limit)]

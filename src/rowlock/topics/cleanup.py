@@ -1,4 +1,4 @@
-"""Tidying: what is over of topics leaves the database. Part of upkeep, a bounded amount at a time."""
+"""Cleanup of topics: delete what nothing needs any more. Part of upkeep, a bounded amount at a time."""
 
 from contextlib import suppress
 
@@ -9,41 +9,39 @@ from rowlock.errors import NoSuchList
 from rowlock.item_input import encode_json
 from rowlock.topics import commit_order
 
-LATER = 60_000
-"""How long a complete list stays, so that a settlement can be asked for again."""
+COMPLETE_LIST_KEPT_MS = 60_000
+"""How long the list of a record is kept when it is complete, so that a settlement can be sent again."""
 
 
-def finish_records(tx: Transaction, *, limit: int = 100, age: int = LATER) -> int:
-    """Forget the lists of records of which everybody has been told; how many."""
-    over = tx.rows("records/to_finish", limit=limit, age=age)
-    for _, _, name in over:
+def finish_records(tx: Transaction, *, limit: int = 100, age: int = COMPLETE_LIST_KEPT_MS) -> int:
+    """Drop the lists of records whose notifications are all settled, and return how many records were finished."""
+    finished = tx.rows("records/to_finish", limit=limit, age=age)
+    for _, _, name in finished:
         if name is not None:
-            with suppress(NoSuchList):  # somebody else's upkeep was faster
+            with suppress(NoSuchList):  # upkeep of another process was faster
                 lists.drop(tx, name)
-    if over:
-        tx.run("records/finish", ids=encode_json([number for number, _, _ in over]))
-    return len(over)
+    if finished:
+        tx.run("records/finish", ids=encode_json([number for number, _, _ in finished]))
+    return len(finished)
 
 
-def sweep_gone(tx: Transaction, *, limit: int = 1000, keep: int = commit_order.KEPT) -> int:
-    """Remove subscriptions that were taken back and that no record or copy can need any more; how many rows."""
-    swept = tx.run("subscription_index/delete_ended", limit=limit) + tx.run(
-        "subscriptions/delete_ended", limit=limit, keep=keep
-    )
-    return swept + tx.run("commit_order/delete_old", limit=limit, keep=keep)
+def delete_ended(tx: Transaction, *, limit: int = 1000, keep: int = commit_order.MOMENTS_KEPT) -> int:
+    """Delete removed subscriptions that no record and no copy in memory needs any more; return how many rows."""
+    deleted = tx.run("subscription_index/delete_ended", limit=limit)
+    deleted += tx.run("subscriptions/delete_ended", limit=limit, keep=keep)
+    return deleted + tx.run("commit_order/delete_old", limit=limit, keep=keep)
 
 
 def prune(tx: Transaction, *, limit: int = 1000) -> int:
-    """Forget records that are past their time, and who was told of them; how many rows."""
+    """Delete records that are older than their topic keeps them, with their notifications; return how many rows."""
     pruned = 0
     for info in topics.page(tx):
         row = topics.find(tx, info.name)
-        old = [
-            number for (number,) in tx.rows("records/expired", topic=row.id, keep=milliseconds(info.keep_for), limit=10)
-        ]
-        if old:
-            gone = tx.run("notifications/delete_by_records", topic=row.id, ids=encode_json(old), limit=limit)
-            if gone < limit:
-                gone += tx.run("records/delete", ids=encode_json(old))
-            pruned += gone
+        which = {"topic": row.id, "keep": milliseconds(info.keep_for), "limit": 10}
+        expired = [number for (number,) in tx.rows("records/expired", **which)]
+        if expired:
+            deleted = tx.run("notifications/delete_by_records", topic=row.id, ids=encode_json(expired), limit=limit)
+            if deleted < limit:
+                deleted += tx.run("records/delete", ids=encode_json(expired))
+            pruned += deleted
     return pruned

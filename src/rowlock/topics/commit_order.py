@@ -1,21 +1,24 @@
-"""Moments: which came first, a subscription or a record. Settled by their commits, not by when they were asked for."""
+"""Commit order: which came first, a subscription or a record. Decided by their commits, not by when they were sent.
+
+A transaction that subscribes or publishes has a *moment*, a row whose place in the order is set when it commits.
+"""
 
 from rowlock.db import Transaction
 
 SUBSCRIBES, PUBLISHES = 1, 2
 NOW = 2**63 - 1
-"""After everything that has been committed."""
-KEPT = 100_000
-"""So many moments are remembered, for copies in memory that follow them."""
+"""A place after everything that has been committed."""
+MOMENTS_KEPT = 100_000
+"""Moments that are kept for the copies in memory that follow them."""
 
 
 def settled(tx: Transaction) -> int:
-    """A place in the order of commits before which nobody who subscribes or takes it back can come any more."""
+    """Return a place in the commit order before which no subscription can be added or removed any more."""
     return int(tx.value("commit_order/settled_upto"))
 
 
 def enter(tx: Transaction, kind: int) -> int:
-    """The moment of this transaction, which now also subscribes or publishes; one for all that it does."""
+    """Return the moment of this transaction, which subscribes or publishes; it has one moment for all it does."""
     moment, kinds = tx.memo.get("moment", (None, 0))
     if not kinds & kind:
         moment = tx.value("commit_order/enter", moment=moment, kinds=kind)

@@ -1,6 +1,6 @@
-"""Segments: filings as columns of numbers in memory, ordered by their keys; built once, then only looked at.
+"""In-memory index: entries as columns of integers, ordered by key, in immutable segments. Needs numpy.
 
-A record's keys are found by a search in an ordered array, and everything under them is checked at once. Needs numpy.
+A record's keys are found by a search in an ordered array, and all entries under them are checked at once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from rowlock.errors import ExtraMissing
-from rowlock.topics.subscription_index import CODES, HIGHEST, LOWEST, RANGES, Probes
+from rowlock.topics.probes import Probes
+from rowlock.topics.terms import EQUALITY_COLUMNS, HIGHEST, LOWEST, RANGE_COLUMNS
 
 try:
     import numpy as np
@@ -16,148 +17,151 @@ try:
 except ImportError:
     raise ExtraMissing("a matcher in memory needs the package numpy", "run: pip install 'rowlock[match]'") from None
 
-Numbers = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
-SUBSCRIPTION, BORN, GONE, KEY, SORT, BY_HAND, NEEDS = range(7)
-"""The first columns of a row, as `subscriptions/index_rows` gives them; codes, low and high ends follow."""
-FIRST = 7
-FIELDS, SUM = FIRST, FIRST + 1
-"""Here codes are two numbers: which fields have one, as bits, and what they add up to."""
-LOW = FIRST + 2
-BLOCK = 4
-"""So many ranges are checked at once: their eight ends are a line of the processor's cache."""
+SUBSCRIPTION, BORN, GONE, KEY, SORT, RECHECK, RANGES_USED = range(7)
+"""The first columns of a row of `subscriptions/index_rows`; equality hashes, lower and upper bounds follow."""
+COMMON_COLUMNS = 7
+EQUALITY_USED, EQUALITY_SUM = COMMON_COLUMNS, COMMON_COLUMNS + 1
+"""In memory, equality hashes are two columns: which fields have one, as bits, and the sum of the hashes."""
+LOWER_BOUNDS = COMMON_COLUMNS + 2
+RANGES_PER_BLOCK = 4
+"""Ranges that are compared at once: their eight bounds are one line of the processor's cache."""
 ALL_WITHIN = np.uint64(0x0101010101010101)
-"""Eight answers side by side that are all yes, looked at as one number."""
+"""Eight comparisons that are all true, read as one integer."""
+MISSING_HASH = 0x5DEECE66D1CE4E5B
+"""Stands for the hash of a field that a record lacks; an arbitrary number, as unlikely to be met as any other."""
 
 
 class ColumnCounts(msgspec.Struct, frozen=True):
     """How many columns of each kind a topic uses."""
 
-    codes: int
+    equality: int
     ranges: int
 
     @property
     def width(self) -> int:
-        """Columns of a row."""
-        return LOW + 2 * self.ranges
+        """The number of columns of a row in memory."""
+        return LOWER_BOUNDS + 2 * self.ranges
 
     @property
     def blocks(self) -> list[range]:
-        """The ranges that are checked together."""
-        return [range(first, min(first + BLOCK, self.ranges)) for first in range(0, self.ranges, BLOCK)]
+        """The ranges that are compared at once."""
+        starts = range(0, self.ranges, RANGES_PER_BLOCK)
+        return [range(start, min(start + RANGES_PER_BLOCK, self.ranges)) for start in starts]
 
-    def array(self, rows: Sequence[Sequence[int]]) -> Numbers:
-        """Rows of a statement as an array: codes added up, and without the columns that the topic does not use."""
-        whole = np.array(rows, np.int64).reshape(len(rows), FIRST + CODES + 2 * RANGES)
-        codes, lows, highs = FIRST + CODES, FIRST + CODES, FIRST + CODES + RANGES
+    def array(self, rows: Sequence[Sequence[int]]) -> Integers:
+        """Convert rows of a statement: equality hashes are added up, and columns that the topic does not use go."""
+        lows = COMMON_COLUMNS + EQUALITY_COLUMNS
+        highs = lows + RANGE_COLUMNS
+        whole = np.array(rows, np.int64).reshape(len(rows), highs + RANGE_COLUMNS)
+        hashes = whole[:, COMMON_COLUMNS:lows]
         found = np.empty((len(rows), self.width), np.int64)
-        found[:, :FIRST] = whole[:, :FIRST]
-        found[:, FIELDS] = (whole[:, FIRST:codes] != 0) @ (1 << np.arange(CODES))
-        found[:, SUM] = whole[:, FIRST:codes].sum(1)
-        found[:, LOW : LOW + self.ranges] = whole[:, lows : lows + self.ranges]
-        found[:, LOW + self.ranges :] = whole[:, highs : highs + self.ranges]
+        found[:, :COMMON_COLUMNS] = whole[:, :COMMON_COLUMNS]
+        found[:, EQUALITY_USED] = (hashes != 0) @ (1 << np.arange(EQUALITY_COLUMNS))
+        found[:, EQUALITY_SUM] = hashes.sum(1)
+        found[:, LOWER_BOUNDS : LOWER_BOUNDS + self.ranges] = whole[:, lows : lows + self.ranges]
+        found[:, LOWER_BOUNDS + self.ranges :] = whole[:, highs : highs + self.ranges]
         return found
 
 
-MISSING = 0x5DEECE66D1CE4E5B
-"""Stands for the code of a field that a record does not have; as likely as any other to be somebody's."""
-
-
 class ProbeArrays:
-    """A record as arrays: the keys it looks under, and its values by column."""
+    """The probes of a record as arrays."""
 
-    def __init__(self, shape: ColumnCounts, probes: Probes) -> None:
+    def __init__(self, counts: ColumnCounts, probes: Probes) -> None:
         self.keys = np.array(probes.keys, np.int64)
         self.ranged = probes.ranged
-        self.sums = np.zeros(1 << shape.codes, np.int64)
-        """What the codes of any fields add up to, by the bits of the fields."""
-        for slot, code in enumerate(probes.codes[: shape.codes]):
-            with_it = self.sums[1 << slot : 2 << slot]
-            np.add(self.sums[: 1 << slot], np.int64(MISSING if code is None else code), out=with_it)
-        numbers = [number or 0 for number in probes.numbers]
-        self.ends = [_ends([numbers[slot] for slot in block]) for block in shape.blocks]
-        self.missing = sum(1 << slot for slot in range(shape.ranges) if probes.numbers[slot] is None)
+        self.sums = np.zeros(1 << counts.equality, np.int64)
+        """The sum of the hashes of every combination of fields, by the bits of the fields."""
+        for column, term in enumerate(probes.equality_values[: counts.equality]):
+            with_it = self.sums[1 << column : 2 << column]
+            np.add(self.sums[: 1 << column], np.int64(MISSING_HASH if term is None else term), out=with_it)
+        values = [value or 0 for value in probes.range_values]
+        self.bounds = [_as_bounds([values[column] for column in block]) for block in counts.blocks]
+        self.missing = sum(1 << column for column in range(counts.ranges) if probes.range_values[column] is None)
 
 
-def _ends(numbers: list[int]) -> Numbers:
-    # As a segment has them: what is not below a low end, and turned round, what is not above a high one.
-    spare = [0] * (BLOCK - len(numbers))
-    return np.array([*numbers, *spare, *(~number for number in numbers), *spare], np.int64)
+def _as_bounds(values: list[int]) -> Integers:
+    # In the form of a segment's blocks: each value, and its complement to be compared with complements of upper bounds.
+    spare = [0] * (RANGES_PER_BLOCK - len(values))
+    return np.array([*values, *spare, *(~value for value in values), *spare], np.int64)
 
 
-Found = tuple[Numbers, Numbers]
-"""Subscriptions that a record fulfils, and others that may: those must be looked at by hand."""
-NONE = np.zeros(0, np.int64)
+SegmentMatches = tuple[Integers, Integers]
+"""Subscriptions that a record fulfils, and subscriptions whose predicates must be rechecked."""
+NO_SUBSCRIPTIONS = np.zeros(0, np.int64)
 
 
 class Tombstones:
-    """Subscriptions that have gone since they were read, and when."""
+    """Subscriptions that were removed after their segment was built, with the place of the removal."""
 
-    def __init__(self, gone: dict[int, int]) -> None:
-        self.gone = gone
-        self._ids = np.array(sorted(gone), np.int64)
-        self._seqs = np.array([gone[number] for number in sorted(gone)], np.int64)
+    def __init__(self, removed_at: dict[int, int]) -> None:
+        self.removed_at = removed_at
+        self._ids = np.array(sorted(removed_at), np.int64)
+        self._places = np.array([removed_at[number] for number in sorted(removed_at)], np.int64)
 
-    def before(self, subscriptions: Numbers, seq: int) -> NDArray[np.bool_]:
-        """Which of these had gone at a moment."""
+    def cover(self, subscriptions: Integers, seq: int) -> NDArray[np.bool_]:
+        """Return for each subscription whether it had been removed at a place in the commit order."""
         if not len(self._ids):
             return np.zeros(len(subscriptions), bool)
         at = np.minimum(np.searchsorted(self._ids, subscriptions), len(self._ids) - 1)
-        answer: NDArray[np.bool_] = (self._ids[at] == subscriptions) & (self._seqs[at] <= seq)
-        return answer
+        covered: NDArray[np.bool_] = (self._ids[at] == subscriptions) & (self._places[at] <= seq)
+        return covered
 
 
 class KeyDirectory:
-    """KeyDirectory in their order. They are hashes, so few have their first bits in common, and these lie side by side.
+    """Distinct keys in order, found by their first bits.
 
-    A search by halves would miss the processor's cache at nearly every step.
+    Keys are hashes, so few share their first bits, and those are neighbours. A binary search would miss the processor's
+    cache at nearly every step.
     """
 
-    def __init__(self, keys: Numbers) -> None:
+    def __init__(self, keys: Integers) -> None:
         bits = max(len(keys).bit_length(), 1)
         self._shift, self._middle = 64 - bits, 1 << bits - 1
-        places = (keys >> self._shift) + self._middle
-        self._first = places.searchsorted(np.arange(1 << bits)).astype(np.int32)
-        self._near = np.arange(np.bincount(places).max(initial=1))
-        # Nobody who looks beyond the last looks for the lowest.
-        self._keys = np.append(keys, np.full(len(self._near), LOWEST))
+        buckets = (keys >> self._shift) + self._middle
+        self._first = buckets.searchsorted(np.arange(1 << bits)).astype(np.int32)
+        self._offsets = np.arange(np.bincount(buckets).max(initial=1))
+        # Padding for searches that read past the last key: none of them looks for the lowest integer.
+        self._keys = np.append(keys, np.full(len(self._offsets), LOWEST))
 
     @property
-    def all(self) -> Numbers:
+    def all(self) -> Integers:
         """All keys."""
-        return self._keys[: -len(self._near)]
+        return self._keys[: -len(self._offsets)]
 
-    def find(self, keys: Numbers) -> Numbers:
-        """Where those of the given keys are that are here."""
-        near = self._first.take((keys >> self._shift) + self._middle)[:, None] + self._near
-        found: Numbers = near[self._keys.take(near) == keys[:, None]]
+    def find(self, keys: Integers) -> Integers:
+        """Return the positions of those of the given keys that exist."""
+        candidates = self._first.take((keys >> self._shift) + self._middle)[:, None] + self._offsets
+        found: Integers = candidates[self._keys.take(candidates) == keys[:, None]]
         return found
 
 
 class Segment:
-    """Rows in the order of their keys."""
+    """Entries in the order of their keys, one array for each column."""
 
-    def __init__(self, shape: ColumnCounts, parts: Sequence[Numbers]) -> None:
+    def __init__(self, counts: ColumnCounts, parts: Sequence[Integers]) -> None:
         keys, sorts = _column(parts, KEY), _column(parts, SORT)
         order = np.lexsort((sorts, keys))
         self.size = len(order)
-        self._shape = shape
+        self._counts = counts
         unique, starts = np.unique(keys[order], return_index=True)
         self._keys, self._starts = KeyDirectory(unique), np.append(starts, self.size)
         self._sorts = sorts[order]
-        subscriptions, by_hand, self._born, self._gone, self._needs, self._fields, self._sums = (
-            _column(parts, column)[order] for column in (SUBSCRIPTION, BY_HAND, BORN, GONE, NEEDS, FIELDS, SUM)
+        self._born, self._gone, self._ranges_used, self._equality_used, self._equality_sums = (
+            _column(parts, column)[order] for column in (BORN, GONE, RANGES_USED, EQUALITY_USED, EQUALITY_SUM)
         )
-        self._whose = np.where(by_hand != 0, -subscriptions, subscriptions)
-        """Below zero: what is asked for must be looked at by hand."""
+        subscriptions, recheck = _column(parts, SUBSCRIPTION)[order], _column(parts, RECHECK)[order]
+        self._subscriptions = np.where(recheck != 0, -subscriptions, subscriptions)
+        """Numbers of subscriptions, negative where the predicates must be rechecked."""
         self._ids = np.unique(subscriptions)
-        self._always = int(self._born.max(initial=0)), int(self._gone.min(initial=HIGHEST))
-        """Between these two moments all of its rows hold."""
-        self._ends = [_block(parts, shape, block)[order] for block in shape.blocks]
+        self._all_visible = int(self._born.max(initial=0)), int(self._gone.min(initial=HIGHEST))
+        """The places in the commit order between which all entries are visible."""
+        self._bounds = [_block(parts, counts, block)[order] for block in counts.blocks]
         self._spans = _spans(unique, [*starts.tolist(), self.size], np.unique(keys[sorts != 0]))
 
     def known(self, subscriptions: Sequence[int]) -> list[int]:
-        """Which of these are here."""
+        """Return those of the subscriptions that have entries here."""
         if not self.size:
             return []
         asked = np.array(subscriptions, np.int64)
@@ -165,55 +169,55 @@ class Segment:
         here: list[int] = asked[self._ids[at] == asked].tolist()
         return here
 
-    def rows(self) -> Numbers:
-        """All rows, as they came but for their order."""
-        rows = np.empty((self.size, self._shape.width), np.int64)
-        rows[:, SUBSCRIPTION], rows[:, BY_HAND] = np.abs(self._whose), self._whose < 0
+    def rows(self) -> Integers:
+        """Return all entries as rows, in the order of their keys."""
+        rows = np.empty((self.size, self._counts.width), np.int64)
+        rows[:, SUBSCRIPTION], rows[:, RECHECK] = np.abs(self._subscriptions), self._subscriptions < 0
         rows[:, BORN], rows[:, GONE] = self._born, self._gone
         rows[:, KEY] = self._keys.all.repeat(np.diff(self._starts))
-        rows[:, SORT], rows[:, NEEDS] = self._sorts, self._needs
-        rows[:, FIELDS], rows[:, SUM] = self._fields, self._sums
-        for block, ends in zip(self._shape.blocks, self._ends, strict=True):
-            for place, slot in enumerate(block):
-                rows[:, LOW + slot] = ends[:, place]
-                rows[:, LOW + self._shape.ranges + slot] = ~ends[:, BLOCK + place]
+        rows[:, SORT], rows[:, RANGES_USED] = self._sorts, self._ranges_used
+        rows[:, EQUALITY_USED], rows[:, EQUALITY_SUM] = self._equality_used, self._equality_sums
+        for block, bounds in zip(self._counts.blocks, self._bounds, strict=True):
+            for position, column in enumerate(block):
+                rows[:, LOWER_BOUNDS + column] = bounds[:, position]
+                rows[:, LOWER_BOUNDS + self._counts.ranges + column] = ~bounds[:, RANGES_PER_BLOCK + position]
         return rows
 
-    def find(self, question: ProbeArrays, *, seq: int, ended: Tombstones) -> Found:
-        """Whose rows a record fulfils, of those that held at a moment."""
-        places = self._places(question)
-        places = places[question.sums.take(self._fields.take(places)) == self._sums.take(places)]
-        if question.missing:
-            places = places[self._needs.take(places) & question.missing == 0]
-        # What is not there counts as 0, and nothing is asked of it by those that are left.
-        for ends, asked in zip(self._ends, question.ends, strict=True):
-            within = ends.take(places, 0) <= asked
-            places = places[within.view(np.uint64)[:, 0] == ALL_WITHIN]
-        return self._held(places, seq, ended)
+    def find(self, probes: ProbeArrays, *, seq: int, removed: Tombstones) -> SegmentMatches:
+        """Return the subscriptions whose entries a record fulfils, of those visible at a place in the commit order."""
+        found = self._under_keys(probes)
+        found = found[probes.sums.take(self._equality_used.take(found)) == self._equality_sums.take(found)]
+        if probes.missing:
+            found = found[self._ranges_used.take(found) & probes.missing == 0]
+        # A value that the record lacks counts as 0 here; the entries that are left have no range for it.
+        for bounds, values in zip(self._bounds, probes.bounds, strict=True):
+            within = bounds.take(found, 0) <= values
+            found = found[within.view(np.uint64)[:, 0] == ALL_WITHIN]
+        return self._visible(found, seq, removed)
 
-    def _held(self, places: Numbers, seq: int, ended: Tombstones) -> Found:
-        born, gone = self._always
+    def _visible(self, found: Integers, seq: int, removed: Tombstones) -> SegmentMatches:
+        born, gone = self._all_visible
         if not born <= seq < gone:
-            places = places[(self._born.take(places) <= seq) & (self._gone.take(places) > seq)]
-        numbers: Numbers = self._whose.take(places)
-        if ended.gone:
-            numbers = numbers[~ended.before(np.abs(numbers), seq)]
-        doubtful = numbers < 0
-        if not doubtful.any():
-            return numbers, NONE
-        return numbers[~doubtful], -numbers[doubtful]
+            found = found[(self._born.take(found) <= seq) & (self._gone.take(found) > seq)]
+        numbers: Integers = self._subscriptions.take(found)
+        if removed.removed_at:
+            numbers = numbers[~removed.cover(np.abs(numbers), seq)]
+        unsure = numbers < 0
+        if not unsure.any():
+            return numbers, NO_SUBSCRIPTIONS
+        return numbers[~unsure], -numbers[unsure]
 
-    def _places(self, question: ProbeArrays) -> Numbers:
-        at = self._keys.find(question.keys)
+    def _under_keys(self, probes: ProbeArrays) -> Integers:
+        at = self._keys.find(probes.keys)
         starts, ends = self._starts.take(at), self._starts.take(at + 1)
-        spans = [self._span(*each) for each in question.ranged if each[0] in self._spans]
+        spans = [self._span(*each) for each in probes.ranged if each[0] in self._spans]
         if spans:
             more = np.array(spans)
             starts, ends = np.concatenate((starts, more[:, 0])), np.concatenate((ends, more[:, 1]))
-        counts = ends - starts
-        places: Numbers = (starts + counts - counts.cumsum()).repeat(counts)
-        places += np.arange(len(places))
-        return places
+        sizes = ends - starts
+        positions: Integers = (starts + sizes - sizes.cumsum()).repeat(sizes)
+        positions += np.arange(len(positions))
+        return positions
 
     def _span(self, key: int, low: int, high: int) -> tuple[int, int]:
         start, end = self._spans[key]
@@ -222,30 +226,30 @@ class Segment:
         return first, end if high == HIGHEST else start + int(sorts.searchsorted(high, "right"))
 
 
-def _spans(keys: Numbers, starts: list[int], ordered: Numbers) -> dict[int, tuple[int, int]]:
-    """KeyDirectory whose rows have an order, and from where to where they lie."""
-    places = keys.searchsorted(ordered).tolist()
-    return {key: (starts[at], starts[at + 1]) for key, at in zip(ordered.tolist(), places, strict=True)}
+def _spans(keys: Integers, starts: list[int], ordered: Integers) -> dict[int, tuple[int, int]]:
+    """Return for each key whose entries have an order where these start and end."""
+    positions = keys.searchsorted(ordered).tolist()
+    return {key: (starts[at], starts[at + 1]) for key, at in zip(ordered.tolist(), positions, strict=True)}
 
 
-def _block(parts: Sequence[Numbers], shape: ColumnCounts, block: range) -> Numbers:
-    # Low ends, and high ones turned round, so that one comparison serves both. Column by column: all parts side by
-    # side would take as much memory once more.
-    found = np.full((sum(map(len, parts)), 2 * BLOCK), LOWEST, np.int64)
-    for place, slot in enumerate(block):
-        found[:, place] = _column(parts, LOW + slot)
-        found[:, BLOCK + place] = ~_column(parts, LOW + shape.ranges + slot)
+def _block(parts: Sequence[Integers], counts: ColumnCounts, block: range) -> Integers:
+    # Lower bounds, and complements of upper bounds, so that one comparison checks both. Column by column: to put whole
+    # parts side by side first would take the same memory once more.
+    found = np.full((sum(map(len, parts)), 2 * RANGES_PER_BLOCK), LOWEST, np.int64)
+    for position, column in enumerate(block):
+        found[:, position] = _column(parts, LOWER_BOUNDS + column)
+        found[:, RANGES_PER_BLOCK + position] = ~_column(parts, LOWER_BOUNDS + counts.ranges + column)
     return found
 
 
-def _column(parts: Sequence[Numbers], column: int) -> Numbers:
+def _column(parts: Sequence[Integers], column: int) -> Integers:
     return np.concatenate([part[:, column] for part in parts])
 
 
-def merged(shape: ColumnCounts, segments: Iterable[Segment], *, without: Tombstones, upto: int) -> Segment:
-    """Several segments as one, without what had gone by a moment."""
+def merge(counts: ColumnCounts, segments: Iterable[Segment], *, removed: Tombstones, upto: int) -> Segment:
+    """Merge segments into one, without the entries that were removed up to a place in the commit order."""
     parts = []
     for segment in segments:
         rows = segment.rows()
-        parts.append(rows[~without.before(rows[:, SUBSCRIPTION], upto) & (rows[:, GONE] > upto)])
-    return Segment(shape, parts)
+        parts.append(rows[~removed.cover(rows[:, SUBSCRIPTION], upto) & (rows[:, GONE] > upto)])
+    return Segment(counts, parts)

@@ -1,4 +1,4 @@
-"""Notifications: who is told of which record, once, and why. Verbs are functions of a transaction."""
+"""Notifications: which subscriber is notified of which record, once, and why. Verbs of a transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ from rowlock.topics import commit_order
 def note(
     tx: Transaction, subscriptions: Sequence[int], *, topic: int, record: int, subject: int
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Write down who shall be told, once for a subject; those who are new, with the predicates that matched."""
+    """Add notifications, one per subscriber and subject, and return the new ones: subscriber and predicates."""
     found = tx.rows("subscriptions/by_ids", ids=encode_json(subscriptions))
     rows = [{"subscriber": who, "subscription": number, "predicates": asked} for number, who, asked, _ in found]
     new = tx.rows("notifications/add", topic=topic, record=record, subject=subject, rows=encode_json(rows))
@@ -26,12 +26,12 @@ def note(
 
 
 def mark_delivered(tx: Transaction, subject: int, subscribers: Sequence[str]) -> int:
-    """Write down who has been told now; how many had not been."""
+    """Mark notifications of a subject as delivered, and return how many were not delivered before."""
     return tx.run("notifications/mark_delivered", subject=subject, keys=encode_json(list(subscribers)))
 
 
 def key_of(topic: str, record: int, *, published_at: datetime, subscriber: str) -> str:
-    """What a notification is known by outside: the same however often it is sent, another in another database."""
+    """Return the idempotency key of a notification: the same however often it is sent, different in other databases."""
     text = f"{topic}\0{record}\0{published_at.isoformat()}\0{subscriber}"
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -45,7 +45,7 @@ def page(
     before: int | None = None,
     limit: int = 50,
 ) -> list[Notification]:
-    """Notifications, the newest first, strictly before one; all, one subscriber's, those delivered or not."""
+    """Return notifications, the newest first, strictly before one; filtered by subscriber and by delivery."""
     check_limit(limit, "notifications")
     row = topics.find(tx, topic)
     asked: dict[str, Any] = {
@@ -78,7 +78,7 @@ def _notification(topic: str, columns: tuple[Any, ...]) -> Notification:
 
 
 def forget(tx: Transaction, topic: str, subscriber: str, *, record: int | str) -> bool:
-    """Let somebody be told again of a record, which is known by its number or its key; whether they had been."""
+    """Delete a notification so that a record, by number or key, is delivered again; return whether there was one."""
     row = topics.find(tx, topic)
     check_key(subscriber)
     if isinstance(record, str):

@@ -1,11 +1,11 @@
-"""Predicates: what a subscription asks of a record's fields. Typed, checked, and always written the same way.
+"""Predicates: the conditions of a subscription on a record's fields. Typed, checked, and in canonical form.
 
 A field is text, integer, number, boolean or date. A predicate is a value (equality) or one of
 
     {"in": [1, 2]}    {"prefix": "Spi"}    {"from": 1, "to": 5}    {"above": 1, "below": 5}
 
-where `from` and `to` are included and `above` and `below` are not; either end may be left out. A field that no
-predicate names may have any value, or none.
+where `from` and `to` are included and `above` and `below` are not; one bound may be left out. A field without a
+predicate may have any value, or none.
 """
 
 import re
@@ -27,12 +27,12 @@ Predicates = Mapping[str, Any]
 
 KINDS = ("boolean", "date", "integer", "number", "text")
 ORDERED = ("date", "integer", "number")
-MOST_FIELDS = 64
-MOST_VALUES = 1_000
-PREDICATES_BYTES = 64 * 1024
-INTEGERS = range(-(2**63), 2**63)
-WHOLE_NUMBERS = 2**53
-"""Up to here every whole number is one that a float can be."""
+MAX_FIELDS = 64
+MAX_VALUES_PER_CHOICE = 1_000
+MAX_PREDICATES_BYTES = 64 * 1024
+INT64 = range(-(2**63), 2**63)
+MAX_EXACT_INTEGER = 2**53
+"""Up to here a float can represent every integer."""
 
 _NAME = re.compile(r"[^\W\d][\w.-]{0,63}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -42,7 +42,7 @@ _FORMS = 'write a value, {"in": […]}, {"prefix": …} or {"from": …, "to": �
 
 
 def fits(predicates: Predicates, record: Mapping[str, Any]) -> bool:
-    """Whether a record is what the predicates ask for; both as `canonical` and `checked` give them. The reference."""
+    """Whether a record fulfils predicates, both in the form of `canonical` and `checked`. The index must agree."""
     return all(name in record and _holds(asked, record[name]) for name, asked in predicates.items())
 
 
@@ -50,47 +50,49 @@ def _holds(asked: Any, value: Any) -> bool:
     match asked:
         case {"in": values}:
             return value in values
-        case {"prefix": beginning}:
-            return bool(value.startswith(beginning))
+        case {"prefix": prefix}:
+            return bool(value.startswith(prefix))
         case dict():
-            enough = asked.get("from", value) <= value and ("above" not in asked or asked["above"] < value)
-            return enough and value <= asked.get("to", value) and ("below" not in asked or value < asked["below"])
+            above = asked.get("from", value) <= value and ("above" not in asked or asked["above"] < value)
+            return above and value <= asked.get("to", value) and ("below" not in asked or value < asked["below"])
     return bool(value == asked)
 
 
 def check_fields(fields: Fields) -> dict[str, str]:
-    """The fields of a topic, if they can be."""
+    """Return the fields of a topic, or raise InvalidField."""
     if not isinstance(fields, Mapping):
-        raise InvalidField(f"fields are given by name, not as {type(fields).__name__}", 'write {"series": "text"}')
-    if len(fields) > MOST_FIELDS:
-        raise InvalidField(f"a topic cannot have {len(fields)} fields", f"it has at most {MOST_FIELDS}")
+        raise InvalidField(f"fields must be a mapping, got {type(fields).__name__}", 'write {"series": "text"}')
+    if len(fields) > MAX_FIELDS:
+        raise InvalidField(f"a topic must have at most {MAX_FIELDS} fields, got {len(fields)}", "define several topics")
     for name, kind in fields.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            hint = "a name is a letter, then letters, digits, '_', '-' or '.', 64 at most"
-            raise InvalidField(f"a field cannot be called {short_repr(name)}", hint, field=short_repr(name))
+            hint = "use a letter, then letters, digits, '_', '-' or '.', at most 64 in all"
+            raise InvalidField(f"invalid field name {short_repr(name)}", hint, field=short_repr(name))
         if kind not in KINDS:
             near = closest(str(kind), KINDS)
             hint = f"did you mean {near!r}?" if near else f"the kinds are {', '.join(KINDS)}"
-            raise InvalidField(f"the field {name!r} cannot be {short_repr(kind)}", hint, field=name)
+            raise InvalidField(f"unknown kind {short_repr(kind)} of field {name!r}", hint, field=name)
     return dict(fields)
 
 
 def canonical(fields: Fields, predicates: Predicates) -> dict[str, Any]:
-    """The predicates as they are stored: the same meaning is always the same text. What cannot be meant is refused."""
+    """Return predicates in canonical form, in which equal meanings have equal text; raise InvalidPredicate."""
     if not isinstance(predicates, Mapping):
-        raise InvalidPredicate(f"predicates are given by field, not as {type(predicates).__name__}", _FORMS)
+        raise InvalidPredicate(f"predicates must be a mapping by field, got {type(predicates).__name__}", _FORMS)
     found = {
         name: _canonical(name, _kind(fields, name), asked)
         for name, asked in sorted(predicates.items(), key=lambda each: str(each[0]))
         if asked is not None
     }
-    if len(text(found).encode()) > PREDICATES_BYTES:
-        raise InvalidPredicate(f"the predicates are larger than {PREDICATES_BYTES} bytes", "subscribe to less")
+    size = len(text(found).encode())
+    if size > MAX_PREDICATES_BYTES:
+        what = f"predicates must have at most {MAX_PREDICATES_BYTES} bytes, got {size}"
+        raise InvalidPredicate(what, "use several subscriptions")
     return found
 
 
 def text(predicates: Predicates) -> str:
-    """Canonical predicates as JSON."""
+    """Return canonical predicates as JSON."""
     return msgspec.json.encode(predicates, order="sorted").decode()
 
 
@@ -99,7 +101,7 @@ def _kind(fields: Fields, name: Any) -> str:
         near = closest(str(name), fields)
         known = f"the fields are {', '.join(sorted(fields))}" if fields else "the topic has no fields yet"
         hint = f"did you mean {near!r}?" if near else known
-        raise InvalidPredicate(f"the topic has no field {short_repr(name)}", hint, field=short_repr(name))
+        raise InvalidPredicate(f"unknown field {short_repr(name)}", hint, field=short_repr(name))
     return fields[name]
 
 
@@ -111,39 +113,41 @@ def _canonical(name: str, kind: str, asked: Any) -> Any:
     if set(asked) == {"in"}:
         return _any_of(name, kind, asked["in"])
     if set(asked) == {"prefix"}:
-        return _beginning(name, kind, asked["prefix"])
+        return _prefix(name, kind, asked["prefix"])
     bounds = {bound: value for bound, value in asked.items() if value is not None}
     if bounds and set(bounds) <= set(_BOUNDS):
         return _range(name, kind, bounds)
-    what = f"the predicate on {name!r} is none that there is: {short_repr(dict(asked))}"
-    raise InvalidPredicate(what, _FORMS, field=name)
+    raise InvalidPredicate(f"invalid predicate on {name!r}: {short_repr(dict(asked))}", _FORMS, field=name)
 
 
 def _any_of(name: str, kind: str, values: Any) -> Any:
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping):
-        raise InvalidPredicate(f"'in' on {name!r} takes values, not {type(values).__name__}", _FORMS, field=name)
+        raise InvalidPredicate(
+            f"'in' on {name!r} must be a list of values, got {type(values).__name__}", _FORMS, field=name
+        )
     found = sorted({_value(name, kind, value, InvalidPredicate) for value in values})
-    if not 1 <= len(found) <= MOST_VALUES:
-        what = f"'in' on {name!r} has {len(found)} values"
-        raise InvalidPredicate(what, f"give 1 to {MOST_VALUES}", field=name)
+    if not 1 <= len(found) <= MAX_VALUES_PER_CHOICE:
+        what = f"'in' on {name!r} must have 1 to {MAX_VALUES_PER_CHOICE} values, got {len(found)}"
+        raise InvalidPredicate(what, "use several subscriptions", field=name)
     return found[0] if len(found) == 1 else {"in": found}
 
 
-def _beginning(name: str, kind: str, beginning: Any) -> dict[str, str]:
+def _prefix(name: str, kind: str, prefix: Any) -> dict[str, str]:
     if kind != "text":
-        raise InvalidPredicate(f"{name!r} is {kind}: it has no beginning", "only text fields take a prefix", field=name)
-    found = _value(name, kind, beginning, InvalidPredicate)
+        what = f"prefix needs a text field, but {name!r} is {kind}"
+        raise InvalidPredicate(what, "use a value or a range instead", field=name)
+    found = _value(name, kind, prefix, InvalidPredicate)
     if not found:
-        raise InvalidPredicate(f"the prefix on {name!r} is empty", "leave it out to take any value", field=name)
+        raise InvalidPredicate(f"prefix on {name!r} must not be empty", "leave it out to accept any value", field=name)
     return {"prefix": found}
 
 
 def _range(name: str, kind: str, bounds: dict[str, Any]) -> Any:
     if kind not in ORDERED:
-        hint = "only integer, number and date fields take a range"
-        raise InvalidPredicate(f"{name!r} is {kind}: it has no range", hint, field=name)
+        what = f"a range needs an integer, number or date field, but {name!r} is {kind}"
+        raise InvalidPredicate(what, _FORMS, field=name)
     if set(_LOWER) <= set(bounds) or set(_UPPER) <= set(bounds):
-        raise InvalidPredicate(f"the range on {name!r} has two ends on one side", _FORMS, field=name)
+        raise InvalidPredicate(f"the range on {name!r} has two bounds on one side", _FORMS, field=name)
     ends = {bound: _value(name, kind, value, InvalidPredicate) for bound, value in bounds.items()}
     try:
         closed = ends if kind == "number" else dict(_CLOSERS[kind](bound, value) for bound, value in ends.items())
@@ -160,12 +164,12 @@ def _range(name: str, kind: str, bounds: dict[str, Any]) -> Any:
 
 
 def _empty(name: str) -> InvalidPredicate:
-    return InvalidPredicate(f"nothing lies in the range on {name!r}", "put the smaller end first", field=name)
+    return InvalidPredicate(f"the range on {name!r} is empty", "give the lower bound first", field=name)
 
 
 def _closed_integer(bound: str, value: int) -> tuple[str, int]:
     name, step = {"above": ("from", 1), "below": ("to", -1)}.get(bound, (bound, 0))
-    if value + step not in INTEGERS:
+    if value + step not in INT64:
         raise OverflowError
     return name, value + step
 
@@ -179,9 +183,9 @@ _CLOSERS: dict[str, Callable[[str, Any], tuple[str, Any]]] = {"integer": _closed
 
 
 def checked(fields: Fields, record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record as it is stored and matched; what is no field of the topic is kept and matters to nobody."""
+    """Return a record as it is stored and matched, or raise InvalidRecord. Values of unknown fields are kept."""
     if not isinstance(record, Mapping) or not all(isinstance(name, str) for name in record):
-        what = f"a record is values by the names of their fields, not {type(record).__name__}"
+        what = f"a record must be a mapping of field names to values, got {type(record).__name__}"
         raise InvalidRecord(what, 'write it like {"series": "Saga", "issue": 1}')
     found = {
         name: _value(name, fields[name], value, InvalidRecord) if name in fields else value
@@ -194,19 +198,21 @@ def checked(fields: Fields, record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_size(record: Mapping[str, Any]) -> None:
     try:
-        text = nesting.encode(record, "the record", error=InvalidRecord)
-        if "null" in text and not is_finite(msgspec.to_builtins(record)):
+        document = nesting.encode(record, "the record", error=InvalidRecord)
+        if "null" in document and not is_finite(msgspec.to_builtins(record)):
             raise ValueError("JSON has no such number")
     except (TypeError, ValueError, OverflowError):
-        raise InvalidRecord("the record cannot be written as JSON", "give text, numbers, lists and mappings") from None
-    if len(text.encode()) > MAX_DATA_BYTES:
-        raise InvalidRecord(f"the record is larger than {MAX_DATA_BYTES} bytes", "keep it elsewhere and publish where")
+        raise InvalidRecord("the record is not JSON", "use text, numbers, booleans, lists and mappings") from None
+    size = len(document.encode())
+    if size > MAX_DATA_BYTES:
+        what = f"the record must have at most {MAX_DATA_BYTES} bytes, got {size}"
+        raise InvalidRecord(what, "store it elsewhere and publish its address")
 
 
 def _value(name: str, kind: str, value: Any, error: type[InvalidPredicate] | type[InvalidRecord]) -> Any:
     found = _READERS[kind](value)
     if found is None:
-        raise error(f"{name!r} is {kind}: it cannot be {short_repr(value)}", _EXAMPLES[kind], field=name)
+        raise error(f"{name!r} must be {kind}, got {short_repr(value)}", _EXAMPLES[kind], field=name)
     return found
 
 
@@ -215,7 +221,7 @@ def _boolean(value: Any) -> bool | None:
 
 
 def _integer(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value in INTEGERS else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value in INT64 else None
 
 
 def _number(value: Any) -> float | None:
@@ -225,8 +231,8 @@ def _number(value: Any) -> float | None:
         near = float(value)
     except OverflowError:
         return None
-    # One way to write each number, whole ones as people do.
-    whole = near.is_integer() and abs(near) <= WHOLE_NUMBERS
+    # One form for each number: whole numbers are integers.
+    whole = near.is_integer() and abs(near) <= MAX_EXACT_INTEGER
     return int(near) if whole else near if isfinite(near) else None
 
 
@@ -261,7 +267,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 _EXAMPLES = {
     "boolean": "give true or false",
     "date": "give a day, such as 2031-05-01",
-    "integer": "give a whole number of 64 bits",
-    "number": "give a number that is finite",
+    "integer": "give a signed integer of 64 bits",
+    "number": "give a finite number",
     "text": "give valid Unicode text",
 }

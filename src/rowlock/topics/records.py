@@ -1,4 +1,8 @@
-"""Records: what is published to a topic, and how far it has been matched. Verbs are functions of a transaction."""
+"""Records: what is published to a topic, and how far it has been matched. Verbs of a transaction.
+
+Each record has a list of its own. Its first item matches the record, page by page; each subscription that is found
+adds an item that notifies one subscriber.
+"""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby, islice
@@ -16,35 +20,35 @@ from rowlock.topics import commit_order, matching, notifications, predicates
 from rowlock.topics.matching import MatchCursor
 
 MATCH, NOTIFY = 0, 1
-"""The gates of a record's list."""
+"""The gates of a record's list: items that match the record, and items that notify a subscriber."""
 MATCH_KEY = "match"
-MOST_AT_ONCE = 1_000
+MAX_PER_CALL = 1_000
 PAGE = 2_000
 """Subscriptions that are matched in one transaction."""
 
-Given = tuple[Mapping[str, Any], str | None]
-"""A record, and the key that makes it the same as another, if it has one."""
+KeyedRecord = tuple[Mapping[str, Any], str | None]
+"""A record and its key; records with one key notify a subscriber once."""
 
 
 def list_of(topic: str, record: int | str) -> str:
-    """The list on which a record's work stands; of `*`, the pattern of them all."""
+    """Return the name of a record's list; for the record `*`, the pattern of all of them."""
     return f"topics/{topic}/{record}"
 
 
 def of_list(name: str) -> int:
-    """The record whose work stands on a list."""
+    """Return the number of the record that a list belongs to."""
     return int(name.rpartition("/")[2])
 
 
-def publish(tx: Transaction, topic: str, given: Sequence[Given], *, partial: bool = False) -> list[Published]:
-    """Store records, each with a list on which it is matched, then told of; what became of each, in order.
+def publish(tx: Transaction, topic: str, given: Sequence[KeyedRecord], *, partial: bool = False) -> list[Published]:
+    """Store records, each with its list, and return the result of each, in order.
 
-    If one is malformed nothing is published, and the error names it; with `partial` the others are.
+    If one is invalid nothing is published and the error names it; with `partial` the others are published.
     """
-    if len(given) > MOST_AT_ONCE:
-        raise Invalid(f"{len(given)} records are too many at once", f"give up to {MOST_AT_ONCE}")
+    if len(given) > MAX_PER_CALL:
+        raise Invalid(f"records must be at most {MAX_PER_CALL}, got {len(given)}", "publish in several calls")
     row = topics.find(tx, topic)
-    read = [_read(row.fields, place, *each, partial=partial) for place, each in enumerate(given, 1)]
+    read = [_checked(row.fields, number, *each, partial=partial) for number, each in enumerate(given, 1)]
     good = [each for each in read if not isinstance(each, Published)]
     numbers = _store(tx, row, good) if good else []
     for number in numbers:
@@ -53,8 +57,8 @@ def publish(tx: Transaction, topic: str, given: Sequence[Given], *, partial: boo
     return [each if isinstance(each, Published) else Published(next(stored)) for each in read]
 
 
-def _read(
-    fields: predicates.Fields, place: int, record: Mapping[str, Any], key: str | None, *, partial: bool
+def _checked(
+    fields: predicates.Fields, number: int, record: Mapping[str, Any], key: str | None, *, partial: bool
 ) -> dict[str, Any] | Published:
     try:
         if key is not None:
@@ -63,14 +67,16 @@ def _read(
     except Invalid as error:
         if partial:
             return Published(None, str(error))
-        raise InvalidRecord(f"record {place}: {error.what}", error.hint, **{**error.fields, "record": place}) from None
+        raise InvalidRecord(
+            f"record {number}: {error.what}", error.hint, **{**error.fields, "record": number}
+        ) from None
     return {"key": key, "data": data, "subject": None}
 
 
 def _store(tx: Transaction, row: topics.TopicRow, rows: Sequence[dict[str, Any]]) -> list[int]:
     at = commit_order.enter(tx, commit_order.PUBLISHES)
     numbers: dict[int, int] = {}
-    # More than once, if some have a key in common: the first is the subject of the others.
+    # A loop, because records may share a key: the first of them is the subject of the others.
     while missing := [place for place in range(len(rows)) if place not in numbers]:
         subjects = _subjects(tx, row.id, [rows[place]["key"] for place in missing])
         batch = _firsts(rows, missing, subjects)
@@ -97,7 +103,7 @@ def _firsts(rows: Sequence[dict[str, Any]], places: Sequence[int], subjects: Map
 
 
 def _numbered(batch: Sequence[int], asked: Sequence[dict[str, Any]], landed: Sequence[Any]) -> dict[int, int]:
-    # Numbers are given in the order of the rows; a first of its key that somebody else was faster with has none.
+    # Numbers are given in the order of the rows. The first record of a key has none if another transaction was faster.
     found = sorted(landed)
     ours = {key for _, key, subject in found if key is not None and subject is None}
     there = [
@@ -109,7 +115,7 @@ def _numbered(batch: Sequence[int], asked: Sequence[dict[str, Any]], landed: Seq
 
 
 class UnmatchedRecord(msgspec.Struct, frozen=True):
-    """A record that is being matched."""
+    """A record that is being matched, locked against other workers."""
 
     topic_name: str
     topic: int
@@ -121,9 +127,9 @@ class UnmatchedRecord(msgspec.Struct, frozen=True):
 
 
 def match_page(tx: Transaction, record: int, *, limit: int = PAGE, found: Sequence[int] | None = None) -> bool:
-    """Match a record a little further: who is found is noted and stands on its list to be told; whether all is done.
+    """Match the next page of a record's subscriptions and add their notifications; return whether all are matched.
 
-    Whoever comes late finds it done, and does nothing. `found` are all that it fulfils, if somebody knows already.
+    Does nothing if the record is matched already. `found` are all subscriptions that it fulfils, where they are known.
     """
     columns = tx.row("records/lock", record=record)
     if columns is None:
@@ -131,8 +137,8 @@ def match_page(tx: Transaction, record: int, *, limit: int = PAGE, found: Sequen
     held = UnmatchedRecord(*columns)
     if held.matched:
         return True
-    numbers, cursor = _next(tx, held, limit, found)
-    _tell(tx, held, record, numbers)
+    numbers, cursor = _next_page(tx, held, limit, found)
+    _add_notifications(tx, held, record, numbers)
     text = None if cursor is None else msgspec.json.encode(cursor).decode()
     tx.run("records/advance", record=record, cursor=text, found=len(numbers))
     if cursor is None:
@@ -140,7 +146,7 @@ def match_page(tx: Transaction, record: int, *, limit: int = PAGE, found: Sequen
     return cursor is None
 
 
-def _next(
+def _next_page(
     tx: Transaction, held: UnmatchedRecord, limit: int, found: Sequence[int] | None
 ) -> tuple[Sequence[int], MatchCursor | None]:
     if found is not None and held.cursor is None and len(found) <= limit:
@@ -151,7 +157,7 @@ def _next(
     return matching.page(tx, row, value, at=held.seq, cursor=before, limit=limit)
 
 
-def _tell(tx: Transaction, held: UnmatchedRecord, record: int, numbers: Sequence[int]) -> None:
+def _add_notifications(tx: Transaction, held: UnmatchedRecord, record: int, numbers: Sequence[int]) -> None:
     if not numbers:
         return
     whose = {"topic": held.topic, "record": record, "subject": held.subject}
@@ -163,32 +169,32 @@ def _tell(tx: Transaction, held: UnmatchedRecord, record: int, numbers: Sequence
 
 
 Place = tuple[str, str]
-"""A list and a key."""
+"""A list and the key of an item on it."""
 
 
 def failed(tx: Transaction, topic: str, *, after: Place = ("", ""), limit: int = PAGE) -> list[Place]:
-    """Items of a topic's records that have failed, in the order of lists and keys, strictly after one."""
+    """Return failed items of a topic's lists, in the order of lists and keys, strictly after one."""
     topics.find(tx, topic)
     prefix = list_of(topic, "")
     name, key = after
-    # No name has that character, and none sorts after it.
+    # The last character of Unicode: no name contains it, so all names with the prefix sort before it.
     return list(tx.rows("records/failed", prefix=prefix, beyond=f"{prefix}\U0010ffff", name=name, key=key, limit=limit))
 
 
 def retry(tx: Transaction, places: Sequence[Place]) -> int:
-    """Make these failed items ready again; how many were."""
+    """Make failed items ready again and return how many were failed."""
     by_list = groupby(places, key=lambda place: place[0])
     return sum(items.retry(tx, name, [key for _, key in group]) for name, group in by_list)
 
 
 def show(tx: Transaction, record: int) -> RecordInfo | None:
-    """A record by its number, if it is kept."""
+    """Return a record by its number, or None if it is not kept."""
     columns = tx.row("records/show", record=record)
     return None if columns is None else _info(columns)
 
 
 def page(tx: Transaction, topic: str, *, before: int | None = None, limit: int = 50) -> list[RecordInfo]:
-    """Records of a topic, the newest first, strictly before one."""
+    """Return records of a topic, the newest first, strictly before one."""
     check_limit(limit, "records")
     row = topics.find(tx, topic)
     found = tx.rows("records/page", topic=row.id, before=before or commit_order.NOW, limit=limit)

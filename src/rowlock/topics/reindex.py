@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -11,97 +11,132 @@ from rowlock.db import Transaction
 from rowlock.item_input import encode_json
 from rowlock.topics import commit_order, subscription_index, subscriptions
 from rowlock.topics.statistics import SubscriptionSample, TopicStatistics
-from rowlock.topics.subscription_index import ColumnLayout
+from rowlock.topics.subscription_index import IndexEntry
+from rowlock.topics.subscriptions import EntryLocation
+from rowlock.topics.terms import FieldLayout
 
-GROWTH = 0.5
-"""By how much a topic must have grown since the last look to be looked at again."""
-SMALL = 2_000
-"""Subscriptions for which it does not matter where they lie."""
-PLACES, A_PLACE = 100, 40
-"""How many places of a topic are looked at for a sample, and how many subscriptions at each."""
-AT_ONCE = 500
-FULL = 16
-"""Under a key with no more than this it does not matter who lies there."""
+MIN_GROWTH = 0.5
+"""By what share a topic must have grown since its last sample to be sampled again."""
+MIN_SUBSCRIPTIONS = 2_000
+"""Subscriptions below which it does not matter where their entries are."""
+SAMPLED_PLACES, SAMPLED_PER_PLACE = 100, 40
+"""Places of a topic at which a sample is taken, and subscriptions that are read at each."""
+MAX_PER_STEP = 500
+MAX_ROWS_PER_KEY = 16
+"""Entries under a key up to which it does not matter who else is there."""
 
 
 class TopicGrowth(msgspec.Struct, frozen=True):
-    """A topic, what is known of it, and how far it has come since."""
+    """A topic, its statistics, and how far it has grown and has been reindexed since."""
 
     row: topics.TopicRow
-    known: TopicStatistics
-    refiled_upto: int
+    statistics: TopicStatistics
+    reindexed_upto: int
     last: int
 
     @property
-    def worth_a_look(self) -> bool:
-        """Whether it is another topic by now, or was looked at before shapes were weighed."""
-        known = self.known
-        return self.last - known.upto > SMALL + GROWTH * known.total or (known.total > 0 and known.parts is None)
+    def needs_sample(self) -> bool:
+        """Whether the statistics no longer describe the topic, or lack what later versions count."""
+        known = self.statistics
+        grown = self.last - known.upto > MIN_SUBSCRIPTIONS + MIN_GROWTH * known.total
+        return grown or (known.total > 0 and known.parts is None)
+
+
+class Indexed(NamedTuple):
+    """A subscription with its predicates as JSON, the locations of its entries, and how often it was reindexed."""
+
+    number: int
+    predicates: str
+    locations: list[EntryLocation]
+    version: int
+
+
+class _Move(NamedTuple):
+    """A subscription whose entries go to other places."""
+
+    subscription: Indexed
+    entries: list[IndexEntry]
+
+    @property
+    def first_part(self) -> int:
+        """The number of the first new entry: old and new ones may be there at the same time."""
+        return (self.subscription.version + 1) * subscriptions.PARTS_PER_VERSION
 
 
 def reindex_some(tx: Transaction, *, chance: Random, after: str = "") -> int:
-    """Look at topics that have grown, and file a bounded number of subscriptions anew; how many."""
+    """Sample topics that have grown, move a bounded number of subscriptions, and return how many were moved."""
     moved = 0
     for columns in tx.rows("topics/growth", after=after, limit=100):
-        topic, name, fields, keep_for, version, statistics, refiled_upto, last = columns
-        row = topics.TopicRow(topic, name, msgspec.json.decode(fields), keep_for, version)
-        grown = TopicGrowth(row, msgspec.json.decode(statistics, type=TopicStatistics), refiled_upto, last)
-        if grown.worth_a_look:
-            learn(tx, row, chance=chance)
-        elif refiled_upto < grown.known.upto:
-            moved += _refile(tx, grown)
+        *row, statistics, reindexed_upto, last = columns
+        known = msgspec.json.decode(statistics, type=TopicStatistics)
+        growth = TopicGrowth(topics.decode_row(tuple(row)), known, reindexed_upto, last)
+        if growth.needs_sample:
+            take_sample(tx, growth.row, chance=chance)
+        elif reindexed_upto < known.upto:
+            moved += _reindex(tx, growth)
     return moved
 
 
-def learn(tx: Transaction, row: topics.TopicRow, *, chance: Random) -> TopicStatistics:
-    """Take a sample of a topic's subscriptions, and write down which terms are frequent."""
-    total, last = tx.value("subscriptions/count", topic=row.id), _last(tx, row.id)
-    starts = range(1, last + 1) if last <= PLACES else chance.sample(range(1, last + 1), PLACES)
+def take_sample(tx: Transaction, row: topics.TopicRow, *, chance: Random) -> TopicStatistics:
+    """Estimate the statistics of a topic from a sample of its subscriptions, and store them."""
+    total, last = tx.value("subscriptions/count", topic=row.id), int(tx.value("subscriptions/last", topic=row.id) or 0)
+    places = range(1, last + 1)
+    starts = places if last <= SAMPLED_PLACES else chance.sample(places, SAMPLED_PLACES)
     seen = {
         number: asked
         for start in starts
-        for number, asked in tx.rows("subscriptions/sample", topic=row.id, start=start, limit=A_PLACE)
+        for number, asked in tx.rows("subscriptions/sample", topic=row.id, start=start, limit=SAMPLED_PER_PLACE)
     }
-    rows = [each for asked in seen.values() for each in subscription_index.rows(row.layout, msgspec.json.decode(asked))]
-    found = SubscriptionSample(rows, scale=total / max(len(seen), 1)).told(row.layout, total=total, upto=last)
-    tx.run("topics/set_statistics", topic=row.id, statistics=msgspec.json.encode(found).decode())
-    return found
+    conjunctions = [
+        each
+        for asked in seen.values()
+        for each in subscription_index.conjunctions(row.layout, msgspec.json.decode(asked))
+    ]
+    sample = SubscriptionSample(conjunctions, scale=total / max(len(seen), 1))
+    statistics = sample.statistics(row.layout, total=total, upto=last)
+    tx.run("topics/set_statistics", topic=row.id, statistics=encode_json(statistics))
+    return statistics
 
 
-def _last(tx: Transaction, topic: int) -> int:
-    return int(tx.value("subscriptions/last", topic=topic) or 0)
+def _reindex(tx: Transaction, growth: TopicGrowth) -> int:
+    topic, upto = growth.row.id, growth.statistics.upto
+    which: dict[str, Any] = {"topic": topic, "after": growth.reindexed_upto, "upto": upto, "limit": MAX_PER_STEP}
+    found = [
+        Indexed(number, asked, subscriptions.decode_locations(locations), version)
+        for number, asked, locations, version in tx.rows("subscriptions/to_reindex", **which)
+    ]
+    tx.run("topics/set_reindexed_upto", topic=topic, upto=found[-1].number if len(found) == MAX_PER_STEP else upto)
+    crowded = _under_crowded_keys(tx, found)
+    return _move(tx, _moves(tx, growth.row.layout, crowded)) if crowded else 0
 
 
-def _refile(tx: Transaction, grown: TopicGrowth) -> int:
-    topic, upto = grown.row.id, grown.known.upto
-    where: dict[str, Any] = {"topic": topic, "after": grown.refiled_upto, "upto": upto, "limit": AT_ONCE}
-    found = tx.rows("subscriptions/to_reindex", **where)
-    tx.run("topics/set_reindexed_upto", topic=topic, upto=found[-1][0] if len(found) == AT_ONCE else upto)
-    crowded = _crowded(tx, found)
-    return _move(tx, grown.row.layout, crowded) if crowded else 0
+def _under_crowded_keys(tx: Transaction, found: Sequence[Indexed]) -> list[Indexed]:
+    keys = sorted({location.key for each in found for location in each.locations})
+    rows = subscriptions.rows_per_key(tx, keys, limit=MAX_ROWS_PER_KEY + 1)
+    return [each for each in found if any(rows[location.key] > MAX_ROWS_PER_KEY for location in each.locations)]
 
 
-def _crowded(tx: Transaction, found: Sequence[Any]) -> list[Any]:
-    places = {number: msgspec.json.decode(filed) for number, _, filed, _ in found}
-    keys = sorted({key for each in places.values() for key, _, _ in each})
-    crowds: dict[int, int] = dict(tx.rows("subscription_index/rows_per_key", keys=encode_json(keys), enough=FULL + 1))
-    return [each for each in found if any(crowds[key] > FULL for key, _, _ in places[each[0]])]
+def _moves(tx: Transaction, layout: FieldLayout, found: Sequence[Indexed]) -> list[_Move]:
+    built = subscriptions.build_entries(tx, layout, [msgspec.json.decode(each.predicates) for each in found])
+    return [
+        _Move(each, entries)
+        for each, entries in zip(found, built, strict=True)
+        if {location[:2] for location in each.locations} != {(entry.key, entry.sort) for entry in entries}
+    ]
 
 
-def _move(tx: Transaction, layout: ColumnLayout, found: Sequence[Any]) -> int:
-    filed = subscriptions.file_all(tx, layout, [msgspec.json.decode(asked) for _, asked, _, _ in found])
-    moves = []
-    for (number, _, old, version), filings in zip(found, filed, strict=True):
-        before = [tuple(place) for place in msgspec.json.decode(old)]
-        if {place[:2] for place in before} != {(each.key, each.sort) for each in filings}:
-            moves.append((number, before, filings, (version + 1) * subscriptions.PARTS))
+def _move(tx: Transaction, moves: Sequence[_Move]) -> int:
     if not moves:
         return 0
     at = commit_order.enter(tx, commit_order.SUBSCRIBES)
-    ended = [place for number, before, _, _ in moves for place in subscriptions.places(number, before)]
+    ended, added, moved = [], [], []
+    for move in moves:
+        number = move.subscription.number
+        ended += [location.of(number) for location in move.subscription.locations]
+        added += subscriptions.entry_rows(number, move.entries, first_part=move.first_part)
+        locations = subscriptions.encode_locations(move.entries, first_part=move.first_part)
+        moved.append({"id": number, "filed": locations})
     tx.run("subscription_index/end", rows=encode_json(ended), moment=at)
-    added = [row for number, _, filings, first in moves for row in subscriptions.columns(number, filings, first=first)]
     tx.run("subscription_index/add", rows=encode_json(added), moment=at)
-    rows = [{"id": number, "filed": subscriptions.written(new, first=first)} for number, _, new, first in moves]
-    tx.run("subscriptions/set_index_entries", rows=encode_json(rows))
+    tx.run("subscriptions/set_index_entries", rows=encode_json(moved))
     return len(moves)

@@ -1,44 +1,44 @@
-"""Subscriptions: who wants to be told of which records, filed so that a record finds them. Verbs of a transaction."""
+"""Subscriptions: who wants to be notified of which records, and their entries in the index. Verbs of a transaction."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from rowlock import topics
 from rowlock.db import Transaction
 from rowlock.errors import Invalid
+from rowlock.item_input import encode_json
 from rowlock.model import Subscription, to_datetime
 from rowlock.names import check_key, check_limit
 from rowlock.topics import commit_order, predicates, subscription_index
 from rowlock.topics.statistics import TopicStatistics
-from rowlock.topics.subscription_index import ColumnLayout, IndexEntry, Selectivity
+from rowlock.topics.subscription_index import Conjunction, IndexEntry, Selectivity
+from rowlock.topics.terms import FieldLayout, Signature, decode_signature, encode_signature
 
-MOST_AT_ONCE = 10_000
-ENOUGH = 65
-"""So many are counted of a term: more than that are known from a sample, if at all."""
-PARTS = 2_048
-"""More than a subscription can have rows; filed anew, it goes on with the next so many numbers."""
+MAX_PER_CALL = 10_000
+MAX_ROWS_COUNTED_PER_TERM = 65
+"""Rows that are counted of a term; what is more frequent is known from the topic's statistics, if at all."""
+PARTS_PER_VERSION = 2_048
+"""More than a subscription can have entries; reindexed, its entries are numbered from the next multiple."""
 
 Entry = tuple[str, Mapping[str, Any]]
-"""A subscriber and what it asks for."""
+"""A subscriber and its predicates."""
+Identity = tuple[str, str]
+"""What makes two subscriptions the same: the subscriber and the digest of its predicates."""
 
 
 class Subscribed(msgspec.Struct, frozen=True):
-    """What became of a subscription that was asked for: its number, and whether it is new."""
+    """The number of a requested subscription, and whether it is new."""
 
     id: int
     new: bool
 
 
-Known = tuple[str, str]
-"""A subscriber and the digest of its predicates."""
-
-
 class NewSubscription(msgspec.Struct, frozen=True):
-    """A subscription that was asked for, checked."""
+    """A requested subscription, with its predicates checked and in canonical form."""
 
     subscriber: str
     predicates: dict[str, Any]
@@ -46,30 +46,42 @@ class NewSubscription(msgspec.Struct, frozen=True):
     digest: str
 
     @property
-    def known_by(self) -> Known:
+    def identity(self) -> Identity:
         """What makes it the same as another."""
         return self.subscriber, self.digest
 
 
+class EntryLocation(NamedTuple):
+    """Where an index entry of a subscription is stored."""
+
+    key: int
+    sort: int
+    part: int
+
+    def of(self, subscription: int) -> dict[str, int]:
+        """Return the primary key of the entry, as statements take it."""
+        return {"key": self.key, "sort": self.sort, "subscription": subscription, "part": self.part}
+
+
 def subscribe(tx: Transaction, topic: str, entries: Sequence[Entry]) -> list[Subscribed]:
-    """Subscribe each to what it asks for, in the order given; who has subscribed to the same already stays as it is."""
-    if len(entries) > MOST_AT_ONCE:
-        raise Invalid(f"{len(entries)} subscriptions are too many at once", f"give up to {MOST_AT_ONCE}")
+    """Add subscriptions and return their numbers, in the order given. Those that exist already stay as they are."""
+    if len(entries) > MAX_PER_CALL:
+        raise Invalid(f"subscriptions must be at most {MAX_PER_CALL}, got {len(entries)}", "subscribe in several calls")
     row = topics.find(tx, topic)
-    wanted = [_wanted(row.fields, subscriber, asked) for subscriber, asked in entries]
-    new = {each.known_by: each for each in wanted}
-    numbers: dict[Known, int] = {}
-    added: dict[Known, int] = {}
-    # More than once, if others subscribe to the same and take it back in between.
-    while missing := [each for known_by, each in new.items() if known_by not in numbers]:
-        numbers |= _known(tx, row.id, missing)
-        landed = _add(tx, row, [each for each in missing if each.known_by not in numbers])
-        added |= landed
-        numbers |= landed
-    return [Subscribed(numbers[each.known_by], added.pop(each.known_by, None) is not None) for each in wanted]
+    wanted = [_new_subscription(row.fields, subscriber, asked) for subscriber, asked in entries]
+    distinct = {each.identity: each for each in wanted}
+    numbers: dict[Identity, int] = {}
+    added: dict[Identity, int] = {}
+    # A loop, because others may add the same subscription and remove it again in between.
+    while missing := [each for identity, each in distinct.items() if identity not in numbers]:
+        numbers |= _existing(tx, row.id, missing)
+        inserted = _insert(tx, row, [each for each in missing if each.identity not in numbers])
+        added |= inserted
+        numbers |= inserted
+    return [Subscribed(numbers[each.identity], added.pop(each.identity, None) is not None) for each in wanted]
 
 
-def _wanted(fields: predicates.Fields, subscriber: str, asked: Mapping[str, Any]) -> NewSubscription:
+def _new_subscription(fields: predicates.Fields, subscriber: str, asked: Mapping[str, Any]) -> NewSubscription:
     check_key(subscriber)
     found = predicates.canonical(fields, asked)
     text = predicates.text(found)
@@ -77,95 +89,120 @@ def _wanted(fields: predicates.Fields, subscriber: str, asked: Mapping[str, Any]
 
 
 def digest(text: str) -> str:
-    """What canonical predicates are known by."""
+    """Return the digest that identifies canonical predicates."""
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _known(tx: Transaction, topic: int, wanted: Iterable[NewSubscription]) -> dict[Known, int]:
-    rows = _json([{"subscriber": each.subscriber, "digest": each.digest} for each in wanted])
-    return {(who, what): number for who, what, number in tx.rows("subscriptions/find", topic=topic, rows=rows)}
+def _existing(tx: Transaction, topic: int, wanted: Iterable[NewSubscription]) -> dict[Identity, int]:
+    rows = encode_json([{"subscriber": each.subscriber, "digest": each.digest} for each in wanted])
+    found = tx.rows("subscriptions/find", topic=topic, rows=rows)
+    return {(subscriber, known): number for subscriber, known, number in found}
 
 
-def _add(tx: Transaction, row: topics.TopicRow, wanted: Sequence[NewSubscription]) -> dict[Known, int]:
+def _insert(tx: Transaction, row: topics.TopicRow, wanted: Sequence[NewSubscription]) -> dict[Identity, int]:
     if not wanted:
         return {}
     born = commit_order.enter(tx, commit_order.SUBSCRIBES)
-    filed = file_all(tx, row.layout, [each.predicates for each in wanted])
+    built = build_entries(tx, row.layout, [each.predicates for each in wanted])
     rows = [
         {
-            "subscriber": one.subscriber,
-            "digest": one.digest,
-            "predicates": one.text,
-            "filed": written(filings),
+            "subscriber": new.subscriber,
+            "digest": new.digest,
+            "predicates": new.text,
+            "filed": encode_locations(entries),
         }
-        for one, filings in zip(wanted, filed, strict=True)
+        for new, entries in zip(wanted, built, strict=True)
     ]
-    landed = tx.rows("subscriptions/add", topic=row.id, rows=_json(rows), moment=born)
-    added = {(who, what): number for who, what, number in landed}
+    inserted = tx.rows("subscriptions/add", topic=row.id, rows=encode_json(rows), moment=born)
+    numbers = {(subscriber, known): number for subscriber, known, number in inserted}
     stored = [
         each
-        for one, filings in zip(wanted, filed, strict=True)
-        if one.known_by in added
-        for each in columns(added[one.known_by], filings)
+        for new, entries in zip(wanted, built, strict=True)
+        if new.identity in numbers
+        for each in entry_rows(numbers[new.identity], entries)
     ]
-    tx.run("subscription_index/add", rows=_json(stored), moment=born)
-    return added
+    tx.run("subscription_index/add", rows=encode_json(stored), moment=born)
+    return numbers
 
 
-def file_all(tx: Transaction, layout: ColumnLayout, asked: Sequence[predicates.Predicates]) -> list[list[IndexEntry]]:
-    """Where each of these is to be filed; shapes that are new are made known."""
-    spread = [subscription_index.rows(layout, each) for each in asked]
-    weights = _weights(tx, layout.topic, [row for rows in spread for row in rows])
-    known = set(weights.shapes)
-    filed = []
-    for rows in spread:
-        filed.append([each for row in rows for each in subscription_index.file(layout, row, weights=weights)])
-        weights.shapes |= {each.shape for each in filed[-1]}
-    if new := weights.shapes - known:
-        tx.run("subscription_index/add_signatures", topic=layout.topic, keys=_json(sorted(new)))
-    return filed
+def build_entries(
+    tx: Transaction, layout: FieldLayout, asked: Sequence[predicates.Predicates]
+) -> list[list[IndexEntry]]:
+    """Return the index entries of each of these predicates, and register the signatures that are new."""
+    alternatives = [subscription_index.conjunctions(layout, each) for each in asked]
+    selectivity = _selectivity(tx, layout.topic, [each for group in alternatives for each in group])
+    known = set(selectivity.signatures)
+    built = []
+    for group in alternatives:
+        entries = [
+            entry
+            for conjunction in group
+            for entry in subscription_index.index_entries(layout, conjunction, selectivity=selectivity)
+        ]
+        selectivity.signatures |= {entry.signature for entry in entries}
+        built.append(entries)
+    if new := selectivity.signatures - known:
+        tx.run(
+            "subscription_index/add_signatures",
+            topic=layout.topic,
+            keys=encode_json(sorted(map(encode_signature, new))),
+        )
+    return built
 
 
-def _weights(tx: Transaction, topic: int, rows: Sequence[subscription_index.Conjunction]) -> Selectivity:
+def signatures(tx: Transaction, topic: int) -> list[Signature]:
+    """Return the signatures of a topic that are in use."""
+    return [decode_signature(text) for (text,) in tx.rows("subscription_index/signatures_of_topic", topic=topic)]
+
+
+def _selectivity(tx: Transaction, topic: int, conjunctions: Sequence[Conjunction]) -> Selectivity:
     statistics = msgspec.json.decode(tx.value("topics/statistics", topic=topic), type=TopicStatistics)
-    here = Counter(term for row in rows for term in row.terms.values())
-    crowds: dict[int, int] = dict(tx.rows("subscription_index/rows_per_key", keys=_json(list(here)), enough=ENOUGH))
-    known = statistics.terms
-    found = {term: max(count, crowds[term], known.get(str(term), 0)) for term, count in here.items()}
-    shapes = {shape for (shape,) in tx.rows("subscription_index/signatures_of_topic", topic=topic)}
-    weights = statistics.weights(found, shapes)
-    weights.total = max(weights.total, len(rows))
-    return weights
+    terms = Counter(term for each in conjunctions for term in each.terms.values())
+    counted = rows_per_key(tx, list(terms), limit=MAX_ROWS_COUNTED_PER_TERM)
+    rows = {term: max(count, counted[term], statistics.rows(term)) for term, count in terms.items()}
+    selectivity = statistics.selectivity(rows, signatures(tx, topic))
+    selectivity.total = max(selectivity.total, len(conjunctions))
+    return selectivity
 
 
-def written(filings: Sequence[IndexEntry], *, first: int = 0) -> str:
-    """Where a subscription lies, as it is stored with it."""
-    return _json([(each.key, each.sort, part) for part, each in enumerate(filings, first)])
+def rows_per_key(tx: Transaction, keys: Sequence[int], *, limit: int) -> dict[int, int]:
+    """Count the entries under each key, but none beyond the limit."""
+    return dict(tx.rows("subscription_index/rows_per_key", keys=encode_json(keys), enough=limit))
 
 
-def columns(subscription: int, filings: Sequence[IndexEntry], *, first: int = 0) -> list[dict[str, Any]]:
-    """Filings as they are stored."""
+def encode_locations(entries: Sequence[IndexEntry], *, first_part: int = 0) -> str:
+    """Return the locations of a subscription's entries as they are stored with it."""
+    return encode_json([EntryLocation(each.key, each.sort, part) for part, each in enumerate(entries, first_part)])
+
+
+def decode_locations(text: str) -> list[EntryLocation]:
+    """Read the locations that are stored with a subscription."""
+    return msgspec.json.decode(text, type=list[EntryLocation])
+
+
+def entry_rows(subscription: int, entries: Sequence[IndexEntry], *, first_part: int = 0) -> list[dict[str, Any]]:
+    """Return the rows that store a subscription's entries."""
     return [
-        {"key": each.key, "sort": each.sort, "subscription": subscription, "part": part, **each.columns}
-        for part, each in enumerate(filings, first)
+        {**EntryLocation(each.key, each.sort, part).of(subscription), **each.columns}
+        for part, each in enumerate(entries, first_part)
     ]
 
 
 def unsubscribe(tx: Transaction, topic: str, ids: Sequence[int]) -> int:
-    """Take subscriptions back by their numbers; how many were there."""
+    """Remove subscriptions by their numbers and return how many existed."""
     row = topics.find(tx, topic)
-    live = [number for (number,) in tx.rows("subscriptions/active_ids", topic=row.id, ids=_json(list(ids)))]
-    return _end(tx, row.id, live)
+    active = [number for (number,) in tx.rows("subscriptions/active_ids", topic=row.id, ids=encode_json(list(ids)))]
+    return _end(tx, row.id, active)
 
 
 def unsubscribe_from(tx: Transaction, topic: str, subscriber: str, *, asked: Mapping[str, Any] | None = None) -> int:
-    """Take back what a subscriber asked for, or, without predicates, all that it did; how many were there."""
+    """Remove a subscriber's subscription to these predicates, or all it has if None; return how many existed."""
     row = topics.find(tx, topic)
     check_key(subscriber)
     found = tx.rows("subscriptions/of_subscriber", topic=row.id, subscriber=subscriber)
     if asked is not None:
-        same = _wanted(row.fields, subscriber, asked).digest
-        found = [each for each in found if each[1] == same]
+        wanted = _new_subscription(row.fields, subscriber, asked).digest
+        found = [each for each in found if each[1] == wanted]
     return _end(tx, row.id, [number for number, _ in found])
 
 
@@ -173,47 +210,42 @@ def _end(tx: Transaction, topic: int, ids: Sequence[int]) -> int:
     if not ids:
         return 0
     gone = commit_order.enter(tx, commit_order.SUBSCRIBES)
-    ended = tx.rows("subscriptions/end", topic=topic, ids=_json(ids), moment=gone)
-    rows = [place for number, filed in ended for place in places(number, msgspec.json.decode(filed))]
-    tx.run("subscription_index/end", rows=_json(rows), moment=gone)
+    ended = tx.rows("subscriptions/end", topic=topic, ids=encode_json(ids), moment=gone)
+    entries = [location.of(number) for number, stored in ended for location in decode_locations(stored)]
+    tx.run("subscription_index/end", rows=encode_json(entries), moment=gone)
     return len(ended)
-
-
-def places(subscription: int, filed: Sequence[Sequence[int]]) -> list[dict[str, int]]:
-    """Where a subscription lies, to be looked up."""
-    return [{"key": key, "sort": sort, "subscription": subscription, "part": part} for key, sort, part in filed]
 
 
 def page(
     tx: Transaction, topic: str, *, subscriber: str | None = None, after: int = 0, limit: int = 1000
 ) -> list[Subscription]:
-    """Subscriptions in the order in which they were made, strictly after one; all of them, or one subscriber's."""
+    """Return subscriptions in the order of their numbers, strictly after one; all of them, or one subscriber's."""
     check_limit(limit, "subscriptions")
     row = topics.find(tx, topic)
     if subscriber is None:
-        found = tx.rows("subscriptions/page", topic=row.id, after=after, limit=limit)
-    else:
-        whose = {"topic": row.id, "subscriber": subscriber}
-        found = tx.rows("subscriptions/page_of_subscriber", after=after, limit=limit, **whose)
-    return [Subscription(number, who, msgspec.json.decode(asked), to_datetime(at)) for number, who, asked, at in found]
+        return _decoded(tx.rows("subscriptions/page", topic=row.id, after=after, limit=limit))
+    whose = {"topic": row.id, "subscriber": subscriber}
+    return _decoded(tx.rows("subscriptions/page_of_subscriber", after=after, limit=limit, **whose))
 
 
-def among(tx: Transaction, numbers: Sequence[int]) -> list[Subscription]:
-    """The subscriptions of these numbers, in their order."""
-    found = tx.rows("subscriptions/by_ids", ids=_json(numbers))
-    return [Subscription(number, who, msgspec.json.decode(asked), to_datetime(at)) for number, who, asked, at in found]
+def by_ids(tx: Transaction, ids: Sequence[int]) -> list[Subscription]:
+    """Return the subscriptions with these numbers, in the order of their numbers."""
+    return _decoded(tx.rows("subscriptions/by_ids", ids=encode_json(ids)))
 
 
-def asked(tx: Transaction, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """What these asked for, by their numbers."""
-    found = tx.rows("subscriptions/by_ids", ids=_json(numbers))
+def _decoded(rows: Iterable[Sequence[Any]]) -> list[Subscription]:
+    return [
+        Subscription(number, subscriber, msgspec.json.decode(asked), to_datetime(created_at))
+        for number, subscriber, asked, created_at in rows
+    ]
+
+
+def predicates_by_id(tx: Transaction, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return the predicates of the subscriptions with these numbers."""
+    found = tx.rows("subscriptions/by_ids", ids=encode_json(ids))
     return {number: msgspec.json.decode(text) for number, _, text, _ in found}
 
 
 def count(tx: Transaction, topic: str) -> int:
-    """How many subscriptions there are."""
+    """Return how many subscriptions a topic has."""
     return int(tx.value("subscriptions/count", topic=topics.find(tx, topic).id))
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()

@@ -1,4 +1,4 @@
--- There are no triggers at commit: the order is that of writing one row, which serialisable transactions commit in.
+-- CockroachDB: no triggers at commit. The order is that of writes to one row, in which serializable transactions commit.
 with turn as (
     update rowlock_clock set seq = seq + 1 where id = 1 returning seq
 )

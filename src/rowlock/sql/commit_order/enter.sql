@@ -1,5 +1,5 @@
--- The moment of a transaction that subscribes (1) or publishes (2); which came first is settled when it commits, and the
--- lock for that depends on what it has done.
+-- The moment of a transaction that subscribes (1) or publishes (2). A trigger sets its place when it commits; the lock that
+-- the trigger takes depends on what the transaction did.
 insert into rowlock_moments (id, kinds)
 values (coalesce(cast(:moment as bigint), nextval('rowlock_moment_ids')), cast(:kinds as integer))
 on conflict (id) do update set kinds = rowlock_moments.kinds | excluded.kinds

@@ -1,2 +1,2 @@
--- Waits until nobody who subscribes is just committing: all who have a lower number than this can be seen.
+-- Waits for transactions that are committing a subscription, so that every change before the returned place is visible.
 select rowlock_settled()

@@ -1,2 +1,2 @@
--- A number is its own place in the order.
+-- SQLite: the number of a moment is its place.
 select coalesce(max(id), 0) from rowlock_moments

@@ -1,4 +1,4 @@
--- Who is to be told, once for each subscriber and subject; those who are new are the answer.
+-- Notifications, once for each subscriber and subject; returns the new ones.
 insert into rowlock_notifications (topic, record, subject, subscriber, subscription, predicates, matched_at)
 select :topic, :record, :subject, given.subscriber, given.subscription, given.predicates, {now}
 from json_to_recordset(:rows::json) as given (subscriber text, subscription bigint, predicates text)

@@ -1,4 +1,4 @@
--- JSON is read by another name here.
+-- SQLite: `json_each` instead of `json_to_recordset`.
 insert into rowlock_notifications (topic, record, subject, subscriber, subscription, predicates, matched_at)
 select :topic, :record, :subject, json_extract(value, '$.subscriber'), json_extract(value, '$.subscription'),
     json_extract(value, '$.predicates'), {now}

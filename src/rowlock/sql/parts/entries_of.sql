@@ -1,4 +1,4 @@
--- The rows that a subscription s is filed in; each is looked up by itself, whatever the planner believes of their number.
+-- The entries of a subscription s. Lateral with an offset, so that each is looked up by its index.
 cross join lateral json_array_elements(cast(s.filed as json)) as place (at)
 cross join lateral (
     select

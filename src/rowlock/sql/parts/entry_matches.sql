@@ -1,4 +1,4 @@
--- Whether a record p fulfils what the columns of a filing f hold; where `checks` is 0 they hold nothing.
+-- Whether a record p fulfils the columns of an entry f; a group of columns without its bit in `checks` is empty.
 (f.checks = 0 or (
     (f.checks & 2 = 0 or (
         (f.c0 is null or f.c0 = p.c0)

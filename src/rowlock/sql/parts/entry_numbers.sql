@@ -1,4 +1,4 @@
--- A filing f as numbers, absent values and open ends too; which ranges it has is told by bits.
+-- An entry f as integers, with defaults for absent hashes and bounds; bits say which ranges it has.
 f.key, f.sort, f.checks & 1,
 case when f.l0 is null and f.h0 is null then 0 else 1 end
 + case when f.l1 is null and f.h1 is null then 0 else 2 end

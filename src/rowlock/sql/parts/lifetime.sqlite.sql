@@ -1,2 +1,2 @@
--- The order of moments is that of their numbers here.
+-- SQLite: there is one writer at a time, so the number of a moment is its place in the commit order.
 s.born, coalesce(s.gone, 9223372036854775807)

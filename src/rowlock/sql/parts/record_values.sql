@@ -1,5 +1,5 @@
--- A record p as a row: its values by column, and the lowest number of a moment that committed after its own. Where many did,
--- 0 stands for it, and each filing is looked at twice. Read once: what is offset is not pulled up into every comparison.
+-- The values of a record p by column, and the lowest moment that committed after it; 0 if many did, then each entry is checked
+-- by its place. `offset 0` keeps the planner from computing this again for every comparison.
 select
     given.value[1] as c0, given.value[2] as c1, given.value[3] as c2, given.value[4] as c3,
     given.value[5] as c4, given.value[6] as c5, given.value[7] as c6, given.value[8] as c7,

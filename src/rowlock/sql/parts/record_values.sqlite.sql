@@ -1,4 +1,4 @@
--- JSON is read by another name here; what is limited is not pulled up into every comparison.
+-- SQLite: `json_extract` instead of an array; `limit 1` keeps the planner from computing this for every comparison.
 select
     json_extract(:values, '$[0]') as c0, json_extract(:values, '$[1]') as c1, json_extract(:values, '$[2]') as c2,
     json_extract(:values, '$[3]') as c3, json_extract(:values, '$[4]') as c4, json_extract(:values, '$[5]') as c5,

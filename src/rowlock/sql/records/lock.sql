@@ -1,4 +1,4 @@
--- A record that is to be matched further and its place in the order of commits, locked against anybody else who does.
+-- A record and its place in the commit order, locked against other workers that match it.
 select t.name, r.topic, coalesce(r.subject, r.id), r.data,
     coalesce((select m.seq from rowlock_moments m where m.id = r.moment), 9223372036854775807),
     r.cursor, r.matched_at is not null

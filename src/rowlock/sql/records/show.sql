@@ -1,4 +1,4 @@
--- A record for those who are told of it.
+-- A record by its number.
 select t.name, r.id, r.key, coalesce(r.subject, r.id), r.data, r.published_at, r.matched, r.matched_at, r.finished_at
 from rowlock_records r join rowlock_topics t on t.id = r.topic
 where r.id = :record

@@ -1,2 +1,2 @@
--- The first record of the same key as this one, which is known by its number.
+-- The first record with the key of this one, by number.
 select coalesce(subject, id) from rowlock_records where topic = :topic and id = :record

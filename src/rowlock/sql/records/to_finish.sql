@@ -1,4 +1,4 @@
--- Records whose list is complete, or was dropped by somebody: nothing more will come of them.
+-- Records whose list is complete or was dropped: no notification will be added any more.
 select r.id, t.name, l.name
 from rowlock_records r
 join rowlock_topics t on t.id = r.topic

@@ -1,4 +1,4 @@
--- Subscriptions under their keys.
+-- Index entries of new or reindexed subscriptions.
 insert into rowlock_filings (
     key, sort, subscription, part, born, checks, c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, l0, h0, l1,
     h1, l2, h2, l3, h3, l4, h4, l5, h5

@@ -1,4 +1,4 @@
--- JSON is read by another name here.
+-- SQLite: `json_each` instead of `json_to_recordset`.
 insert into rowlock_filings (
     key, sort, subscription, part, born, checks, c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, l0, h0, l1,
     h1, l2, h2, l3, h3, l4, h4, l5, h5

@@ -1,4 +1,4 @@
--- What has gone, and no record that is still to be matched can need; moments that are no more were before all of them.
+-- Removed entries that no unmatched record can find. A moment that was deleted came before all unmatched records.
 delete from rowlock_filings where (key, sort, subscription, part) in (
     select f.key, f.sort, f.subscription, f.part from rowlock_filings f
     where f.gone is not null and not exists (

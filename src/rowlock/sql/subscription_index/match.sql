@@ -1,9 +1,8 @@
--- All subscriptions that a record fulfils, by their keys, up to a limit; each is found once. All in one row: the state of
--- the topic, which tells whether the keys were computed by what is true; the subscriptions; those among them whose
--- predicates say more than columns can, with these, as the lowest bit of `checks` tells, whose other bits are the groups of
--- columns that hold anything. Keys with a range of their order come first, those without stand at 0. Everything is asked for
--- by texts: an array's text is that of JSON but for the brackets around it, and what is put together as text comes sooner
--- than by functions of JSON. The record's values are handed down once, not to each look at a key.
+-- All subscriptions that a record fulfils, by its keys, up to a limit, in one row. The first two columns are the version of the
+-- plan, by which the caller knows whether the keys were computed from the present signatures. Then the subscriptions, and those
+-- of them that must be rechecked, with their predicates: bit 1 of `checks`. The other bits are the groups of columns in use.
+-- Keys with bounds of their order come first; entries of other keys have sort 0. Parameters are texts: an array differs from
+-- JSON only by its brackets, and text is faster to build than JSON. The record's values are computed once, not for each key.
 with found as (
     select f.subscription, f.checks
     from ({parts/record_values}) as p cross join lateral (

@@ -1,4 +1,4 @@
--- JSON is read by another name here, and the order of moments is that of their numbers.
+-- SQLite: `json_each` instead of arrays, and the number of a moment is its place in the commit order.
 with probe (key, low, high) as (
     select value, 0, 0 from json_each(:keys) where key >= json_array_length(:lows)
     union all

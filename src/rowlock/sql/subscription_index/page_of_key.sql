@@ -1,4 +1,4 @@
--- Subscriptions under one key that a record fulfils, strictly after one of them: a key with a million is walked in pages.
+-- Entries under one key that a record fulfils, strictly after one of them: a key with a million entries is read in pages.
 select f.sort, f.subscription, f.part, f.checks
 from ({parts/record_values}) as p cross join rowlock_filings f
 where f.key = :key and f.sort between :low and :high

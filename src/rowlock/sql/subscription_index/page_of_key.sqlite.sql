@@ -1,4 +1,4 @@
--- The order of moments is that of their numbers here.
+-- SQLite: there is one writer at a time, so the number of a moment is its place in the commit order.
 select f.sort, f.subscription, f.part, f.checks
 from ({parts/record_values}) as p cross join rowlock_filings f
 where f.key = :key and f.sort between :low and :high and (f.sort, f.subscription, f.part) > (:sort, :subscription, :part)

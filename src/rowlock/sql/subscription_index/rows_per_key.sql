@@ -1,4 +1,4 @@
--- How many lie under each key, but never more than it takes to know that it is full.
+-- Number of entries under each key, counted only up to a limit: a crowded key may have millions.
 select given.key, (
     select count(*) from (
         select 1 from rowlock_filings f where f.key = given.key and f.sort = 0 and f.gone is null limit :enough

@@ -1,4 +1,4 @@
--- JSON is read by another name here.
+-- SQLite: `json_each` instead of `json_to_recordset`.
 insert into rowlock_subscriptions (topic, subscriber, digest, predicates, filed, born, changed, created_at)
 select :topic, json_extract(value, '$.subscriber'), json_extract(value, '$.digest'),
     json_extract(value, '$.predicates'), json_extract(value, '$.filed'), :moment, :moment, {now}

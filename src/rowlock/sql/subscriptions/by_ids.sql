@@ -1,4 +1,4 @@
--- Who is behind these numbers, and what they asked for; each looked up by itself, whatever the planner believes of their number.
+-- Subscriptions by number. Lateral with a limit, so that each is looked up by its index whatever the planner estimates.
 select s.id, s.subscriber, s.predicates, s.created_at
 from (select distinct g.id from ({ids}) as g (id)) as given cross join lateral (
     select x.id, x.subscriber, x.predicates, x.created_at from rowlock_subscriptions x where x.id = given.id limit 1

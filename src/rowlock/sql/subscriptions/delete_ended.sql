@@ -1,5 +1,5 @@
--- What has gone, and no record that is still to be matched can need; moments that are no more were before all of them.
--- The last ones stay a while: copies in memory must learn of them.
+-- Removed subscriptions that no unmatched record can find. A moment that was deleted came before all unmatched records.
+-- The last ones are kept for a while, because matchers in memory must learn of their removal.
 delete from rowlock_subscriptions where (id) in (
     select f.id from rowlock_subscriptions f
     where f.gone is not null and not exists (

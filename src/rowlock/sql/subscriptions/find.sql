@@ -1,4 +1,4 @@
--- Which of these are subscribed to already; each looked up by itself, whatever the planner believes of their number.
+-- Which subscriptions exist already. Lateral with an offset, so that each is looked up by its index.
 select given.subscriber, given.digest, found.id
 from json_to_recordset(:rows::json) as given (subscriber text, digest text)
 cross join lateral (

@@ -1,4 +1,4 @@
--- JSON is read by another name here.
+-- SQLite: `json_each` instead of `json_to_recordset`.
 select s.subscriber, s.digest, s.id
 from json_each(:rows) as given
 cross join rowlock_subscriptions s

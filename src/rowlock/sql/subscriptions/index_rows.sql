@@ -1,4 +1,4 @@
--- Subscriptions with the rows they are filed in, as numbers, for a copy in memory; a page at a time.
+-- Index entries of a page of subscriptions as integers, for a matcher in memory.
 select s.id, {parts/lifetime}, {parts/entry_numbers}
 from (
     select x.id, x.born, x.gone, x.filed from rowlock_subscriptions x

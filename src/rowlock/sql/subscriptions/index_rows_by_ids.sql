@@ -1,4 +1,4 @@
--- The same for some of them.
+-- Index entries of some subscriptions as integers, for a matcher in memory.
 select s.id, {parts/lifetime}, {parts/entry_numbers}
 from rowlock_subscriptions s
 {parts/entries_of}

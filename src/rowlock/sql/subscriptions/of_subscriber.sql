@@ -1,2 +1,2 @@
--- What somebody has subscribed to.
+-- Subscriptions of one subscriber.
 select id, digest from rowlock_subscriptions where topic = :topic and subscriber = :subscriber and gone is null

@@ -1,3 +1,3 @@
--- Subscriptions in the order in which they were made, strictly after one.
+-- Subscriptions by number, strictly after one.
 select id, subscriber, predicates, created_at from rowlock_subscriptions
 where topic = :topic and gone is null and id > :after order by id limit :limit

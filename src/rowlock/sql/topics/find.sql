@@ -1,2 +1,2 @@
--- The topic as it stands.
+-- A topic by its name.
 select id, name, fields, keep_for, version from rowlock_topics where name = :name

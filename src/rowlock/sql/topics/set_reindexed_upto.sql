@@ -1,1 +1,2 @@
+-- The last subscription that was reindexed.
 update rowlock_topics set refiled_upto = :upto where id = :topic

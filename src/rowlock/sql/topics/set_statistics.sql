@@ -1,2 +1,2 @@
--- What a look at a sample has told.
+-- Statistics of a new sample; reindexing starts again from the first subscription.
 update rowlock_topics set statistics = :statistics, refiled_upto = 0 where id = :topic

@@ -1,2 +1,2 @@
--- How frequent terms are, as of the last look.
+-- Term frequencies of the last sample.
 select statistics from rowlock_topics where id = :topic
