@@ -14,7 +14,7 @@ from rowlock.cli.invocation import (
 )
 from rowlock.counters import MAX_NUMBER, MAX_NUMBERS_PER_TAKE
 
-name_argument = named_argument("name", "NAME", lambda engine: engine.counters())
+name_argument = named_argument("name", "NAME", names=lambda engine: engine.counters())
 
 
 class CounterGroup(click.Group):

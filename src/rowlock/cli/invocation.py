@@ -155,11 +155,11 @@ def every(page: Callable[..., list[T]], *, by: str = "name", after: Any = "") ->
 
 
 def named_argument(
-    parameter: str, metavar: str, names: Callable[["Engine | Client"], Sequence[Any]], *, required: bool = True
+    parameter: str, metavar: str, *, names: Callable[["Engine | Client"], Sequence[Any]], required: bool = True
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare an argument that the shell completes with the names of what `names` returns."""
 
-    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    def _complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
         try:
             with context.ensure_object(Invocation).open() as engine:
                 return [each.name for each in names(engine) if each.name.startswith(incomplete)]
@@ -167,12 +167,12 @@ def named_argument(
             return []
 
     shown = metavar if required else f"[{metavar}]"
-    return click.argument(parameter, metavar=shown, required=required, shell_complete=complete)
+    return click.argument(parameter, metavar=shown, required=required, shell_complete=_complete)
 
 
 def list_argument(*, required: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare the argument LIST, passed to the command as `name`."""
-    return named_argument("name", "LIST", lambda engine: engine.lists(), required=required)
+    return named_argument("name", "LIST", names=lambda engine: engine.lists(), required=required)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")

@@ -45,7 +45,7 @@ zone_option = click.option("--zone", metavar="NAME", help="The time zone of --cr
 
 def name_argument(*, required: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare the NAME of a schedule, passed to the command as `schedule_name`."""
-    return named_argument("schedule_name", "NAME", lambda engine: engine.schedules(), required=required)
+    return named_argument("schedule_name", "NAME", names=lambda engine: engine.schedules(), required=required)
 
 
 @click.group("schedule", context_settings=HELP_OPTIONS)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SUBSCRIPTIONS_PER_TRANSACTION = 10_000
 RECORDS_PER_TRANSACTION = 1_000
 
-topic_argument = named_argument("name", "TOPIC", lambda engine: engine.topics())
+topic_argument = named_argument("name", "TOPIC", names=lambda engine: engine.topics())
 terms_argument = click.argument("terms", metavar="[PREDICATE]...", nargs=-1)
 
 
