@@ -31,7 +31,6 @@ ATTRIBUTES = {
     "RedisCounters": {},
     "Session": {
         "closing": "threading.Event",
-        "doubtful": "list[str]",
         "holder": "str",
         "id": "str",
         "lost": "threading.Event",

@@ -1,12 +1,12 @@
 """Claims: an interval of a lane in the hands of a session; one row, however many items. Verbs of a transaction."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from rowlock import gates, leases, limits, tallies
-from rowlock.db import Transaction, unflushed
+from rowlock.db import Transaction, pipelined, unflushed
 from rowlock.errors import Invalid, StaleSession
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.list_limits import check_attempts
@@ -79,35 +79,22 @@ def group_key(request: ClaimRequest, **_: Any) -> GroupKey:
 # A claim that a power cut forgets is one that nobody can settle: its items are simply free again.
 @unflushed
 @groupable(group_key)
-def take(tx: Transaction, request: ClaimRequest) -> ClaimedItems | None:
-    """The next items after the frontier: the quick way, two statements; None says only that nothing stands there."""
-    return ask_take(tx, request)()
+@pipelined
+def take(tx: Transaction, request: ClaimRequest | Callable[[], ClaimRequest]) -> Callable[[], ClaimedItems | None]:
+    """Claim the next items after the frontier by two statements; None says only that nothing stands there.
 
-
-def ask_take(tx: Transaction, request: ClaimRequest) -> Callable[[], ClaimedItems | None]:
-    """The same for a trip: the answer is read when the transaction has ended."""
-    tx.send("claims/lock", name=request.list)
-    if request.lane is None:
-        rows = tx.send("claims/take", floors=_floors(request), **_parameters(request))
-        return lambda: _taken(request, rows())
-    return _ask_lane(tx, request, request.lane)
-
-
-def _ask_lane(tx: Transaction, request: ClaimRequest, lane: Lane) -> Callable[[], ClaimedItems | None]:
-    floor = request.floors.get(lane.priority, 0)
-    rows = tx.send("claims/take_lane", floor=floor, **_parameters(request), **msgspec.structs.asdict(lane))
-    return lambda: _taken_of_lane(request, lane, rows())
-
-
-class Taking(msgspec.Struct, frozen=True):
-    """The same as a piece of a trip; what to ask for is made anew each time that the trip must be made again."""
-
-    unflushed: ClassVar[bool] = True
-    asked: Callable[[], ClaimRequest]
-
-    def __call__(self, tx: Transaction) -> Callable[[], ClaimedItems | None]:
-        """Ask; the answer is read when the trip has ended."""
-        return ask_take(tx, self.asked())
+    In a pipeline the request is given as a function, called for each try: a try whose answer was lost may have landed,
+    so the next one needs a token of its own.
+    """
+    wanted = request if isinstance(request, ClaimRequest) else request()
+    tx.send("claims/lock", name=wanted.list)
+    lane = wanted.lane
+    if lane is None:
+        rows = tx.send("claims/take", floors=_floors(wanted), **_parameters(wanted))
+        return lambda: _taken(wanted, rows())
+    floor = wanted.floors.get(lane.priority, 0)
+    rows = tx.send("claims/take_lane", floor=floor, **_parameters(wanted), **msgspec.structs.asdict(lane))
+    return lambda: _taken_of_lane(wanted, lane, rows())
 
 
 @unflushed

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from rowlock import dependencies, tallies
-from rowlock.db import Transaction, unflushed
+from rowlock.db import Transaction, pipelined, unflushed
 from rowlock.errors import Invalid, InvalidSetting, ListComplete, NameTaken, NoSuchList, StaleVersion
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.item_input import encode_json
@@ -171,14 +171,9 @@ class PollResult(msgspec.Struct, frozen=True):
 
 @unflushed
 @groupable(GroupKey)
-def apply_wakes(tx: Transaction) -> None:
+@pipelined
+def apply_wakes(tx: Transaction) -> Callable[[], Any]:
     """Wake the lists that were called for since somebody last looked."""
-    tx.rows("lists/apply_wakes")
-
-
-@unflushed
-def ask_apply_wakes(tx: Transaction) -> Callable[[], Any]:
-    """The same for a trip."""
     return tx.send("lists/apply_wakes")
 
 

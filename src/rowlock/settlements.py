@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from rowlock import attempts, dependencies, failures, gates, limits, lists, nesting, receipts, tallies
-from rowlock.db import Transaction
+from rowlock.db import Transaction, pipelined
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, ItemsGone, StaleClaim
 from rowlock.model import MAX_DATA_BYTES, Settings
@@ -49,38 +49,36 @@ class HeldClaim(msgspec.Struct, frozen=True):
 
 
 def settle_done(tx: Transaction, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:
-    """All that is left of a claim is done, and nothing is kept of it: one statement, which ends the claim."""
-    verdicts = ask_settle_done(tx, session, token, positions)()
+    """Settle all that is left of a claim as done, with nothing kept of it, and end the claim."""
+    verdicts = try_settle_done(tx, session, token, positions)
     if verdicts is None:
         return settle(tx, session, token, [(position, Done()) for position in positions])
     return verdicts
 
 
-def ask_settle_done(
-    tx: Transaction, session: str, token: str, positions: Sequence[int]
+@pipelined
+def try_settle_done(
+    tx: Transaction,
+    session: str,
+    token: str,
+    positions: Sequence[int],
+    *,
+    limited: str | None = None,
+    use_planner_hints: bool = False,
 ) -> Callable[[], list[Verdict] | None]:
-    """The same for a trip: the verdicts are read when the transaction has ended; None if nothing was written."""
+    """Settle as done by one statement; None, and nothing written, if the claim has ended or its items have changed.
+
+    `limited` names the list if it has limits: what is done makes room, so it is woken. `use_planner_hints` is for
+    pipelines, where one more statement costs no round trip.
+    """
+    if limited is not None:
+        limits.wake(tx, limited)
+    if use_planner_hints:
+        tx.send("claims/planner_hints")
     text = _json(positions)
     parameters = {"positions": text, "count": len(positions), "receipt": receipts.of_text(text)}
     rows = tx.send("claims/settle", session=session, token=token, **parameters)
     return lambda: _done_or_gone(rows(), positions)
-
-
-class AllDone(msgspec.Struct, frozen=True):
-    """The same as a piece of a trip."""
-
-    session: str
-    token: str
-    positions: Sequence[int]
-    limited: str | None = None
-    """The list, if it has a limit: others may wait for what is done."""
-
-    def __call__(self, tx: Transaction) -> Callable[[], list[Verdict] | None]:
-        """Ask; the verdicts are read when the trip has ended."""
-        if self.limited is not None:
-            limits.wake(tx, self.limited)
-        tx.send("claims/planner_hints")
-        return ask_settle_done(tx, self.session, self.token, self.positions)
 
 
 def _done_or_gone(rows: list[tuple[Any, ...]], positions: Sequence[int]) -> list[Verdict] | None:
@@ -128,7 +126,7 @@ def settle_beside(
 
 def settle_done_beside(tx: Transaction, session: str, token: str, *, keys: Mapping[int, str]) -> list[Verdict]:
     """All that is left of a claim is done, in one transaction with rows of the caller's: ItemsGone if one has gone."""
-    verdicts = ask_settle_done(tx, session, token, list(keys))()
+    verdicts = try_settle_done(tx, session, token, list(keys))
     if verdicts is None:
         return settle_beside(tx, session, token, [(position, Done()) for position in keys], keys=keys)
     _refuse_gone(list(keys.values()), verdicts, token)
@@ -153,9 +151,9 @@ def _settle(
         return before
     before = receipts.answer(tx, token, settling) if again and _keeps_places(held, settling) else None
     if before is None:
-        placed = _placed(tx, held, settling)
-        _refuse_passed_gates(held, placed)
-        landed = _write(tx, held, placed, holder)
+        groupable = _placed(tx, held, settling)
+        _refuse_passed_gates(held, groupable)
+        landed = _write(tx, held, groupable, holder)
         gone = [position for position, _ in settling if position not in landed]
         before = receipts.answer(tx, token, settling) if gone and again else None
     if before is not None:
@@ -205,8 +203,8 @@ def _placed(tx: Transaction, held: HeldClaim, settling: OutcomesByPosition) -> O
     if not moves:
         return settling
     waiting = _wait(tx, held, moves)
-    placed = {position: _place(held, outcome, waits=position in waiting) for position, outcome in moves.items()}
-    return [(position, placed.get(position, outcome)) for position, outcome in settling]
+    groupable = {position: _place(held, outcome, waits=position in waiting) for position, outcome in moves.items()}
+    return [(position, groupable.get(position, outcome)) for position, outcome in settling]
 
 
 def _wait(tx: Transaction, held: HeldClaim, moves: Mapping[int, Move]) -> set[int]:

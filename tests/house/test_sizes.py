@@ -17,7 +17,7 @@ MANY_POSITIONAL = {
     "src/rowlock/attempts.py:resolve": "an outcome and the three facts that it depends on",
     "src/rowlock/client/sessions.py:settle": "as the verb that it stands for",
     "src/rowlock/client/sessions.py:settle_done": "as the verb that it stands for",
-    "src/rowlock/settlements.py:ask_settle_done": "a claim is known by session and token; then what is settled",
+    "src/rowlock/settlements.py:try_settle_done": "a claim is known by session and token; then what is settled",
     "src/rowlock/settlements.py:settle": "a claim is known by session and token; then what is settled",
     "src/rowlock/settlements.py:settle_beside": "a claim is known by session and token; then what is settled",
     "src/rowlock/settlements.py:settle_done": "a claim is known by session and token; then what is settled",

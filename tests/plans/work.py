@@ -65,7 +65,7 @@ def _claim_and_settle(engine: Engine, desk: Desk, name: str) -> None:
     desk.done(desk.got(BATCH, name))
     taken = _some(desk.take(BATCH, name))
     places = [each.position for each in taken.items]
-    engine.pipeline(settlements.AllDone(desk.id, taken.token, places))
+    engine.pipeline(settlements.try_settle_done.bind(desk.id, taken.token, places, use_planner_hints=True))
     desk.settle(desk.got(BATCH, name), *OUTCOMES)
     taken = desk.got(BATCH, name)
     desk.settle(taken, Done(), Retry("no"), close=False)
@@ -76,8 +76,9 @@ def _claim_by_lane(engine: Engine, desk: Desk) -> None:
     taken = desk.got(BATCH, "plain")
     lane = Lane(engine.read(lambda tx: tx.value("lists/find", name="plain")), 0, 5)
     asking: ClaimRequest = msgspec.structs.replace(desk.ask(BATCH, "plain", {5: taken.high}), lane=lane)
-    (found,) = engine.pipeline(claims.Taking(lambda: asking))
-    engine.pipeline(settlements.AllDone(desk.id, asking.token, [each.position for each in _some(found).items]))
+    (found,) = engine.pipeline(claims.take.bind(lambda: asking))
+    places = [each.position for each in _some(found).items]
+    engine.pipeline(settlements.try_settle_done.bind(desk.id, asking.token, places, use_planner_hints=True))
 
 
 def _by_keys(engine: Engine, name: str) -> None:

@@ -10,6 +10,7 @@ Event = dict[str, Any]
 Settled = tuple[str, int]
 """A claim's token and a position that was settled under it."""
 
+SETTLEMENT = "settlements.try_settle_done"
 CLAIMS = ("claims.take", "claims.take_thoroughly")
 
 
@@ -62,7 +63,7 @@ def _positions(question: Event | None) -> int:
         case {"operation": "settlements.settle", "arguments": {"args": [_, _, settling]}}:
             return len(settling)
         case {"operation": "pipeline", "arguments": {"works": works}}:
-            return sum(len(work.get("positions", ())) for work in works)
+            return sum(len(work["args"][2]) for work in works if work["verb"] == SETTLEMENT)
     return 0
 
 
@@ -80,7 +81,7 @@ def _settled(question: Event, event: Event) -> list[tuple[str, list[tuple[int, s
     match event:
         case {"phase": "ok", "operation": "pipeline", "answer": answers}:
             done = zip(question["arguments"]["works"], answers, strict=True)
-            return [(work["token"], _pairs(work["positions"], each)) for work, each in done if isinstance(each, list)]
+            return [(work["args"][1], _pairs(work["args"][2], each)) for work, each in done if isinstance(each, list)]
         case {"phase": "ok", "operation": "settlements.settle", "answer": verdicts}:
             _, token, settling = question["arguments"]["args"]
             return [(token, _pairs([position for position, _ in settling], verdicts))]

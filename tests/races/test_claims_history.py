@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.races.history import Event, check, read
+from tests.races.history import SETTLEMENT, Event, check, read
 from tests.races.killing import Gang, at_work, until
 
 from rowlock import Engine
@@ -105,14 +105,15 @@ def test_a_settlement_of_what_was_never_handed_out_is_seen() -> None:
 
 def travelled(token: str, *positions: int, then: str, hands_out: int) -> list[Event]:
     who = {"operation": "pipeline", "process": 1, "thread": 1}
-    asked = {"works": [{"token": token, "positions": list(positions)}, {"asked": "the next"}]}
+    settle = {"verb": SETTLEMENT, "args": ["session", token, list(positions)], "kwargs": {}}
+    asked = {"works": [settle, {"verb": "claims.take", "args": ["the next"], "kwargs": {}}]}
     answer = [["done"] * len(positions), {"token": then, "items": [{"position": hands_out}]}]
     return [{"phase": "invoke", "arguments": asked, **who}, {"phase": "ok", "answer": answer, **who}]
 
 
 def test_what_a_trip_settled_and_handed_out_counts() -> None:
-    trip = travelled("t", 1, 2, then="u", hands_out=3)
-    events = [*added(3), *taken("t", 1, 2), *trip]
+    pipeline = travelled("t", 1, 2, then="u", hands_out=3)
+    events = [*added(3), *taken("t", 1, 2), *pipeline]
     assert (check(events, present=1), check([*events, *settled("u", "done", 3)], present=0)) == ([], [])
     assert check([*events, *settled("u", "done", 1)], present=1)[0].startswith("position 1 was settled under u")
-    assert check([*added(2), *taken("t", 1, 2), trip[0]], present=0) == []
+    assert check([*added(2), *taken("t", 1, 2), pipeline[0]], present=0) == []

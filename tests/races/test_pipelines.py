@@ -9,10 +9,11 @@ import pytest
 from tests.races.faults import Faulty
 from tests.races.test_faults import end_others
 
-from rowlock import Engine, claims, settlements
+from rowlock import Engine, settlements
 from rowlock.db import Transaction
 from rowlock.errors import InvalidData, SchemaMissing
 from rowlock.outcomes import Verdict
+from rowlock.worker.local_backend import LocalBackend
 
 FAILING_COMMIT = """
 create sequence commits;
@@ -71,13 +72,14 @@ def test_a_trip_that_is_interrupted_leaves_no_answer_to_the_next(engine: Engine)
 def test_a_settlement_whose_commit_fails_is_made_again(postgres_url: str) -> None:
     with Engine(postgres_url) as engine, engine.session() as session:
         engine["work"].add(list("abc"))
-        first = session.take_items("work", limit=1)
+        claimer = LocalBackend(engine).claimer(session)
+        first = claimer.claim("work", limit=1)
         assert first is not None
         with psycopg.connect(postgres_url) as connection:
             connection.execute(FAILING_COMMIT)
-        done = settlements.AllDone(session.id, first.token, [first.high])
-        asking = claims.Taking(lambda: session.asking("work", limit=1, attempts_allowed=None))
-        verdicts, second = engine.pipeline(done, asking)
+        done = settlements.try_settle_done.bind(session.id, first.token, [first.high], use_planner_hints=True)
+        [verdicts], second = claimer.settle_and_claim([done], "work")
+        assert second is not None
         # Each piece is a transaction of its own: whether the first try's claim landed, nobody knows.
         assert (verdicts, second.items[0].key in "bc") == ([Verdict.DONE], True)
         assert engine["work"].progress().done == 1

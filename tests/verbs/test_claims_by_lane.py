@@ -116,7 +116,7 @@ def test_the_next_gate_has_a_lane_of_its_own(engine: Engine) -> None:
 
 
 def test_of_many_lists_a_claimer_forgets_and_looks_again(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claim_hints, "MANY_LISTS", 2)
+    monkeypatch.setattr(claim_hints, "MAX_LISTS", 2)
     names = ["a", "b", "c"]
     for name in names:
         engine[name].add(numbered(4))

@@ -60,7 +60,7 @@ class Seeker:
 
     def look(self) -> int:
         """Look once; how many lists it has now."""
-        return len(self.leasing.look())
+        return len(self.leasing.refresh())
 
 
 def fitting(pattern: str) -> Callable[[str], bool]:
@@ -195,7 +195,7 @@ def test_a_list_that_is_worked_off_is_given_back_and_found_again(feeds: Engine, 
     ann.look()
     ann.desk.done(ann.desk.got(name="feeds/3"))
     assert ann.desk.look(name="feeds/3") is None
-    ann.leasing.doubt("feeds/3")
+    ann.leasing.held.doubt("feeds/3")
     assert (held(feeds), ann.told) == ({}, [("begun", "feeds/3"), ("ended", "feeds/3")])
     feeds["feeds/3"].add("d")
     feeds.upkeep()

@@ -70,11 +70,11 @@ def test_lists_take_turns_where_there_are_too_many_for_all(crowded: Engine, time
     ann = Seeker(crowded)
     for _ in range(10):
         ann.look()
-    before = set(ann.leasing.held)
+    before = set(ann.leasing.held.names)
     for _ in range(8):
         time.pass_by(1)
         ann.look()
-    after = set(ann.leasing.held)
+    after = set(ann.leasing.held.names)
     assert (len(after), len(before - after)) == (leases.MAX_LISTS_PER_SESSION, 400)
 
 

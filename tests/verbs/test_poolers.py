@@ -61,7 +61,7 @@ def test_nothing_is_left_on_a_shared_connection(pooled_url: str) -> None:
     with Engine(f"{pooled_url}&isolation=serializable", statement_seconds=60) as engine:
         engine["work"].add("a")
         engine.grouped["work"].add("b")
-        engine.pipeline(lists.ask_apply_wakes)
+        engine.pipeline(lists.apply_wakes.bind())
         listener = engine.database.clone(connections=1, listening=True)
         listener.wait_for_hint(0)
         listener.close()

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from tests.outgoing.test_hostile import BAD
+from tests.delivery.test_hostile import BAD
 from tests.receivers import Answer, Heard, Receiver, free_port, receiver, said
 from tests.waiting import WAIT_SECONDS
 from tests.worker.running import eventually, running, sound, work_off

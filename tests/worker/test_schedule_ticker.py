@@ -65,7 +65,7 @@ def test_the_wait_ends_with_the_next_tick_or_a_second(timed: Engine, clock: Cloc
     timed.schedule("poll").set("work", every="1h")
     clock.advance(3600 - left)
     ticking = ScheduleTicker(timed)
-    assert ticking.look() == []
+    assert ticking.tick_due() == []
     assert longest <= ticking.wait <= min(LONGEST_WAIT, longest + 0.05)
 
 
@@ -73,7 +73,7 @@ def test_without_schedules_a_look_is_one_question(timed: Engine) -> None:
     asked = []
     ticking = ScheduleTicker(timed)
     timed._history._sink = asked.append
-    assert (ticking.look(), ticking.wait) == ([], LONGEST_WAIT)
+    assert (ticking.tick_due(), ticking.wait) == ([], LONGEST_WAIT)
     assert [event["operation"] for event in asked] == ["schedules.seconds_to_next"] * 2  # asked and answered
 
 
@@ -85,7 +85,7 @@ def test_a_schedule_that_cannot_be_read_here_is_told_once(
     monkeypatch.setitem(sys.modules, "cronsim", None)
     ticking = ScheduleTicker(timed)
     with caplog.at_level(logging.WARNING):
-        assert [tick.stuck is not None for _ in range(3) for tick in ticking.look()] == [True] * 3
+        assert [tick.stuck is not None for _ in range(3) for tick in ticking.tick_due()] == [True] * 3
     assert [record.getMessage() for record in caplog.records] == [
         "the schedule poll made no item: cron needs the package cronsim"
     ]

@@ -13,7 +13,7 @@ from msgspec import UnsetType
 
 from rowlock import db, upkeep
 from rowlock.audit import DEFAULT_KEEP, MAX_ID, AuditRecord
-from rowlock.claims import ClaimedItems, ClaimRequest
+from rowlock.claims import ClaimedItems
 from rowlock.counters import CounterInfo
 from rowlock.db import Database
 from rowlock.db.database import PATIENCE_SECONDS, Verb
@@ -530,8 +530,6 @@ class AsyncSession:
     @property
     def closing(self) -> threading.Event: ...
     @property
-    def doubtful(self) -> list[str]: ...
-    @property
     def holder(self) -> str: ...
     @property
     def id(self) -> str: ...
@@ -540,50 +538,27 @@ class AsyncSession:
     async def __aenter__(self) -> AsyncSession: ...
     async def __aexit__(self, *_: object) -> None: ...
     async def open(self, *, seeks: Sequence[str] = ()) -> AsyncSession:
-        """Enter the session and start its heart, if it has one; `seeks` are the patterns of the lists it works."""
+        """Store the session and start its heartbeat, if it has one; `seeks` are the patterns of the lists it works."""
 
     async def beat(self) -> None:
-        """Stay alive for another while, where no heart does it; StaleSession if it is no more."""
+        """Extend the session by its expiry, where no heartbeat does it; StaleSession if it has ended."""
 
     async def close(self) -> None:
-        """End gently: what is claimed is free at once."""
+        """End the session; what it has claimed is free at once."""
 
     def claim(self, what: AsyncList | str, *, limit: int = 100) -> AsyncGenerator[AsyncClaim]:
-        """Claim after claim until nothing is ready; each is settled when the next is asked for."""
+        """Yield claim after claim until nothing is ready; each is settled when the next is asked for."""
 
     async def take(self, what: AsyncList | str, *, limit: int = 100) -> AsyncClaim | None:
-        """One claim of up to `limit` items of the list, or None if nothing is ready."""
+        """Claim up to `limit` items of the list once; None if nothing is ready."""
 
     async def held(self, token: str) -> AsyncClaim:
-        """A claim under this session by its token, made here or by another process, with what is left of it.
+        """Return a claim under this session by its token, made here or by another process, with what is left of it.
 
-        That is what it handed out, as far as this process or the session's row knows: of a session without a heart, or
-        of a claim that was made here and is still in use. Else it is all that stands in its interval now, which nobody
-        else is handed while the claim lives. StaleClaim if it is no more.
+        Its items are those that were claimed, as far as this process or the session's row knows: of a session without a
+        heartbeat, or of a claim that was made here and is still in use. Else they are all items in its interval now,
+        which nobody else can claim while it lives. StaleClaim if it has ended.
         """
-
-    async def take_items(
-        self, name: str, *, limit: int, attempts_allowed: int | None = None, thorough: bool = False
-    ) -> ClaimedItems | None:
-        """The next items of the list: after the frontier, or anywhere if that gives none or a second has passed."""
-
-    def asking(self, name: str, *, limit: int, attempts_allowed: int | None) -> ClaimRequest:
-        """What to ask for, under a new token, from where this session has seen up to."""
-
-    async def ask_anew(self, name: str, *, limit: int, attempts_allowed: int | None) -> ClaimRequest:
-        """The same for a trip, which asks anew each time it must be made again; `answered` when it has come home."""
-
-    async def answered(self) -> None:
-        """A trip has come home: its last question is answered, what earlier tries asked for stays to be closed."""
-
-    def searched_lately(self, name: str) -> bool:
-        """Whether the list was looked through for holes within a second."""
-
-    def remember(self, taken: ClaimedItems) -> None:
-        """Note how far has been seen: a hint for the next claim."""
-
-    async def close_doubtful(self) -> None:
-        """End the claims that were asked for and never answered: nobody was told of their items."""
 
 class AsyncTokens:
     """The access tokens of a database.

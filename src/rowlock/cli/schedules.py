@@ -265,7 +265,7 @@ def _keep_ticking(invocation: Invocation, engine: Engine, stopped: threading.Eve
     ticking, last_error = ScheduleTicker(engine), ""
     while not stopped.is_set() and (until is None or engine.environment.monotonic() < until):
         try:
-            for tick in ticking.look():
+            for tick in ticking.tick_due():
                 _print_tick(tick)
             wait, last_error = ticking.wait, ""
         except Unavailable as error:

@@ -3,17 +3,19 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
 from rowlock.client import worker_sync
 from rowlock.client.link import Link, Terms
-from rowlock.client.remote_session import RemoteSession
 from rowlock.client.tokens import Tokens
 from rowlock.client.ways import NEEDS_DATABASE, WAYS
+from rowlock.db import BoundVerb
 from rowlock.db.database import Verb
 from rowlock.durations import Duration
+from rowlock.engine import Session
 from rowlock.engine.handles import Handles
 from rowlock.engine.runner import Runner, Writer
+from rowlock.engine.settings_cache import SETTINGS_SECONDS
 from rowlock.environment import REAL_ENVIRONMENT, Environment
 from rowlock.errors import NeedsDatabase
 from rowlock.lists import PollResult
@@ -24,6 +26,13 @@ T = TypeVar("T")
 
 DEFAULT_URL = "http://127.0.0.1:8642"
 TIMEOUT, PATIENCE = 60.0, 30.0
+
+
+class RemoteSession(Session):
+    """A live worker on another machine than its database: the server searches lists, and settings are cached."""
+
+    _server_searches = True
+    _settings_seconds = SETTINGS_SECONDS
 
 
 class Client(Handles):
@@ -93,7 +102,7 @@ class Client(Handles):
 
     def pipeline(self, *works: Callable[..., Any]) -> list[Any]:
         """Settle whole claims and claim in one request, as a worker asks it; the answers, in order."""
-        return worker_sync.pipeline(self._link, works)
+        return worker_sync.pipeline(self._link, cast("tuple[BoundVerb, ...]", works))
 
     def look(self, session: str, *, wait: float = 0.0) -> PollResult:
         """Which lists may have work, of those that a session seeks; with `wait`, as soon as there are some in time."""

@@ -1,18 +1,18 @@
 """What a worker asks of a server: trips that settle and claim, and which lists may have work."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from rowlock.claims import Taking
+from rowlock import claims, settlements
 from rowlock.client.link import Link
 from rowlock.client.sessions import sync, wanted
+from rowlock.db import BoundVerb
 from rowlock.errors import NeedsDatabase
 from rowlock.lists import PollResult
 from rowlock.model import Settings
 from rowlock.outcomes import Done, PositionedOutcome
-from rowlock.settlements import AllDone
 
 
 class PollResponse(msgspec.Struct, frozen=True):
@@ -24,30 +24,30 @@ class PollResponse(msgspec.Struct, frozen=True):
     next: float | None
 
 
-def pipeline(link: Link, works: Sequence[Callable[..., Any]]) -> list[Any]:
-    """Do pieces of work in one request: what is done, and what is wanted next."""
-    done = [work for work in works if isinstance(work, AllDone)]
-    takings = [work.asked() for work in works if isinstance(work, Taking)]
-    sessions = {each.session for each in done} | {each.session for each in takings}
-    if len(done) + len(takings) < len(works) or len(takings) > 1 or len(sessions) != 1:
-        raise NeedsDatabase("a trip over HTTP settles and claims, under one session", "use an Engine")
-    body: dict[str, Any] = {"session": sessions.pop()}
-    body["settle"] = list(map(_landing, done))
-    if takings:
-        body["claim"] = wanted(takings[0])
-    home = sync(link, body)
-    # What is wrong with a settlement is asked about by itself, and said then.
-    settled = [None if landed.problem is not None else landed.verdicts for landed in home.settled]
-    taken = None if home.claimed is None else home.claimed.taken
-    return [*settled, taken] if takings else settled
+def pipeline(link: Link, calls: Sequence[BoundVerb]) -> list[Any]:
+    """Settle whole claims and claim once, in one request; the answers are in the order of the calls."""
+    settling = [call for call in calls if call.verb is settlements.try_settle_done]
+    requests = [call.args[0]() for call in calls if call.verb is claims.take]
+    sessions = {call.args[0] for call in settling} | {request.session for request in requests}
+    if len(settling) + len(requests) < len(calls) or len(requests) > 1 or len(sessions) != 1:
+        raise NeedsDatabase("a pipeline over HTTP settles and claims, under one session", "use an Engine")
+    body: dict[str, Any] = {"session": sessions.pop(), "settle": list(map(_settlement, settling))}
+    if requests:
+        body["claim"] = wanted(requests[0])
+    response = sync(link, body)
+    # A settlement with a problem is repeated alone by the caller, and raises then.
+    settled = [None if result.problem is not None else result.verdicts for result in response.settled]
+    claimed = None if response.claimed is None else response.claimed.taken
+    return [*settled, claimed] if requests else settled
 
 
-def _landing(done: AllDone) -> dict[str, Any]:
-    if done.limited is None:
-        return {"claim": done.token, "done": done.positions}
-    # The short way tells nobody who waits for room.
-    outcomes = [PositionedOutcome.of(position, Done()) for position in done.positions]
-    return {"claim": done.token, "outcomes": outcomes, "close": True}
+def _settlement(call: BoundVerb) -> dict[str, Any]:
+    _, token, positions = call.args
+    if call.kwargs.get("limited") is None:
+        return {"claim": token, "done": positions}
+    # The short form wakes nobody who waits for room.
+    outcomes = [PositionedOutcome.of(position, Done()) for position in positions]
+    return {"claim": token, "outcomes": outcomes, "close": True}
 
 
 def look(link: Link, session: str, *, wait: float) -> PollResult:

@@ -5,17 +5,21 @@
 
 from rowlock.db.database import Database, connect, is_flushed, unflushed
 from rowlock.db.pending import Pending
+from rowlock.db.pipeline import BoundVerb, PipelinedVerb, pipelined
 from rowlock.db.transaction import Transaction
 from rowlock.db.urls import Address, listening_at, parse
 
 __all__ = [
     "Address",
+    "BoundVerb",
     "Database",
     "Pending",
+    "PipelinedVerb",
     "Transaction",
     "connect",
     "is_flushed",
     "listening_at",
     "parse",
+    "pipelined",
     "unflushed",
 ]

@@ -1,16 +1,64 @@
-"""Non-blocking pipelines: an event loop watches the socket and collects the results."""
+"""Pipelines: verbs that send their statements first and read the rows later, together or driven by an event loop."""
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeVar
+from functools import partial, update_wrapper
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+import msgspec
 
 from rowlock.db.connections import PipelinedConnection, RetryTransaction
 from rowlock.db.transaction import Transaction
 
+P = ParamSpec("P")
 T = TypeVar("T")
-
 Work = Callable[[Transaction], Callable[[], Any]]
 """A piece of a pipeline: it sends statements, and its result is read when the pipeline has ended."""
+
+
+class PipelinedVerb(Generic[P, T]):
+    """A verb in one spelling: call it like any other, or `bind` its arguments and give it to a pipeline.
+
+    The function sends its statements and returns what reads their rows. In a pipeline the rows can be read only after
+    the transaction has ended, so it must not decide by one statement's rows what the next one is.
+    """
+
+    def __init__(self, send: Callable[Concatenate[Transaction, P], Callable[[], T]]) -> None:
+        self.send = send
+        self.__name__ = send.__name__
+        update_wrapper(self, send)
+
+    def __call__(self, tx: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run it alone."""
+        return self.send(tx, *args, **kwargs)()
+
+    def __repr__(self) -> str:
+        return f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
+
+    def bind(self, *args: P.args, **kwargs: P.kwargs) -> "BoundVerb":
+        """Return the call as a piece of a pipeline."""
+        return BoundVerb(self, args, kwargs)
+
+
+class BoundVerb(msgspec.Struct, frozen=True):
+    """A call of a pipelined verb, to be sent together with others."""
+
+    verb: PipelinedVerb[Any, Any]
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+
+    def __call__(self, tx: Transaction) -> Callable[[], Any]:
+        """Send it."""
+        return self.verb.send(tx, *self.args, **self.kwargs)
+
+    @property
+    def unflushed(self) -> bool:
+        """Whether a power cut may forget it after it was answered."""
+        return getattr(self.verb, "unflushed", False)
+
+
+def pipelined(send: Callable[Concatenate[Transaction, P], Callable[[], T]]) -> PipelinedVerb[P, T]:
+    """Make a verb of a function that sends statements and returns what reads their rows."""
+    return PipelinedVerb(send)
 
 
 class Pipeline:

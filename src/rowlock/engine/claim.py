@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from rowlock import claims, receipts, settlements
 from rowlock.attempts import Policy, resolve
+from rowlock.db import BoundVerb
 from rowlock.durations import Duration
 from rowlock.engine.runner import Runner
 from rowlock.environment import Environment
@@ -275,18 +276,18 @@ class Claim:
             self._closed = True
 
     def _plainly_done(self) -> bool:
-        """Whether all of it was said to be done and nothing is to be kept: then a trip can settle it."""
+        """Whether all of it was said to be done and nothing is to be kept: then a pipeline can settle it."""
         untouched = not (self._closed or self._landed or self._given or self._left_to_them)
         return (
             self._plain and untouched and len(self._said) == len(self._handed) and all_plainly_done(self._said.values())
         )
 
-    def _all_done(self) -> settlements.AllDone:
-        """The settlement as a piece of a trip."""
-        return settlements.AllDone(self._session, self.token, list(self._said))
+    def _settle_done(self) -> BoundVerb:
+        """Return the settlement as a piece of a pipeline."""
+        return settlements.try_settle_done.bind(self._session, self.token, list(self._said), use_planner_hints=True)
 
     def _note_all_done(self, verdicts: list[Verdict]) -> None:
-        """A trip has settled it."""
+        """Note that a pipeline has settled it."""
         self._note_landed(self._said, verdicts)
         self._closed = True
 

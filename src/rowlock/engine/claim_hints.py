@@ -1,4 +1,4 @@
-"""The horizon: how far a claimer has seen of each list. Hints that save walking, never promises."""
+"""Claim hints: how far each list was seen. They save walking over settled items; a wrong one costs a search."""
 
 from math import inf
 
@@ -6,10 +6,10 @@ import msgspec
 
 from rowlock.claims import ClaimedItems, Lane
 
-LOOK_FOR_HOLES = 1.0
-"""Seconds: so often a list is looked through from its beginning."""
-MANY_LISTS = 10_000
-"""Of so many something is remembered; what is forgotten is looked for again."""
+SEARCH_SECONDS = 1.0
+"""How often a list is searched from its beginning for gaps."""
+MAX_LISTS = 10_000
+"""Lists with hints; those that are forgotten are searched again."""
 
 
 class ListHints(msgspec.Struct):
@@ -17,35 +17,35 @@ class ListHints(msgspec.Struct):
 
     gate: int = 0
     floors: dict[int, int] = {}
-    """The last position that was handed out to us, by priority."""
+    """The last position that was claimed, by priority."""
     lane: Lane | None = None
-    """The only one it has, if nothing but that matters to a claim."""
+    """The only lane of the list, if nothing else matters to a claim."""
     limited: bool = False
-    """A short look at a list with limits would be in vain."""
-    looked_at: float = -inf
+    """Whether the list has limits: then only a thorough claim finds anything."""
+    searched_at: float = -inf
 
-    def lately(self, now: float) -> bool:
-        """Whether it was looked through for holes within a second."""
-        return now - self.looked_at < LOOK_FOR_HOLES
+    def is_fresh(self, now: float) -> bool:
+        """Return whether the list was searched for gaps within the last second."""
+        return now - self.searched_at < SEARCH_SECONDS
 
-    def remember(self, taken: ClaimedItems) -> None:
-        """Note how far has been seen. What stands at another gate has its own line."""
-        if taken.gate != self.gate:
-            self.gate, self.floors = taken.gate, {}
-        self.floors[taken.priority] = max(self.floors.get(taken.priority, 0), taken.high)
-        self.lane = taken.lane
+    def remember(self, claimed: ClaimedItems) -> None:
+        """Note how far the list was seen. Each gate has its own positions."""
+        if claimed.gate != self.gate:
+            self.gate, self.floors = claimed.gate, {}
+        self.floors[claimed.priority] = max(self.floors.get(claimed.priority, 0), claimed.high)
+        self.lane = claimed.lane
 
 
 class ClaimHints:
-    """The same of each list, by its name."""
+    """Hints per list, keyed by name."""
 
     def __init__(self) -> None:
         self._lists: dict[str, ListHints] = {}
 
     def __getitem__(self, name: str) -> ListHints:
-        reach = self._lists.get(name)
-        if reach is None:
-            if len(self._lists) >= MANY_LISTS:
+        hints = self._lists.get(name)
+        if hints is None:
+            if len(self._lists) >= MAX_LISTS:
                 self._lists.clear()
-            reach = self._lists[name] = ListHints()
-        return reach
+            hints = self._lists[name] = ListHints()
+        return hints

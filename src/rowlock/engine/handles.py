@@ -83,9 +83,7 @@ class Handles(Runner):
 
     def rejoin(self, session: str, *, expiry: Duration = "15s") -> Session:
         """A session without a heart that was opened elsewhere, by its id; `beat` keeps it alive for its expiry."""
-        found = self._session_kind(self, holder=None, expiry=expiry, details=None, beats=False)
-        found.id = session
-        return found
+        return self._session_kind(self, holder=None, expiry=expiry, details=None, beats=False, session=session)
 
     def schedule(self, name: str) -> Schedule:
         """A schedule by its name: recurring work."""

@@ -86,9 +86,9 @@ class Claimer:
         claim = ClaimRequest(
             request.session, request.list, request.limit, token, request.attempts, seen.floors, keep, seen.lane
         )
-        thorough = not seen.lately(now)
+        thorough = not seen.is_fresh(now)
         if thorough:
-            seen.looked_at = now
+            seen.searched_at = now
         if request.token is not None:
             taken = await self._executor.write(remote_claims.take_named, claim, thorough=thorough, noted=request.noted)
         elif request.key is None:

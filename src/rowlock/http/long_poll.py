@@ -15,14 +15,15 @@ import msgspec
 
 from rowlock import leases, lists
 from rowlock.db import Transaction
-from rowlock.errors import Overloaded, RowlockError, Unavailable
+from rowlock.errors import Overloaded, RowlockError
 from rowlock.http.executor import VerbExecutor
 from rowlock.http.limits import ServerLimits
+from rowlock.worker.backend import RECONNECT_SECONDS
+from rowlock.worker.poller import listen_for_hints
 
-LOOK_ANYWAY = 1.0
-SHORTEST = 0.01
+MAX_PAUSE_SECONDS = 1.0
+MIN_PAUSE_SECONDS = 0.01
 """Seconds between two looks, however many hints there are."""
-AFTER_LOSS = 0.5
 RETRY_AFTER_SECONDS = 5
 """When to ask again, for those who may not wait."""
 MANY = 1_000
@@ -67,7 +68,7 @@ class LongPollLimiter:
 class WorkSnapshot(msgspec.Struct, frozen=True):
     """What a look has found."""
 
-    called: bool
+    has_pending_wakes: bool
     awake: list[str]
     next: float | None
     """Seconds until the next list wakes by itself."""
@@ -92,7 +93,7 @@ class LongPoll:
         self._rung: dict[str, int] = {}
         self._looking: asyncio.Future[None] | None = None
         self._hint = asyncio.Event()
-        self._listening = threading.Event()
+        self._stop_listening = threading.Event()
         self.stopped = False
 
     def enter(self, name: str) -> asyncio.Event:
@@ -136,30 +137,30 @@ class LongPoll:
             turn.set()
 
     async def _look_while_waited_for(self) -> None:
-        self._begin_to_listen()
+        self._start_to_listen()
         try:
             while (self._lines or self._lookers) and not self.stopped:
                 await self._wait_for_hint(await self._look())
-                await asyncio.sleep(SHORTEST)
+                await asyncio.sleep(MIN_PAUSE_SECONDS)
         finally:
-            self._listening.clear()
+            self._stop_listening.set()
 
     async def _look(self) -> float:
         """Wake the first of each line that may find something; for how long to wait now."""
         self._hint.clear()
         try:
             seen = await self._seen()
-            if seen.called:
+            if seen.has_pending_wakes:
                 await self._executor.write(lists.apply_wakes)
                 seen = await self._seen()
         except RowlockError:  # who tries to claim is told; whoever only waits, waits on
-            return AFTER_LOSS
+            return RECONNECT_SECONDS
         for name in seen.awake:
             if line := self._lines.get(name):
                 line[0].set()
         if self._ring(seen.any):
-            return SHORTEST
-        return LOOK_ANYWAY if seen.next is None else min(LOOK_ANYWAY, max(0.0, seen.next))
+            return MIN_PAUSE_SECONDS
+        return MAX_PAUSE_SECONDS if seen.next is None else min(MAX_PAUSE_SECONDS, max(0.0, seen.next))
 
     async def _seen(self) -> WorkSnapshot:
         return await self._executor.read(look, list(self._lines), anything=bool(self._lookers))
@@ -182,26 +183,16 @@ class LongPoll:
             async with asyncio.timeout(seconds):
                 await self._hint.wait()
 
-    def _begin_to_listen(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._listening = threading.Event()
-        self._listening.set()
-        listen = threading.Thread(
-            target=self._listen, args=(loop, self._listening), name="rowlock http hints", daemon=True
-        )
-        listen.start()
+    def _start_to_listen(self) -> None:
+        loop, self._stop_listening = asyncio.get_running_loop(), threading.Event()
 
-    def _listen(self, loop: asyncio.AbstractEventLoop, wanted: threading.Event) -> None:
-        database = self._executor.engine.database.clone(connections=1, listening=True)
-        try:
-            while wanted.is_set():
-                try:
-                    if database.wait_for_hint(LOOK_ANYWAY):
-                        loop.call_soon_threadsafe(self._hint.set)
-                        self._executor.engine.environment.sleep(SHORTEST)
-                except Unavailable:
-                    self._executor.engine.environment.sleep(AFTER_LOSS)
-        except RuntimeError:  # the loop has ended, and with it all who waited
-            return
-        finally:
-            database.close()
+        def wake(stopped: threading.Event = self._stop_listening) -> None:
+            try:
+                loop.call_soon_threadsafe(self._hint.set)
+            except RuntimeError:  # the loop has ended, and with it all who waited
+                stopped.set()
+
+        terms = {"stopped": self._stop_listening, "seconds": MAX_PAUSE_SECONDS}
+        arguments = (self._executor.engine, wake)
+        name = "rowlock http hints"
+        threading.Thread(target=listen_for_hints, args=arguments, kwargs=terms, name=name, daemon=True).start()

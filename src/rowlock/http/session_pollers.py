@@ -15,7 +15,7 @@ from rowlock.lists import PollResult
 from rowlock.names import matches_pattern
 from rowlock.roles import covers
 from rowlock.worker.lease_holder import LeaseHooks
-from rowlock.worker.poller import Poller
+from rowlock.worker.poller import LocalPoller
 
 KNOWN = 10_000
 """Sessions of which is remembered how far they have looked; what is forgotten is looked for again."""
@@ -37,7 +37,7 @@ class SessionPoller:
         self._session = session
         self._seeks = seeks
         self._prefixes = prefixes
-        self._poller = Poller(executor.engine, session, fits=self.fits, hooks=LeaseHooks(_nobody, _nobody))
+        self._poller = LocalPoller(executor.engine, session, fits=self.fits, hooks=LeaseHooks(_nobody, _nobody))
         self._turn = asyncio.Lock()
         self.closed = asyncio.Event()
 
@@ -54,12 +54,12 @@ class SessionPoller:
         engine = self._executor.engine
         if engine.read(sessions.patterns, self._session) is None:
             raise claims.lost(self._session)
-        seen = self._poller.look()
+        seen = self._poller.poll()
         names = [name for name in seen.names if self.fits(name)]
         for _ in range(PAGES):
             if names or seen.held or not seen.more:
                 break
-            seen = self._poller.look()
+            seen = self._poller.poll()
             names = [name for name in seen.names if self.fits(name)]
         if not names and not seen.held:
             return PollResult(more=seen.more, next=self._poller.next_wake())

@@ -1,81 +1,57 @@
-"""What a worker needs of whoever it works for: an engine's database, or a server that stands before one."""
+"""What a worker works for, behind one interface: a database beside it, or a server in front of one."""
 
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Protocol
 
-from rowlock.durations import Duration
 from rowlock.engine import Session, Transaction
-from rowlock.engine.runner import Runner
-from rowlock.environment import Environment
+from rowlock.engine.claimer import Claimer
+from rowlock.engine.handles import Handles
 from rowlock.lists import PollResult
+from rowlock.worker.lease_holder import HeldLeases, LeaseHooks
+
+RECONNECT_SECONDS = 0.5
+"""The pause after an error that says the database or the server cannot be reached."""
 
 
-class Source(Runner, Protocol):
-    """Runs verbs, several for the price of one trip, and has sessions to claim under."""
+class Poller(Protocol):
+    """Finds the lists that may have work for one session."""
 
-    environment: Environment
-
-    def session(
-        self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None, beats: bool = True
-    ) -> Session:
-        """A session to claim under."""
-
-    def pipeline(self, *works: Callable[..., Any]) -> list[Any]:
-        """Do several pieces of work for the price of one."""
-
-
-class Leases(Protocol):
-    """The exclusive lists of a session, as far as they are known here."""
-
-    held: set[str]
-
-    def doubt(self, name: str) -> None:
-        """A list gave nothing: it is ours no more, or somebody is just adding to it."""
-
-    def note(self, name: str) -> None:
-        """A list is ours, as a claim has shown."""
-
-    def end(self) -> None:
-        """The session ends, and all its leases with it."""
-
-
-class Looking(Protocol):
-    """Whoever knows which lists may have work."""
-
-    longest_pause: float
+    max_pause: float
+    """Seconds between two polls while nothing is found."""
     busy_pause: float
+    """Seconds that a list which wakes may wait behind others that always have work."""
 
     @property
-    def leases(self) -> Leases:
-        """The exclusive lists that are ours."""
+    def leases(self) -> HeldLeases:
+        """The exclusive lists that the session holds."""
 
-    def look(self) -> PollResult:
-        """Lists that may have work, some at a time."""
+    def poll(self) -> PollResult:
+        """Return lists that may have work, some at a time."""
 
     def next_wake(self) -> float | None:
-        """Seconds until the next sleeping list wakes by itself, if one does."""
+        """Return the seconds until the next sleeping list wakes by itself, if one does."""
 
 
 class Backend(Protocol):
-    """Where a worker stands: what that means for looking and for the chores beside the work."""
-
-    thorough: bool
-    """Whether a claim of a trip looks everywhere, so that nothing is nothing."""
+    """Where a worker polls, claims and settles, and which threads it needs beside that."""
 
     @property
-    def source(self) -> Source:
-        """Whoever the worker works for."""
+    def engine(self) -> Handles:
+        """The engine or client that runs the verbs."""
 
-    def poller(self, session: Session, *, fits: Callable[[str], bool], hooks: Any) -> Looking:
-        """Whoever looks for lists on the session's behalf."""
+    def claimer(self, session: Session) -> Claimer:
+        """Return what claims for the session."""
 
-    def begin_chores(self, session: Session, *, wake: Callable[[], None]) -> list[threading.Thread]:
-        """Begin what goes on beside the work, until the session closes; `wake` says that there may be some."""
+    def poller(self, session: Session, *, fits: Callable[[str], bool], hooks: LeaseHooks) -> Poller:
+        """Return what finds lists with work for the session."""
 
-    def well(self) -> None:
-        """Ask whether the store answers; Unavailable if not."""
+    def start_threads(self, session: Session, *, wake: Callable[[], None]) -> list[threading.Thread]:
+        """Start what runs beside the work until the session closes; `wake` is called when there may be work."""
+
+    def ping(self) -> None:
+        """Raise Unavailable if the database or the server does not answer."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
-        """A transaction for a handler, begun when it is first used."""
+        """Return a transaction for a handler, which begins when it is first used."""

@@ -34,13 +34,13 @@ def run_batch(backend: Backend, session: Session, claim: InFlightClaim) -> list[
             continue
         except ItemsGone as error:
             # What the handler wrote is rolled back. What is left has another turn, and nobody is charged for it.
-            about = {"list": claim.taken.list, "token": claim.taken.token, "keys": error.fields["keys"]}
+            about = {"list": claim.list, "token": claim.token, "keys": error.fields["keys"]}
             log.warning("items gone", extra=about)
             _finish_all(claim, Retry(after=0, counted=False, kind=error.code))
             return None
         except Stale as error:
-            log.warning("claim lost", extra={"list": claim.taken.list, "token": claim.taken.token, "code": error.code})
-            claim.over = True
+            log.warning("claim lost", extra={"list": claim.list, "token": claim.token, "code": error.code})
+            claim.ended = True
             return None
         except Cancelled:
             return None
@@ -62,7 +62,7 @@ def _run_once(backend: Backend, session: Session, claim: InFlightClaim) -> list[
     with backend.transaction() as tx:
         outcomes = _ended(claim, tx)
         verdicts = _settle(backend, tx, session, claim, outcomes) if tx.begun else None
-    claim.over = verdicts is not None
+    claim.ended = verdicts is not None
     # What wrote nothing is settled by the worker, which claims in the same trip.
     _finish_each(claim, outcomes)
     return verdicts
@@ -76,11 +76,11 @@ def _ended(claim: InFlightClaim, tx: Transaction | None) -> list[Outcome]:
 
 
 def _finish_each(claim: InFlightClaim, outcomes: list[Outcome]) -> None:
-    claim.finished = list(zip(claim.taken.items, outcomes, strict=True))
+    claim.finished = list(zip(claim.items, outcomes, strict=True))
 
 
 def _called(claim: InFlightClaim, tx: Transaction | None) -> Any:
-    items = list(claim.taken.items)
+    items = list(claim.items)
     claim.begin(*items)
     if claim.spans is None:
         return _answer(claim, items, tx)
@@ -93,7 +93,7 @@ def _answer(claim: InFlightClaim, items: list[Item], tx: Transaction | None) -> 
 
 
 def _outcomes(answer: Any, claim: InFlightClaim) -> list[Outcome]:
-    items = claim.taken.items
+    items = claim.items
     if answer is None:
         return [Done()] * len(items)
     if isinstance(answer, Mapping):
@@ -112,20 +112,20 @@ def _outcomes(answer: Any, claim: InFlightClaim) -> list[Outcome]:
 def _settle(
     backend: Backend, tx: Transaction, session: Session, claim: InFlightClaim, outcomes: list[Outcome]
 ) -> list[Verdict]:
-    items, token = claim.taken.items, claim.taken.token
+    items, token = claim.items, claim.token
     keys = {item.position: item.key for item in items}
-    if claim.plain and all(type(outcome) is Done for outcome in outcomes):
-        if claim.eager:
-            tx.run(limits.wake, claim.taken.list)
+    if claim.settles_whole and all(type(outcome) is Done for outcome in outcomes):
+        if claim.settles_each:
+            tx.run(limits.wake, claim.list)
         verdicts: list[Verdict] = tx.run(settlements.settle_done_beside, session.id, token, keys=keys)
         return verdicts
     settling = [
-        (item.position, resolve(outcome, item.attempts, claim.rules, backend.source.environment.random))
+        (item.position, resolve(outcome, item.attempts, claim.rules, backend.engine.environment.random))
         for item, outcome in zip(items, outcomes, strict=True)
     ]
     return list(tx.run(settlements.settle_beside, session.id, token, settling, keys=keys, holder=session.holder))
 
 
 def _finish_all(claim: InFlightClaim, outcome: Outcome) -> None:
-    for item in claim.taken.items:
+    for item in claim.items:
         claim.finish(item, outcome)

@@ -32,14 +32,14 @@ class EventLoop:
         self._loop.call_soon_threadsafe(self._start, claim)
 
     def _start(self, claim: InFlightClaim) -> None:
-        runs = [self._run_in_order(claim)] if claim.in_order else [self._run(claim, item) for item in claim.taken.items]
+        runs = [self._run_in_order(claim)] if claim.in_order else [self._run(claim, item) for item in claim.items]
         for run in runs:
             task = self._loop.create_task(run)
             self._tasks[task] = claim
             task.add_done_callback(self._tasks.pop)
 
     async def _run_in_order(self, claim: InFlightClaim) -> None:
-        while not claim.cancelled.is_set() and (item := claim.next()) is not None:
+        while not claim.cancelled.is_set() and (item := claim.next_item()) is not None:
             await self._run(claim, item)
 
     async def _run(self, claim: InFlightClaim, item: Item) -> None:
@@ -64,7 +64,7 @@ class EventLoop:
         handler = claim.handler
         arguments: tuple[Any, ...] = (item,)
         if handler.arguments == 2:
-            arguments = (item, Turn(claim.taken.token, threading.Event()))
+            arguments = (item, Turn(claim.token, threading.Event()))
         try:
             if handler.timeout is None:
                 return from_return_value(await handler.function(*arguments))

@@ -50,10 +50,10 @@ def _store(
     backend: Backend, groups: Sequence[ProcessorGroup], checks: "ConcurrentChecks", *, listed: threading.Event
 ) -> str:
     try:
-        backend.well()
+        backend.ping()
         for group in groups:
             if group.fits is not None:
-                found = backend.source.read(lists.processors, fits=group.fits)
+                found = backend.engine.read(lists.processors, fits=group.fits)
                 group.known.clear()
                 group.known.update(found)
     finally:

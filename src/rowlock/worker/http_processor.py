@@ -9,10 +9,11 @@ from urllib.parse import quote
 
 import msgspec
 
-from rowlock import lists, schema, tracing
+from rowlock import schema, tracing
 from rowlock.delivery.sender import OutgoingRequest, Sender, sender_from_environment
 from rowlock.delivery.signatures import key
 from rowlock.engine import Engine
+from rowlock.engine.settings_cache import SettingsCache
 from rowlock.errors import HostNotAllowed, Invalid, NoAnswer, Unavailable
 from rowlock.http_url import HttpUrl
 from rowlock.model import Item, Processor, Settings
@@ -23,8 +24,7 @@ from rowlock.worker.health import ProcessorGroup
 
 log = logging.getLogger("rowlock.worker")
 
-SETTINGS_KEPT = 5.0
-MOST_ROUTES = 10_000
+MAX_ROUTES = 10_000
 WHEN_BARRED = 30.0
 """Seconds until an item is looked at again that could not be sent from here at all: it may be from elsewhere."""
 
@@ -68,7 +68,8 @@ class ProcessorHandler:
         self._environment = environment
         self._secrets = tuple(secrets)
         self._given = None if given is None else route(given, environment, secrets=self._secrets)
-        self._routes: dict[str, tuple[ProcessorRoute | None, float]] = {}
+        self._settings = SettingsCache(engine, engine.environment, max_lists=MAX_ROUTES)
+        self._routes: dict[str, ProcessorRoute] = {}
         self._known: dict[str, Processor] = {}
         self._born: int | None = None
         if self._given is not None:
@@ -110,24 +111,18 @@ class ProcessorHandler:
         return processor_replies.outcome(item, answer)
 
     def _route(self, name: str) -> ProcessorRoute | None:
-        now = self._engine.environment.monotonic()
+        processor = self._settings[name].processor
+        if processor is None:
+            self._routes.pop(name, None)
+            return None
         known = self._routes.get(name)
-        if known is None or now - known[1] > SETTINGS_KEPT:
-            if len(self._routes) >= MOST_ROUTES:
+        if known is None or known.processor != processor:
+            if len(self._routes) >= MAX_ROUTES:
                 self._routes.clear()
                 self._known.clear()
-            known = self._routes[name] = (self._found(name, known[0] if known else None), now)
-        return known[0]
-
-    def _found(self, name: str, before: ProcessorRoute | None) -> ProcessorRoute | None:
-        row = self._engine.read(lists.find, name)
-        processor = row.settings.processor if row else None
-        if processor is None:
-            return None
-        self._known[name] = processor
-        if before is not None and before.processor == processor:
-            return before
-        return route(processor, self._environment, secrets=self._secrets)
+            self._known[name] = processor
+            known = self._routes[name] = route(processor, self._environment, secrets=self._secrets)
+        return known
 
     def _message(self, item: Item, way: ProcessorRoute, turn: Turn) -> OutgoingRequest:
         named = {

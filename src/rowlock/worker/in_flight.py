@@ -1,76 +1,75 @@
-"""A hand: one claim in work, its outcomes as they come in, and what of them has been settled."""
+"""Claims in flight: items that handlers work on, their outcomes as they come in, and which of them are settled."""
 
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
 from rowlock import tracing
-from rowlock.attempts import Policy
 from rowlock.claims import ClaimedItems
 from rowlock.model import Item
 from rowlock.outcomes import Done, Outcome, Retry
-from rowlock.worker.handlers import Handler
+from rowlock.worker.planner import PlannedClaim
 
-Before = Callable[[Item], None] | None
-"""Who wants to hear that an item's turn begins, if anybody."""
+BeforeItem = Callable[[Item], None] | None
+"""Called when an item's turn begins."""
 
 
 class InFlightClaim:
-    """Items that were claimed together. Handlers finish them from any thread; the worker settles them."""
+    """Items that were claimed together. Handlers finish them from any thread; the worker's thread settles them."""
 
     def __init__(
-        self,
-        taken: ClaimedItems,
-        handler: Handler,
-        rules: Policy,
-        *,
-        plain: bool,
-        before: Before = None,
-        in_order: bool = False,
-        eager: bool = False,
+        self, claimed: ClaimedItems, plan: PlannedClaim, *, before: BeforeItem = None, in_order: bool = False
     ) -> None:
-        self.taken = taken
+        self.claimed = claimed
+        self.list = claimed.list
+        self.token = claimed.token
+        self.items = claimed.items
+        self.must_run_alone = claimed.alone
+        self.handler = plan.handler
+        self.rules = plan.rules
+        self.settles_whole = plan.settles_whole
+        self.settles_each = plan.limited
+        """Whether each outcome is written as soon as it is there: others may wait for room in the list's limits."""
         self.in_order = in_order
         """Whether its items run one after the other."""
-        self.eager = eager
-        """Whether each outcome is written as soon as it is there: the list has a limit, and others may wait for it."""
-        self._waiting = deque(taken.items if in_order else ())
+        self._waiting = deque(claimed.items if in_order else ())
         self.halted = False
         """Whether an item that is worked in order shall be tried again at once: those after it must wait."""
-        self.handler = handler
-        self.rules = rules
-        self.plain = plain
-        """Whether done items leave nothing behind: then a whole hand is settled by one statement."""
         self._before = before
         self.spans = tracing.spans()
-        """What makes a span of each turn, if anybody traces."""
+        """Makes a span of each turn, if tracing is on."""
         self.cancelled = threading.Event()
         """Set when nothing of it can be settled any more."""
         self.finished: list[tuple[Item, Outcome]] = []
-        self._done: bool | None = None
-        """Whether all are done, once somebody has asked who knew that all are finished."""
+        self._all_done: bool | None = None
+        """Whether all are done, once all are finished."""
         self.settled = 0
         self.returned = 0
-        self.over = False
+        self.ended = False
 
     @property
-    def left(self) -> int:
-        """Items that no handler has finished yet."""
-        return len(self.taken.items) - len(self.finished) - self.returned
+    def unfinished(self) -> int:
+        """Items that no handler has finished."""
+        return len(self.items) - len(self.finished) - self.returned
 
     @property
-    def unsettled(self) -> Sequence[tuple[Item, Outcome]]:
-        """Outcomes that are not written yet."""
+    def unsettled(self) -> int:
+        """Items whose outcomes are not written."""
+        return len(self.items) - self.settled
+
+    @property
+    def unwritten(self) -> Sequence[tuple[Item, Outcome]]:
+        """Items with outcomes that are not written."""
         return self.finished[self.settled :]
 
     def begin(self, *items: Item) -> None:
-        """Tell who wants to hear of it that the turn of these begins."""
+        """Report that the turn of these items begins."""
         if self._before is not None:
             for item in items:
                 self._before(item)
 
-    def next(self) -> Item | None:
-        """The next item of a hand that is worked in order, if one may begin; safe from any thread."""
+    def next_item(self) -> Item | None:
+        """Return the next item of a claim that is worked in order, if one may begin; safe from any thread."""
         return None if self.halted else self._popped()
 
     def _popped(self) -> Item | None:
@@ -80,21 +79,21 @@ class InFlightClaim:
             return None
 
     def return_waiting(self) -> None:
-        """What waits for its turn goes back; in the worker's thread."""
+        """Give back what waits for its turn; in the worker's thread."""
         while self._popped() is not None:
             self.returned += 1
 
     def finish(self, item: Item, outcome: Outcome) -> bool:
-        """Note an outcome; whether it is to be written at once. One list append: safe from any thread."""
+        """Note an outcome, and return whether it is to be written at once. One list append: safe from any thread."""
         if self.in_order and isinstance(outcome, Retry) and outcome.after == 0:
             self.halted = True
         self.finished.append((item, outcome))
-        return self.halted or self.eager or self.left <= 0
+        return self.halted or self.settles_each or self.unfinished <= 0
 
     def all_done(self) -> bool:
-        """Whether it can be settled by one statement."""
-        if not (self.plain and self.settled == 0 and self.returned == 0 and self.left == 0):
+        """Return whether all of it is done and nothing of it settled yet, so that one statement can settle it."""
+        if not (self.settles_whole and self.settled == 0 and self.returned == 0 and self.unfinished == 0):
             return False
-        if self._done is None:
-            self._done = all(type(outcome) is Done for _, outcome in self.finished)
-        return self._done
+        if self._all_done is None:
+            self._all_done = all(type(outcome) is Done for _, outcome in self.finished)
+        return self._all_done

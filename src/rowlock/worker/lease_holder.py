@@ -1,4 +1,4 @@
-"""Leasing: which exclusive lists are ours to work. Free ones are taken, the rest is shared by asking."""
+"""Leases of a worker: which exclusive lists its session holds, and how they are shared with other sessions."""
 
 import logging
 from collections.abc import Callable
@@ -12,63 +12,86 @@ from rowlock.lists import ListWithWork
 
 log = logging.getLogger("rowlock.worker")
 
-PAGE = 100
-ROUND = 1.0
-"""How often one list is asked of another worker, and how long a free one is left to those who have fewer."""
-SOONEST = 0.1
+PAGE_LISTS = 100
+BALANCE_SECONDS = 1.0
+"""How often one list is requested of another worker, and how long a free one is left to workers that hold fewer."""
+REFRESH_SECONDS = 0.1
+"""The shortest pause before the held leases are read again."""
 
 
 class LeaseHooks(msgspec.Struct, frozen=True):
-    """Who wants to hear that a list is ours, or no more."""
+    """What is called when a lease begins or ends, with the list's name."""
 
     begun: Callable[[str], None]
     ended: Callable[[str], None]
 
 
+class HeldLeases:
+    """The exclusive lists that a session holds, as far as is known here; changes are reported to the hooks."""
+
+    def __init__(self, hooks: LeaseHooks, monotonic: Callable[[], float]) -> None:
+        self._hooks = hooks
+        self._monotonic = monotonic
+        self.names: set[str] = set()
+        self.doubted_at = inf
+        """When a list was taken out only because it gave nothing: soon after, the leases are read again."""
+
+    def add(self, name: str) -> None:
+        """Add a list that a claim has shown to be held."""
+        self.replace(self.names | {name})
+
+    def doubt(self, name: str) -> None:
+        """Take out a list that gave nothing: its lease has ended, or somebody is just adding to it."""
+        if name in self.names:
+            self.replace(self.names - {name})
+            self.doubted_at = min(self.doubted_at, self._monotonic())
+
+    def clear(self) -> None:
+        """Take out all: the session ends, and its leases with it."""
+        self.replace(set())
+
+    def replace(self, names: set[str]) -> None:
+        """Hold exactly these lists."""
+        before, self.names = self.names, names
+        for name in sorted(names - before):
+            log.info("lease begun", extra={"list": name})
+            self._hooks.begun(name)
+        for name in sorted(before - names):
+            log.info("lease ended", extra={"list": name})
+            self._hooks.ended(name)
+
+
 class LeaseHolder:
-    """The exclusive lists of one session; `held` are their names."""
+    """Takes and shares the leases of one session in the database."""
 
     def __init__(self, engine: Engine, session: str, *, fits: Callable[[str], bool], hooks: LeaseHooks) -> None:
         self._engine = engine
         self._session = session
         self._fits = fits
-        self._hooks = hooks
-        self.held: set[str] = set()
+        self.held = HeldLeases(hooks, engine.environment.monotonic)
         self._page_end: ListWithWork | None = None
         self._passed: dict[int, float] = {}
-        self._asked = False
-        self._round_at = 0.0
-        self._seen_at = 0.0
-        self._see_at = inf
+        """Free lists that were left to others, by id, and since when."""
+        self._requested = False
+        self._balance_at = 0.0
+        self._read_at = 0.0
+        self._read_next = inf
 
-    def look(self) -> set[str]:
-        """Take, ask, and see what is ours now. Where there are no exclusive lists this is one read."""
+    def refresh(self) -> set[str]:
+        """Take free lists, request a share of the others', and return the names; one read if no list is exclusive."""
         now = self._engine.environment.monotonic()
         free = self._free()
-        if free or now >= self._round_at:
+        if free or now >= self._balance_at:
             self._balance(free, now)
-        if now >= self._see_at or (self._asked and now >= self._seen_at + SOONEST):
-            self._see_at, self._seen_at = inf, now
-            self._see(set(self._engine.read(leases.names, self._session)))
-        return self.held
-
-    def doubt(self, name: str) -> None:
-        """A list gave nothing: it is ours no more, or somebody is just adding to it."""
-        if name in self.held:
-            self._see(self.held - {name})
-            self._see_at = min(self._see_at, self._engine.environment.monotonic() + SOONEST)
-
-    def note(self, name: str) -> None:
-        """A list is ours, as a claim has shown."""
-        self._see(self.held | {name})
-
-    def end(self) -> None:
-        """The session ends, and all its leases with it."""
-        self._see(set())
+        read_next = min(self._read_next, self.held.doubted_at + REFRESH_SECONDS)
+        if now >= read_next or (self._requested and now >= self._read_at + REFRESH_SECONDS):
+            self._read_next, self.held.doubted_at, self._read_at = inf, inf, now
+            self.held.replace(set(self._engine.read(leases.names, self._session)))
+        return self.held.names
 
     def _free(self) -> list[ListWithWork]:
-        page = self._engine.read(leases.free, after=self._page_end, limit=PAGE)
-        self._page_end = page[-1] if len(page) == PAGE else None
+        page = self._engine.read(leases.free, after=self._page_end, limit=PAGE_LISTS)
+        self._page_end = page[-1] if len(page) == PAGE_LISTS else None
         return [each for each in page if self._fits(each.name)]
 
     def _balance(self, free: list[ListWithWork], now: float) -> None:
@@ -78,33 +101,24 @@ class LeaseHolder:
         chosen = free[: step.take] + self._left_over(free[step.take :], now)
         if chosen:
             self._engine.run(leases.take, self._session, [each.id for each in chosen])
-            self._see_at = now
-        if now >= self._round_at:
-            self._round_at = now + ROUND
-            self._ask(step, mine)
+            self._read_next = now
+        if now >= self._balance_at:
+            self._balance_at = now + BALANCE_SECONDS
+            self._request(step, mine)
             if free and mine.lists >= leases.MAX_LISTS_PER_SESSION:
-                self._engine.run(leases.yield_oldest, self._session, limit=PAGE)
-            if self.held or mine.lists:
-                self._see_at = now
+                self._engine.run(leases.yield_oldest, self._session, limit=PAGE_LISTS)
+            if self.held.names or mine.lists:
+                self._read_next = now
 
-    def _ask(self, step: leases.LeaseStep, mine: leases.LeaseShare) -> None:
+    def _request(self, step: leases.LeaseStep, mine: leases.LeaseShare) -> None:
         if mine.asked:
             self._engine.run(leases.collect_handovers, self._session)
         if step.ask is not None:
             self._engine.run(leases.request_handover, self._session, step.ask)
-        self._asked = step.ask is not None or mine.asked > 0
+        self._requested = step.ask is not None or mine.asked > 0
 
     def _left_over(self, free: list[ListWithWork], now: float) -> list[ListWithWork]:
         # What nobody has taken for a round is worked by whoever has room, whatever the shares: no list shall wait.
-        overdue = [each for each in free if now - self._passed.get(each.id, now) >= ROUND]
+        overdue = [each for each in free if now - self._passed.get(each.id, now) >= BALANCE_SECONDS]
         self._passed = {each.id: self._passed.get(each.id, now) for each in free}
-        return overdue[: max(0, leases.MAX_LISTS_PER_SESSION - len(self.held))]
-
-    def _see(self, held: set[str]) -> None:
-        before, self.held = self.held, held
-        for name in sorted(held - before):
-            log.info("lease begun", extra={"list": name})
-            self._hooks.begun(name)
-        for name in sorted(before - held):
-            log.info("lease ended", extra={"list": name})
-            self._hooks.ended(name)
+        return overdue[: max(0, leases.MAX_LISTS_PER_SESSION - len(self.held.names))]

@@ -1,4 +1,4 @@
-"""Here: working beside the database. Every worker also ticks, keeps house, and hears of what is added."""
+"""The backend of a worker beside the database: it also runs schedules and upkeep, and listens for hints."""
 
 import logging
 import threading
@@ -8,69 +8,55 @@ from contextlib import AbstractContextManager
 from rowlock import diagnostics, upkeep
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine import Engine, Session, Transaction
+from rowlock.engine.claimer import Claimer
 from rowlock.errors import Unavailable
+from rowlock.worker.backend import RECONNECT_SECONDS
 from rowlock.worker.lease_holder import LeaseHooks
-from rowlock.worker.poller import Poller
+from rowlock.worker.poller import LocalPoller, listen_for_hints
 from rowlock.worker.schedule_ticker import ScheduleTicker
 
 log = logging.getLogger("rowlock.worker")
 
-HINT_SECONDS = 0.1
-AFTER_HINT = 0.005
-"""Our own commits are hints too: they must not come faster than they can be of use."""
-AFTER_LOSS = 0.5
-
 
 class LocalBackend:
-    """A worker's place beside the database of an engine."""
-
-    thorough = False
+    """Works for the database of an engine."""
 
     def __init__(self, engine: Engine, *, expiry: Duration = "15s") -> None:
-        self.source = engine
-        self._ticking = ScheduleTicker(engine)
-        self._pause = milliseconds(expiry) / 3_000
+        self.engine = engine
+        self._ticker = ScheduleTicker(engine)
+        self._upkeep_seconds = milliseconds(expiry) / 3_000
 
-    def poller(self, session: Session, *, fits: Callable[[str], bool], hooks: LeaseHooks) -> Poller:
-        """Whoever looks for lists on the session's behalf."""
-        return Poller(self.source, session.id, fits=fits, hooks=hooks)
+    def claimer(self, session: Session) -> Claimer:
+        """Return what claims for the session."""
+        return Claimer(self.engine, session.id, heartbeat=True, server_searches=False)
 
-    def well(self) -> None:
-        """Ask whether the database answers."""
-        self.source.read(diagnostics.now)
+    def poller(self, session: Session, *, fits: Callable[[str], bool], hooks: LeaseHooks) -> LocalPoller:
+        """Return what finds lists with work for the session."""
+        return LocalPoller(self.engine, session.id, fits=fits, hooks=hooks)
+
+    def ping(self) -> None:
+        """Raise Unavailable if the database does not answer."""
+        self.engine.read(diagnostics.now)
 
     def transaction(self) -> AbstractContextManager[Transaction]:
-        """A transaction for a handler, begun when it is first used."""
-        return self.source.late_transaction()
+        """Return a transaction for a handler, which begins when it is first used."""
+        return self.engine.late_transaction()
 
-    def begin_chores(self, session: Session, *, wake: Callable[[], None]) -> list[threading.Thread]:
-        """Begin to tick, to keep house and to listen for hints, until the session closes."""
+    def start_threads(self, session: Session, *, wake: Callable[[], None]) -> list[threading.Thread]:
+        """Start to tick schedules, to do upkeep and to listen for hints, until the session closes."""
         self._tick()
         named = {
-            "rowlock hints": lambda: self._pass_on_hints(session, wake),
+            "rowlock hints": lambda: listen_for_hints(self.engine, wake, stopped=session.closing),
             "rowlock upkeep": lambda: self._keep_up(session),
             "rowlock ticks": lambda: self._keep_ticking(session),
         }
-        chores = [threading.Thread(target=chore, name=name, daemon=True) for name, chore in named.items()]
-        for chore in chores:
-            chore.start()
-        return chores
-
-    def _pass_on_hints(self, session: Session, wake: Callable[[], None]) -> None:
-        database = self.source.database.clone(connections=1, listening=True)
-        try:
-            while not session.closing.is_set():
-                try:
-                    if database.wait_for_hint(HINT_SECONDS):
-                        wake()
-                        session.closing.wait(AFTER_HINT)
-                except Unavailable:
-                    session.closing.wait(AFTER_LOSS)
-        finally:
-            database.close()
+        threads = [threading.Thread(target=target, name=name, daemon=True) for name, target in named.items()]
+        for thread in threads:
+            thread.start()
+        return threads
 
     def _keep_up(self, session: Session) -> None:
-        housekeeping = upkeep.Housekeeping(self.source.database, seconds=self._pause)
+        housekeeping = upkeep.Housekeeping(self.engine.database, seconds=self._upkeep_seconds)
         while not session.closing.wait(housekeeping.pause):
             try:
                 housekeeping.go_on()
@@ -82,9 +68,10 @@ class LocalBackend:
             pass
 
     def _tick(self) -> float:
+        """Tick once, and return the seconds until the next time."""
         try:
-            self._ticking.look()
+            self._ticker.tick_due()
         except Unavailable as error:
             log.info("ticking put off", extra={"code": error.code})
-            return AFTER_LOSS
-        return self._ticking.wait
+            return RECONNECT_SECONDS
+        return self._ticker.wait

@@ -23,7 +23,7 @@ class ScheduleTicker:
         self.wait = 0.0
         """Seconds until the next look."""
 
-    def look(self) -> list[Tick]:
+    def tick_due(self) -> list[Tick]:
         """Make the items of ticks that have come; what was done."""
         left = self._engine.read(schedules.seconds_to_next)
         if left is None or left > 0:

@@ -74,7 +74,7 @@ class ThreadPool:
         elif claim.in_order:
             self._put_next(claim)
         else:
-            for item in claim.taken.items:
+            for item in claim.items:
                 self._put((claim, item))
         self._start_threads()
 
@@ -89,7 +89,7 @@ class ThreadPool:
 
     def _put_next(self, claim: InFlightClaim) -> None:
         # The next of a hand that is worked in order, when the one before it has ended.
-        if (item := claim.next()) is not None:
+        if (item := claim.next_item()) is not None:
             self._put((claim, item))
 
     @property
@@ -133,7 +133,7 @@ class ThreadPool:
             return self._in_process(claim, item)
         if claim.handler.arguments == 1:
             return call(claim.handler.function, item)
-        slot.turn = Turn(claim.taken.token, threading.Event())
+        slot.turn = Turn(claim.token, threading.Event())
         return call(claim.handler.function, item, slot.turn)
 
     def _in_process(self, claim: InFlightClaim, item: Item) -> Outcome:
@@ -156,7 +156,7 @@ class ThreadPool:
             if item is None:
                 claim.cancelled.set()
             said = Retry(f"timed out after {claim.handler.timeout:g}s", kind="timeout")
-            for each in claim.taken.items if item is None else (item,):
+            for each in claim.items if item is None else (item,):
                 self._finish(claim, each, said)
             self._put_next(claim)
             self._start_threads()

@@ -1,8 +1,10 @@
-"""A worker: handlers for lists, run until it is told to stop."""
+"""The worker: handlers for lists, run until it is stopped."""
 
 import logging
+import signal
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
@@ -11,15 +13,15 @@ import msgspec
 from rowlock import lists
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine import Engine, Session
+from rowlock.engine.handles import Handles
 from rowlock.errors import Invalid, NeedsDatabase, Stale, Unavailable
 from rowlock.model import Item, Processor
 from rowlock.outcomes import Outcome, Verdict
-from rowlock.worker.backend import Backend, Source
+from rowlock.worker.backend import RECONNECT_SECONDS, Backend
 from rowlock.worker.handlers import Handler, define
 from rowlock.worker.lease_holder import LeaseHooks
 from rowlock.worker.local_backend import LocalBackend
 from rowlock.worker.remote_backend import RemoteBackend
-from rowlock.worker.signals import told_by_signals
 from rowlock.worker.work_loop import WorkLoop
 
 if TYPE_CHECKING:
@@ -30,9 +32,8 @@ log = logging.getLogger("rowlock.worker")
 Function = TypeVar("Function", bound=Callable[..., Any])
 Until = Literal["stopped", "idle", "done"]
 
-AFTER_LOSS = 0.5
-LOOK_AT_THE_END = 1.0
-"""How often a worker that ends by itself asks whether it is time."""
+END_CHECK_SECONDS = 1.0
+"""How often a worker that ends by itself checks whether it is time."""
 MAX_FRUITLESS_OFFERS = 10
 """Claims in a row that give nothing although items show as ready, before a worker that runs until idle ends."""
 
@@ -45,7 +46,7 @@ class Worker:
 
     def __init__(
         self,
-        engine: Source,
+        engine: Handles,
         *,
         concurrency: int = 16,
         holder: str | None = None,
@@ -54,9 +55,9 @@ class Worker:
         grace: Duration = "10s",
     ) -> None:
         if concurrency < 1:
-            raise Invalid(f"a concurrency of {concurrency} would never run anything", "give 1 or more")
+            raise Invalid(f"concurrency must be at least 1, got {concurrency}")
         self._backend = _backend(engine, expiry)
-        self._engine = self._backend.source
+        self._engine = self._backend.engine
         self.concurrency = concurrency
         self._holder = holder
         self._expiry = expiry
@@ -69,7 +70,7 @@ class Worker:
         self._stopping = threading.Event()
         self._at_once = threading.Event()
         self._loop: WorkLoop | None = None
-        self._complaint = ""
+        self._warned_code = ""
         self._fruitless_offers = 0
 
     def on(
@@ -95,7 +96,7 @@ class Worker:
             options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": timeout, "batch": batch}
             handler = define(pattern, chosen, processes=processes, within=within, **options)
             if handler.wants_transaction:
-                self._here("a handler that writes in the settling transaction")
+                self._local_engine("a handler that writes in the settling transaction")
             self._handlers.append(handler)
             return chosen
 
@@ -115,10 +116,10 @@ class Worker:
 
         `allow` names private hosts that may be sent to, else ROWLOCK_ALLOW_HOSTS does; `secrets` sign each request.
         """
-        from rowlock.delivery.sender import sender_from_environment  # HTTP is heavy, and only who sends needs it
+        from rowlock.delivery.sender import sender_from_environment  # HTTP is slow to import, and few workers need it
         from rowlock.worker.http_processor import ProcessorHandler
 
-        engine = self._here("sending items to a processor")
+        engine = self._local_engine("sending items to a processor")
         processing = ProcessorHandler(engine, sender_from_environment(allow), given=processor, secrets=secrets)
         options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": None, "batch": None}
         handler = define(pattern, processing.handle, processes=False, **options)
@@ -169,11 +170,11 @@ class Worker:
     def run(self, *, until: Until = "stopped", signals: bool = True) -> None:
         """Work until stopped; or until nothing is ready (`idle`), or nothing is left to do at all (`done`)."""
         if until not in get_args(Until):
-            raise Invalid(f"until={until!r} is no end", f"it is one of {', '.join(get_args(Until))}")
+            raise Invalid(f"until must be one of {', '.join(get_args(Until))}, got {until!r}")
         if not self._handlers:
             raise Invalid("this worker has no handlers", "register one: @worker.on('downloads')")
         try:
-            with told_by_signals(self, wanted=signals):
+            with stopped_by_signals(self, wanted=signals):
                 while not self._stopping.is_set() and not self._run_session(until):
                     pass
         finally:
@@ -196,26 +197,31 @@ class Worker:
             session = self._engine.session(holder=self._holder, expiry=self._expiry)
             session.open(seeks=[handler.pattern for handler in self._handlers])
         except Unavailable as error:
-            self._complain(error)
-            self._stopping.wait(AFTER_LOSS)
+            self._warn(error)
+            self._stopping.wait(RECONNECT_SECONDS)
             return False
-        before = self._about_to if self._hooks["before"] else None
-        told = self._told if self._hooks["after"] or self._hooks["failed"] else None
-        terms: dict[str, Any] = {"concurrency": self.concurrency, "flush": self._flush, "before": before, "told": told}
-        leases = LeaseHooks(*(partial(self._tell_lease, kind) for kind in ("lease", "lease_end")))
+        before = self._call_before if self._hooks["before"] else None
+        after = self._call_after if self._hooks["after"] or self._hooks["failed"] else None
+        terms: dict[str, Any] = {
+            "concurrency": self.concurrency,
+            "flush": self._flush,
+            "before": before,
+            "after": after,
+        }
+        leases = LeaseHooks(*(partial(self._call_lease, kind) for kind in ("lease", "lease_end")))
         loop = self._loop = WorkLoop(self._backend, session, self._handlers, leases=leases, **terms)
         if until != "stopped":
-            loop.longest_wait = LOOK_AT_THE_END
-        chores = self._backend.begin_chores(session, wake=lambda: loop.events.put("hint"))
+            loop.max_wait = END_CHECK_SECONDS
+        threads = self._backend.start_threads(session, wake=lambda: loop.events.put("hint"))
         try:
             ended = self._work(loop, session, until)
             try:
-                self._wind_up(loop, session)
+                self._finish_session(loop, session)
             except Unavailable as error:
-                self._complain(error)  # what could not be settled is done again
+                self._warn(error)  # what could not be settled is done again
             return ended
         finally:
-            self._end(loop, session, chores)
+            self._end(loop, session, threads)
 
     def _work(self, loop: WorkLoop, session: Session, until: Until) -> bool:
         while not self._stopping.is_set() and not session.lost.is_set():
@@ -225,19 +231,19 @@ class Worker:
                     self._fruitless_offers = 0
                 if not busy and until != "stopped" and self._nothing_left(loop, session, until):
                     return True
-                self._complaint = ""
+                self._warned_code = ""
             except Unavailable as error:
-                self._complain(error)
-                self._stopping.wait(AFTER_LOSS)
+                self._warn(error)
+                self._stopping.wait(RECONNECT_SECONDS)
             except Stale:
                 break
         return self._stopping.is_set()
 
-    def _complain(self, error: Unavailable) -> None:
+    def _warn(self, error: Unavailable) -> None:
         # Once for each trouble, not twice a second while it lasts.
-        if error.code != self._complaint:
+        if error.code != self._warned_code:
             log.warning("waiting: %s", error.what, extra={"code": error.code})
-        self._complaint = error.code
+        self._warned_code = error.code
 
     def _nothing_left(self, loop: WorkLoop, session: Session, until: Until) -> bool:
         if not loop.idle:
@@ -253,43 +259,43 @@ class Worker:
     def _fits(self, row: lists.ListRow) -> bool:
         return any(handler.is_for(row.name, lambda: row.settings) for handler in self._handlers)
 
-    def _wind_up(self, loop: WorkLoop, session: Session) -> None:
+    def _finish_session(self, loop: WorkLoop, session: Session) -> None:
         if session.lost.is_set():
             log.warning("session lost", extra={"session": session.id})
-            loop.drop()
+            loop.cancel()
             return
         loop.return_unstarted()
         until = self._engine.environment.monotonic() + self._grace
-        while loop.in_hand and not self._at_once.is_set() and self._engine.environment.monotonic() < until:
+        while loop.unfinished and not self._at_once.is_set() and self._engine.environment.monotonic() < until:
             loop.step(claiming=False)
-        loop.write_all()
+        loop.settle_finished()
 
-    def _end(self, loop: WorkLoop, session: Session, chores: list[threading.Thread]) -> None:
+    def _end(self, loop: WorkLoop, session: Session, threads: list[threading.Thread]) -> None:
         self._loop = None
         loop.shutdown()
         try:
             session.close()
         except Unavailable as error:
-            self._complain(error)  # then it expires, and its items are free a little later
-        for chore in chores:
-            chore.join(timeout=1)
+            self._warn(error)  # then it expires, and its items are free a little later
+        for thread in threads:
+            thread.join(timeout=1)
 
-    def _here(self, what: str) -> Engine:
+    def _local_engine(self, what: str) -> Engine:
         if isinstance(self._engine, Engine):
             return self._engine
         raise NeedsDatabase(
             f"{what} needs the database itself", "work where the database is: with an Engine, without --server"
         )
 
-    def _about_to(self, item: Item) -> None:
+    def _call_before(self, item: Item) -> None:
         for hook in self._hooks["before"]:
             _call(hook, item)
 
-    def _tell_lease(self, kind: str, name: str) -> None:
+    def _call_lease(self, kind: str, name: str) -> None:
         for hook in self._hooks[kind]:
             _call(hook, name)
 
-    def _told(self, item: Item, outcome: Outcome, verdict: Verdict) -> None:
+    def _call_after(self, item: Item, outcome: Outcome, verdict: Verdict) -> None:
         for hook in self._hooks["after"]:
             _call(hook, item, outcome, verdict)
         if verdict is Verdict.FAILED:
@@ -300,10 +306,32 @@ class Worker:
 def _backend(source: Any, expiry: Duration) -> Backend:
     if isinstance(source, Engine):
         return LocalBackend(source, expiry=expiry)
-    if callable(getattr(source, "look", None)):
-        return RemoteBackend(source)
-    what = f"a worker works for an Engine or a Client, not for {type(source).__name__}"
+    look = getattr(source, "look", None)
+    if callable(look):
+        return RemoteBackend(source, look)
+    what = f"a worker works for an Engine or a Client, got {type(source).__name__}"
     raise Invalid(what, "give Engine(…) or Client(…)")
+
+
+@contextmanager
+def stopped_by_signals(worker: Worker, *, wanted: bool) -> Iterator[None]:
+    """Stop the worker gently at the first SIGINT or SIGTERM, at once at the second; only the main thread can."""
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received = 0
+
+    def stop(*_: Any) -> None:
+        nonlocal received
+        received += 1
+        worker.stop(now=received > 1)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _call(hook: Callable[..., None], *arguments: Any) -> None:

@@ -1,0 +1,113 @@
+"""Claiming under one session: hints about each list, and claims whose answers were lost."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rowlock import claims, leases
+from rowlock.claims import ClaimedItems, ClaimRequest
+from rowlock.db import BoundVerb
+from rowlock.engine.claim_hints import ClaimHints
+from rowlock.errors import OutcomeUnknown
+from rowlock.outcomes import Verdict
+
+if TYPE_CHECKING:
+    from rowlock.engine.handles import Handles
+
+Verdicts = list[Verdict] | None
+"""The verdicts of a settlement in a pipeline; None if it wrote nothing and must be repeated alone."""
+
+
+class Claimer:
+    """Claims for one session, from where it has seen each list, and ends claims whose answers were lost.
+
+    With `server_searches` a claim is a request to a server, which searches the whole list if it must.
+    """
+
+    def __init__(self, runner: "Handles", session: str, *, heartbeat: bool, server_searches: bool) -> None:
+        self._runner = runner
+        self._session = session
+        # Without a heartbeat nobody knows whether the session will claim again: it keeps an exclusive list only while
+        # it holds a claim on it.
+        self._keep = leases.KEEP_IDLE_MILLISECONDS if heartbeat else 0
+        self.server_searches = server_searches
+        self._hints = ClaimHints()
+        self._unanswered: list[str] = []
+        """Tokens of claims that were sent and not answered: the database may hold them, though nobody got the items."""
+
+    def claim(
+        self, name: str, *, limit: int, attempts: int | None = None, thorough: bool = False
+    ) -> ClaimedItems | None:
+        """Claim the next items after the frontier, or anywhere if there are none or the last search is a second old."""
+        request = self._request(name, limit=limit, attempts=attempts)
+        if self.server_searches:
+            return self._runner.run(claims.take, request)  # its token makes it harmless to repeat
+        claimed = None
+        if not thorough and self.can_skip_search(name):
+            claimed = self._try(claims.take, request)
+        if claimed is None:
+            self._hints[name].searched_at = self._runner.environment.monotonic()
+            claimed = self._try(claims.take_thoroughly, request)
+        if claimed is not None:
+            self.remember(claimed)
+            self._hints[name].limited = claimed.limited
+        return claimed
+
+    def settle_and_claim(
+        self, settlements: Sequence[BoundVerb], name: str | None = None, *, limit: int = 1, attempts: int | None = None
+    ) -> tuple[list[Verdicts], ClaimedItems | None]:
+        """Settle, and claim after the frontier of a list if one is given, in one pipeline."""
+        self.end_unanswered()
+        calls = list(settlements)
+        if name is not None:
+            calls.append(claims.take.bind(partial(self._noted_request, name, limit=limit, attempts=attempts)))
+        answers = self._runner.pipeline(*calls) if calls else []
+        if name is None:
+            return answers, None
+        self._unanswered.pop()  # the last try was answered; what earlier tries claimed remains to be ended
+        *verdicts, claimed = answers
+        return verdicts, claimed
+
+    def abandon(self, claimed: ClaimedItems | None) -> None:
+        """End a claim before the next one is made: the caller cannot work it."""
+        if claimed is not None:
+            self._unanswered.append(claimed.token)
+
+    def searched_recently(self, name: str) -> bool:
+        """Return whether the list was searched for gaps within the last second."""
+        return self._hints[name].is_fresh(self._runner.environment.monotonic())
+
+    def can_skip_search(self, name: str) -> bool:
+        """Return whether a claim after the frontier may do: gaps were searched for, and the list has no limits."""
+        return self.searched_recently(name) and not self._hints[name].limited
+
+    def remember(self, claimed: ClaimedItems) -> None:
+        """Note how far the list has been seen: a hint for the next claim."""
+        self._hints[claimed.list].remember(claimed)
+
+    def end_unanswered(self) -> None:
+        """End the claims that were sent and never answered: nobody got their items."""
+        while self._unanswered:
+            self._runner.run(claims.close, self._session, self._unanswered[-1])
+            self._unanswered.pop()
+
+    def _try(self, verb: Any, request: ClaimRequest) -> ClaimedItems | None:
+        self.end_unanswered()
+        self._unanswered.append(request.token)
+        try:
+            claimed: ClaimedItems | None = self._runner.run(verb, request)
+        except OutcomeUnknown:
+            self.end_unanswered()
+            return None
+        self._unanswered.remove(request.token)
+        return claimed
+
+    def _request(self, name: str, *, limit: int, attempts: int | None) -> ClaimRequest:
+        hints, token = self._hints[name], self._runner.environment.token()
+        return ClaimRequest(self._session, name, limit, token, attempts, hints.floors, self._keep, hints.lane)
+
+    def _noted_request(self, name: str, *, limit: int, attempts: int | None) -> ClaimRequest:
+        # Made anew for each try of a pipeline: a try whose answer was lost may have claimed under its token.
+        request = self._request(name, limit=limit, attempts=attempts)
+        self._unanswered.append(request.token)
+        return request

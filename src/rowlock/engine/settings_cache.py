@@ -1,0 +1,64 @@
+"""A cache of lists' settings, so that a claim need not read them each time."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from rowlock import lists
+from rowlock.engine.runner import Runner
+from rowlock.environment import Environment
+from rowlock.model import Settings
+
+SETTINGS_SECONDS = 5.0
+"""How long settings are used before they are read again."""
+MAX_LISTS = 1_000
+DROPPED = Settings()
+"""Stands for the settings of a list that does not exist, or is just being dropped."""
+
+
+class CachedSettings(msgspec.Struct, frozen=True):
+    """A list's settings, and when they were read."""
+
+    settings: Settings
+    read_at: float
+
+
+class SettingsCache:
+    """Settings by the names of their lists, read again after `seconds`."""
+
+    def __init__(
+        self, runner: Runner, environment: Environment, *, seconds: float = SETTINGS_SECONDS, max_lists: int = MAX_LISTS
+    ) -> None:
+        self._runner = runner
+        self._monotonic = environment.monotonic
+        self._seconds = seconds
+        self._max_lists = max_lists
+        self._cached: dict[str, CachedSettings] = {}
+
+    def __getitem__(self, name: str) -> Settings:
+        now = self._monotonic()
+        if self._is_stale(name, now):
+            row = self._runner.read(lists.find, name)
+            self._store({name: row.settings if row else DROPPED}, now)
+        return self._cached[name].settings
+
+    def load(self, names: Sequence[str]) -> None:
+        """Read the settings of many lists in one query, as far as they are missing or old."""
+        now = self._monotonic()
+        wanted = [name for name in names if self._is_stale(name, now)]
+        if wanted:
+            found = self._runner.read(lists.settings_of, wanted)
+            self._store({name: found.get(name, DROPPED) for name in wanted}, now)
+
+    def put(self, settings: Mapping[str, Settings]) -> None:
+        """Store settings that were read elsewhere a moment ago."""
+        self._store(settings, self._monotonic())
+
+    def _store(self, settings: Mapping[str, Settings], now: float) -> None:
+        if len(self._cached) + len(settings) > self._max_lists:
+            self._cached.clear()
+        self._cached |= {name: CachedSettings(each, now) for name, each in settings.items()}
+
+    def _is_stale(self, name: str, now: float) -> bool:
+        cached = self._cached.get(name)
+        return cached is None or now - cached.read_at >= self._seconds
