@@ -7,7 +7,7 @@ import msgspec
 
 from rowlock import gates, leases, limits, tallies
 from rowlock.db import Transaction, pipelined, unflushed
-from rowlock.errors import Invalid, StaleSession
+from rowlock.errors import Invalid, StaleClaim, StaleSession
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.list_limits import check_attempts
 from rowlock.model import PRIORITIES, Item, ListLimits, State
@@ -240,6 +240,12 @@ def _items(name: str, token: str, gate: int, priority: int, rows: list[tuple[Any
 def lost(session: str) -> StaleSession:
     """The error for a session that is no more."""
     return StaleSession(f"the session {session} has ended or expired", "open a new one; its items are free again")
+
+
+def stale(session: str, token: str) -> StaleClaim:
+    """Return the error for a claim that has ended."""
+    what = f"the session {session} holds no claim {token}: it was settled, closed, or has expired"
+    return StaleClaim(what, "nothing was written; its items are free, or done by another", token=token)
 
 
 def promote(tx: Transaction, list_id: int) -> int:

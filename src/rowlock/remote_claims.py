@@ -1,7 +1,6 @@
-"""Elsewhere: claims and settlements for workers that hold no engine, by key or as they were handed out.
+"""Remote claims: claims and settlements for workers on other machines, by key or by position. Verbs of a transaction.
 
-Whoever speaks for them may be another process each time: nothing is remembered but in the
-database. Verbs are functions of a transaction.
+Each request may be answered by another process, so everything that matters is kept in the database.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,18 +8,18 @@ from typing import Any
 
 import msgspec
 
-from rowlock import attempts, claims, idempotency, lists, sessions, settlements
+from rowlock import attempts, claims, idempotency, leases, lists, sessions, settlements
 from rowlock.claims import ClaimedItems, ClaimRequest
 from rowlock.db import Transaction, unflushed
-from rowlock.errors import StaleClaim
 from rowlock.group_commit import groupable
 from rowlock.item_input import encode_json
 from rowlock.outcomes import Outcome, Verdict, from_return_value
 from rowlock.receipts import OutcomesByPosition
 from rowlock.roles import covers
 
-LENGTH = "expiry"
-"""Where a session's length is noted among its details, for beats that do not tell it."""
+EXPIRY_DETAIL = "expiry"
+"""Where a session's expiry is kept among its details, for heartbeats that do not give it."""
+MAX_LISTS = 1_000
 
 
 def open_session(
@@ -33,131 +32,149 @@ def open_session(
     scope: Sequence[str] = (),
     seeks: Sequence[str] = (),
 ) -> int:
-    """Enter a worker, held to lists with these prefixes if there are any; the moment until which it lives.
+    """Store a session, limited to lists with the prefixes of `scope` if there are any, and return when it expires.
 
-    One who is there already stays alive: so it may be asked again.
+    A session that exists is extended, so that the request may be repeated.
     """
     if sessions.beat(tx, session, expiry=expiry):
         if not sessions.is_within(tx, session, scope):
             raise claims.lost(session)
-        return _until(tx, session)
-    noted = {**details, LENGTH: expiry}
+        return _expires_at(tx, session)
+    noted = {**details, EXPIRY_DETAIL: expiry}
     sessions.open_session(tx, session, holder=holder, expiry=expiry, details=noted, seeks=seeks)
     if scope:
         sessions.set_scope(tx, session, scope)
-    return _until(tx, session)
+    return _expires_at(tx, session)
 
 
 def beat(tx: Transaction, session: str, *, expiry: int | None = None) -> int:
-    """Stay alive for as long again, or as is said; the moment until which it lives. StaleSession if it is no more."""
+    """Extend a session by its expiry or the given one, and return when it expires; StaleSession if it has ended."""
     if expiry is None:
         known = tx.value("sessions/details", session=session)
         details = msgspec.json.decode(known) if known else {}
-        expiry = (
-            details.get(LENGTH, sessions.EXPIRY_MILLISECONDS)
-            if isinstance(details, dict)
-            else sessions.EXPIRY_MILLISECONDS
-        )
+        known_expiry = details.get(EXPIRY_DETAIL) if isinstance(details, dict) else None
+        expiry = sessions.EXPIRY_MILLISECONDS if known_expiry is None else known_expiry
     if not sessions.beat(tx, session, expiry=expiry):
         raise claims.lost(session)
-    return _until(tx, session)
+    return _expires_at(tx, session)
 
 
-def _until(tx: Transaction, session: str) -> int:
-    until: int = tx.value("sessions/expires_at", session=session)
-    return until
+def _expires_at(tx: Transaction, session: str) -> int:
+    expires_at: int = tx.value("sessions/expires_at", session=session)
+    return expires_at
+
+
+class WorkSnapshot(msgspec.Struct, frozen=True):
+    """Which lists may have work, at one moment."""
+
+    has_pending_wakes: bool
+    """Whether lists were called that nobody has woken yet."""
+    awake: list[str]
+    next: float | None
+    """Seconds until the next list wakes by itself."""
+    any: list[str] = []
+    """All lists that may have work, or many of them, where somebody waits for any."""
+
+
+def find_work(tx: Transaction, names: list[str], *, anything: bool) -> WorkSnapshot:
+    """Return which of these lists may have work, and with `anything` which others, and when to look again."""
+    awake = lists.awake_among(tx, names) if names else []
+    others = [*lists.awake(tx, limit=MAX_LISTS), *leases.free(tx, limit=MAX_LISTS)] if anything else []
+    return WorkSnapshot(lists.has_pending_wakes(tx), awake, lists.next_wake(tx), [each.name for each in others])
 
 
 @unflushed
 @groupable(claims.group_key)
 def take(tx: Transaction, request: ClaimRequest, *, thorough: bool) -> ClaimedItems | None:
-    """The next items of a list by the asker's rules or the list's own, or None if nothing is ready.
+    """Claim the next items of a list, by the request's attempts or the list's own; None if nothing is ready.
 
-    StaleSession if nobody asks.
+    StaleSession if the session has ended.
     """
     if request.attempts is None:
         row = lists.find(tx, request.list)
         rules = attempts.policy(row.settings.attempts if row else None)
         request = msgspec.structs.replace(request, attempts=rules.attempts)
-    taken = None if thorough else claims.take(tx, request)
-    if taken is None:
-        taken = claims.take_thoroughly(tx, request)
-    if taken is None and tx.row("sessions/alive", session=request.session) is None:
+    claimed = None if thorough else claims.take(tx, request)
+    if claimed is None:
+        claimed = claims.take_thoroughly(tx, request)
+    if claimed is None and tx.row("sessions/alive", session=request.session) is None:
         raise claims.lost(request.session)
-    return taken
+    return claimed
 
 
 @unflushed
 @groupable(claims.group_key)
 def take_once(tx: Transaction, request: ClaimRequest, *, thorough: bool, key: str) -> ClaimedItems | None:
-    """The same under a key: asked again, the claim of the first time with what is left of it."""
+    """Claim under an idempotency key: repeated, it returns the first claim with what is left of it."""
     fingerprint = idempotency.digest(request.session, request.list, str(request.limit))
     token = idempotency.find(tx, key, fingerprint)
     if token is not None:
-        taken = claims.left(tx, request.session, token)
-        if taken is None:
-            raise _gone(Settlement(request.session, token, {}))
-        return taken
-    taken = take(tx, request, thorough=thorough)
-    if taken is not None:
-        idempotency.record(tx, key, fingerprint, answer=taken.token)
-    return taken
+        claimed = claims.left(tx, request.session, token)
+        if claimed is None:
+            raise claims.stale(request.session, token)
+        return claimed
+    claimed = take(tx, request, thorough=thorough)
+    if claimed is not None:
+        idempotency.record(tx, key, fingerprint, answer=claimed.token)
+    return claimed
 
 
 @unflushed
 @groupable(claims.group_key)
 def take_named(tx: Transaction, request: ClaimRequest, *, thorough: bool, noted: bool = False) -> ClaimedItems | None:
-    """The same under a token that the asker has chosen: asked again, the claim of that name with what is left of it.
+    """Claim under a token that the worker has chosen: repeated, it returns the claim of that token.
 
-    With `noted` it is kept with the session what was handed out, for whoever settles it from another process.
+    With `noted` the session's row keeps what was claimed, for another process that settles it.
     """
     known = claims.left(tx, request.session, request.token)
     if known is not None and known.items:
         return known
     if known is not None:
         claims.close(tx, request.session, request.token)
-    taken = take(tx, request, thorough=thorough)
-    if taken is not None and noted:
-        sessions.note_handed(tx, request.session, taken)
-    return taken
+    claimed = take(tx, request, thorough=thorough)
+    if claimed is not None and noted:
+        sessions.note_handed(tx, request.session, claimed)
+    return claimed
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """What a worker says of items that it has claimed."""
+    """The outcomes of items that a worker has claimed."""
 
     session: str
     token: str
-    said: dict[str, Outcome]
-    """The outcome of each item, by its key."""
+    outcomes: dict[str, Outcome]
+    """By the keys of the items."""
     close: bool = False
     """Whether the claim ends, whatever is left of it."""
     prefixes: tuple[str, ...] = ()
-    """Of the lists that they may touch; none for all."""
+    """Of the lists that the worker may touch; empty for all."""
 
     @property
     def receipt(self) -> str:
-        """By which the same settlement is known again."""
-        return idempotency.digest("settle", self.session, self.token, encode_json([[*self.said.items()], self.close]))
+        """The digest by which a repeated settlement is known."""
+        return idempotency.digest(
+            "settle", self.session, self.token, encode_json([[*self.outcomes.items()], self.close])
+        )
 
 
 def settle(tx: Transaction, settlement: Settlement, *, random: Callable[[], float]) -> dict[str, Verdict]:
-    """Write the outcome of each key that stands under the claim; the verdict on each.
+    """Write the outcome of each key that the claim covers, and return the verdicts.
 
-    StaleClaim, and nothing written, if the claim is no more. The same asked for again is answered as before. The claim
-    ends when nothing of it is left.
+    StaleClaim, and nothing written, if the claim has ended. Repeated, it is answered as before. The claim ends when
+    nothing of it is left.
     """
-    session, token, said = settlement.session, settlement.token, settlement.said
+    session, token, outcomes = settlement.session, settlement.token, settlement.outcomes
     held = settlements.hold(tx, session, token)
     if held is not None and not covers(settlement.prefixes, held.name):
-        raise _gone(settlement)
-    standing = {} if held is None else _standing(tx, held, list(said))
-    if held is None or len(standing) < len(said):
+        raise claims.stale(session, token)
+    standing = {} if held is None else _standing(tx, held, list(outcomes))
+    if held is None or len(standing) < len(outcomes):
         before = idempotency.find(tx, settlement.receipt, token)
         if before is not None:
-            return dict(zip(said, map(_VERDICTS.__getitem__, before), strict=True))
+            return dict(zip(outcomes, map(_VERDICTS.__getitem__, before), strict=True))
     if held is None:
-        raise _gone(settlement)
-    verdicts = dict.fromkeys(said, Verdict.GONE) | _written(tx, held, settlement, standing, random)
+        raise claims.stale(session, token)
+    verdicts = dict.fromkeys(outcomes, Verdict.GONE) | _written(tx, held, settlement, standing, random)
     idempotency.record(tx, settlement.receipt, token, answer="".join(verdict[0] for verdict in verdicts.values()))
     return verdicts
 
@@ -185,10 +202,10 @@ def _written(
             claims.close(tx, session, token)
         return {}
     rules = attempts.policy(held.attempts, held.settings.backoff)
-    keys = [key for key in settlement.said if key in standing]
+    keys = [key for key in settlement.outcomes if key in standing]
+    given = {key: from_return_value(settlement.outcomes[key]) for key in keys}
     settling = [
-        (standing[key][0], attempts.resolve(from_return_value(settlement.said[key]), standing[key][1], rules, random))
-        for key in keys
+        (standing[key][0], attempts.resolve(outcome, standing[key][1], rules, random)) for key, outcome in given.items()
     ]
     holder = tx.value("sessions/holder", session=session) or ""
     verdicts = settlements.settle(tx, session, token, settling, holder=holder, close=close)
@@ -198,7 +215,7 @@ def _written(
 def settle_at(
     tx: Transaction, under: Settlement, settling: OutcomesByPosition, *, plain: bool = False
 ) -> list[Verdict]:
-    """The same by position, as who has the items in hand knows them; the verdict on each, in order.
+    """Write outcomes by the positions that were claimed, and return the verdicts in order.
 
     `plain` says that all that is left of the claim is done, and nothing is kept of it.
     """
@@ -206,13 +223,8 @@ def settle_at(
     if under.prefixes:
         held = settlements.hold(tx, session, token)
         if held is not None and not covers(under.prefixes, held.name):
-            raise _gone(under)
+            raise claims.stale(session, token)
     if plain:
         return settlements.settle_done(tx, session, token, [position for position, _ in settling])
     holder = tx.value("sessions/holder", session=session) or ""
     return settlements.settle(tx, session, token, settling, holder=holder, close=under.close)
-
-
-def _gone(settlement: Settlement) -> StaleClaim:
-    what = f"the session {settlement.session} holds no claim {settlement.token}: it was settled, closed, or has expired"
-    return StaleClaim(what, "nothing was written; its items are free, or done by another", token=settlement.token)

@@ -8,7 +8,6 @@ import msgspec
 
 from rowlock import claims, leases, nesting, settlements
 from rowlock.db import Transaction
-from rowlock.errors import StaleClaim
 from rowlock.heartbeats import SilentSession
 from rowlock.model import to_datetime
 from rowlock.names import MAX_PAGE_ROWS
@@ -102,8 +101,7 @@ def held(tx: Transaction, session: str, token: str) -> claims.ClaimedItems:
     """
     taken = claims.left(tx, session, token)
     if taken is None:
-        what = f"the session {session} holds no claim {token}: it was settled, closed, or has expired"
-        raise StaleClaim(what, "nothing was written; its items are free, or done by another", token=token)
+        raise claims.stale(session, token)
     handed = _decoded(tx.row("sessions/details", session=session)).get(HANDED, {}).get(token)
     if handed is None:
         return taken

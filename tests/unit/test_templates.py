@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from rowlock import Invalid, Item, State
-from rowlock.worker.exec.output_capture import safe_name
+from rowlock.worker.exec.commands import safe_name
 from rowlock.worker.exec.supervisor import left_behind
 from rowlock.worker.exec.templates import CommandTemplate
 

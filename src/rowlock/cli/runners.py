@@ -13,8 +13,7 @@ from rowlock.errors import Invalid
 from rowlock.model import ListInfo, Processor
 from rowlock.processors import secrets_in
 from rowlock.worker import Worker
-from rowlock.worker.exec.commands import CommandHandler, Trouble, check_program
-from rowlock.worker.exec.output_capture import OutputCapture
+from rowlock.worker.exec.commands import CommandHandler, OutputCapture, Trouble, check_program
 from rowlock.worker.exec.templates import CommandTemplate
 
 ShowOutput = Callable[[IO[bytes], IO[bytes]], None]

@@ -21,11 +21,10 @@ from rowlock.http.asgi import ClientDisconnected, Receive, Scope, Send
 from rowlock.http.auth import Principal
 from rowlock.http.bodies import Body, Budget, Gone
 from rowlock.http.call import Answer, Call
-from rowlock.http.claimer import Claimer
 from rowlock.http.executor import VerbExecutor
 from rowlock.http.item_reader import ItemReader
 from rowlock.http.limits import ServerLimits
-from rowlock.http.long_poll import LongPollLimiter
+from rowlock.http.long_poll import LongPollLimiter, RemoteClaimer
 from rowlock.http.route import NOWHERE_IN_IIDY, Route
 from rowlock.http.router import Router
 from rowlock.http.routes import ROUTES
@@ -65,7 +64,7 @@ class Service:
         self.limits = limits or ServerLimits()
         self.executor = VerbExecutor(engine, waiting=self.limits.waiting_requests)
         self.item_reader = ItemReader(self.executor, waiting=self.limits.waiting_requests)
-        self.claimer = Claimer(self.executor)
+        self.claimer = RemoteClaimer(self.executor)
         self.long_polls = LongPollLimiter(self.limits)
         self.session_pollers = SessionPollers(self.executor, self.claimer.long_poll)
         self.stopping = False

@@ -12,8 +12,8 @@ from rowlock.errors import Invalid, RowlockError
 from rowlock.http import auth
 from rowlock.http.auth import check_outcomes, check_session
 from rowlock.http.call import Call
-from rowlock.http.claimer import LongPollClaim
 from rowlock.http.claims import Claimed, claimed, read_wait
+from rowlock.http.long_poll import LongPollClaim
 from rowlock.http.problems import problem, without_address
 from rowlock.http.sessions import Closed
 from rowlock.http.texts import form, row, text
@@ -168,7 +168,7 @@ async def look(call: Call) -> PollResponse:
     session = call.path["session"]
     await check_session(call, session)
     wait = read_wait(call, asked.wait)
-    seen = await call.service.session_pollers.look(
+    seen = await call.service.session_pollers.poll(
         session, call.principal.lists, wait=wait, left=call.body.left, slot=call.long_poll
     )
     await call.service.recheck(call)

@@ -1,15 +1,17 @@
-"""Processing: each item is sent to its list's processor, and what that answers is the item's outcome."""
+"""HTTP processors: each item is sent to its list's processor, and the answer is the item's outcome."""
 
 import logging
 import os
 import time
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from rowlock import schema, tracing
+from rowlock.delivery.responses import HttpResponse, retry_after_seconds
 from rowlock.delivery.sender import OutgoingRequest, Sender, sender_from_environment
 from rowlock.delivery.signatures import key
 from rowlock.engine import Engine
@@ -17,8 +19,7 @@ from rowlock.engine.settings_cache import SettingsCache
 from rowlock.errors import HostNotAllowed, Invalid, NoAnswer, Unavailable
 from rowlock.http_url import HttpUrl
 from rowlock.model import Item, Processor, Settings
-from rowlock.outcomes import Outcome, Retry
-from rowlock.worker import processor_replies
+from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry
 from rowlock.worker.handlers import Handler, Turn
 from rowlock.worker.health import ProcessorGroup
 
@@ -108,7 +109,7 @@ class ProcessorHandler:
         if way is None:
             return Retry("the list has no processor any more", after=WHEN_BARRED, counted=False)
         answer = self._sender.post(way.target, self._message(item, way, turn), seconds=way.processor.seconds)
-        return processor_replies.outcome(item, answer)
+        return read_reply(item, answer)
 
     def _route(self, name: str) -> ProcessorRoute | None:
         processor = self._settings[name].processor
@@ -153,3 +154,97 @@ def _note(item: Item, outcome: Outcome, seconds: float) -> None:
     about = {"list": item.list, "key": item.key, "attempt": item.attempts + 1}
     ended = type(outcome).__name__.lower()
     log.info("request ended", extra={**about, "outcome": ended, "seconds": round(seconds, 3)})
+
+
+AGAIN = 1.0
+"""Seconds until another pass over an item that the last one has left as it was."""
+MESSAGE, EXCERPT = 2_000, 120
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """An answer as processors write it, in either spelling; what is absent or null says nothing."""
+
+    gate: int | str | None = None
+    done: bool | None = None
+    complete: bool | None = None
+    data: Any = None
+    response: Any = None
+    error: Any = None
+
+
+_KNOWN = set(Reply.__struct_fields__)
+
+
+def read_reply(item: Item, answer: HttpResponse) -> Outcome:
+    """What becomes of the item."""
+    try:
+        reply = msgspec.json.decode(answer.body, type=Reply)
+        finished, data = _one(reply.done, reply.complete), _one(reply.data, reply.response)
+        _refuse_foreign(reply, answer)
+    except (ValueError, RecursionError) as error:
+        return _unread(answer, error)
+    if reply.error not in (None, False, ""):
+        return _failed(answer, reply.error)
+    if not answer.well:
+        return _again(answer, answer.line)
+    if finished:
+        return Done(item.data if data is None else data)
+    return _moved(item, reply.gate, data)
+
+
+def _one(first: Any, second: Any) -> Any:
+    if first is not None and second is not None and first != second:
+        raise ValueError("the two spellings of one field say different things")
+    return second if first is None else first
+
+
+def _refuse_foreign(reply: Reply, answer: HttpResponse) -> None:
+    # `{}` leaves the item as it is; `{"status": "ok"}` is no answer to what was asked, and would be asked for ever.
+    if answer.well and reply == Reply() and not msgspec.json.decode(answer.body, type=dict).keys() <= _KNOWN:
+        raise ValueError("none of the fields gate, done, data and error is there")
+
+
+def _unread(answer: HttpResponse, error: Exception) -> Retry:
+    if not answer.well and not answer.body.strip():
+        return _again(answer, answer.line)
+    what = "the answer is empty" if not answer.body.strip() else _spoken(error)
+    began = answer.body[:EXCERPT].decode(errors="replace")
+    excerpt = f" in {began!r}" if began.strip() else ""
+    said = f"marshal error: {what}{excerpt}, from request with HTTP Status: {answer.line}"
+    return _again(answer, said, kind="marshal error" if answer.well else None)
+
+
+def _spoken(error: Exception) -> str:
+    match error:
+        case UnicodeDecodeError():
+            return "invalid UTF-8"
+        case RecursionError():
+            return "nested too deeply"
+    return str(error)
+
+
+def _failed(answer: HttpResponse, error: Any) -> Retry | Fail:
+    told = error if isinstance(error, dict) else {"message": error}
+    message = told.get("message", "")
+    message = message if isinstance(message, str) else msgspec.json.encode(message).decode()
+    said = f"Status {answer.line}; message: {_bounded(message)}"
+    return Fail(said, kind="error") if told.get("no_retry") is True else _again(answer, said, kind="error")
+
+
+def _bounded(message: str) -> str:
+    return message if len(message) <= MESSAGE else f"{message[:MESSAGE]}…"
+
+
+def _again(answer: HttpResponse, said: str, *, kind: str | None = None) -> Retry:
+    kind = kind or f"status {answer.status}"
+    asked = retry_after_seconds(answer)
+    # Who says when it wants to be asked again has not tried, and so has not failed.
+    return Retry(said, kind=kind) if asked is None else Retry(said, after=asked, counted=False, kind=kind)
+
+
+def _moved(item: Item, gate: int | str | None, data: Any) -> Outcome:
+    if isinstance(gate, int) and gate < item.gate:
+        what = f"the answer sends it to gate {gate}, which the list has passed: it is at gate {item.gate}"
+        return Fail(what, kind="gate-passed")
+    stays = gate in (None, item.gate) and (data is None or msgspec.json.encode(data).decode() == item.raw_data)
+    return Move(gate, UNCHANGED if data is None else data, AGAIN if stays else None)

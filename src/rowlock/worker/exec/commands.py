@@ -1,15 +1,18 @@
-"""Commands: a handler that runs a program for each item, or for each batch, and reads its exit status as an outcome."""
+"""Commands as handlers: run a program for each item or batch, and read its exit status as an outcome."""
 
 import errno
 import logging
 import os
+import re
 import shutil
 import signal
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from hashlib import blake2b
+from pathlib import Path
 from typing import IO
 
 from rowlock import tracing
@@ -17,7 +20,6 @@ from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid
 from rowlock.model import Item
 from rowlock.outcomes import Done, Fail, Outcome, Retry
-from rowlock.worker.exec.output_capture import OutputCapture, Written, tail
 from rowlock.worker.exec.process_groups import Overdue, ProcessGroups
 from rowlock.worker.exec.templates import CommandTemplate
 from rowlock.worker.handlers import Turn
@@ -36,6 +38,46 @@ _OF_ONE_ITEM = ("ROWLOCK_KEY", "ROWLOCK_ATTEMPT", "ROWLOCK_DATA")
 
 Show = Callable[[IO[bytes], IO[bytes]], None]
 Trouble = Callable[[OSError], None]
+
+
+TAIL = 4096
+_LONGEST_NAME = 180
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|%+]|^\.')
+
+Written = tuple[IO[bytes], IO[bytes]]
+
+
+def safe_name(key: str) -> str:
+    """A file's name for a key: readable, never a path, and no two keys have the same."""
+    name = _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", key)
+    if len(name.encode()) <= _LONGEST_NAME:
+        return name
+    digest = blake2b(key.encode(), digest_size=8).hexdigest()
+    return f"{name.encode()[:_LONGEST_NAME].decode(errors='ignore')}%-{digest}"
+
+
+def tail(file: IO[bytes]) -> str:
+    """The last few kilobytes that were written, as text."""
+    file.seek(max(0, file.seek(0, 2) - TAIL))
+    return file.read().decode(errors="replace").strip()
+
+
+class OutputCapture:
+    """Gives each command two files, for stdout and stderr: kept in a folder, or gone when they are closed."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+
+    @contextmanager
+    def files(self, items: Sequence[Item]) -> Iterator[Written]:
+        """The two files for a command that runs for these items; a batch is named by its first."""
+        with ExitStack() as stack:
+            if self._folder is None:
+                yield stack.enter_context(tempfile.TemporaryFile()), stack.enter_context(tempfile.TemporaryFile())
+                return
+            name = safe_name(items[0].key) + (f"+{len(items) - 1}" if len(items) > 1 else "")
+            out, error = (stack.enter_context((self._folder / f"{name}.{end}").open("w+b")) for end in ("out", "err"))
+            yield out, error
 
 
 def check_program(template: CommandTemplate) -> None:

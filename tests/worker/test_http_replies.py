@@ -8,7 +8,7 @@ import pytest
 from rowlock import Done, Fail, Item, Move, Retry, State
 from rowlock.delivery.responses import HttpResponse
 from rowlock.outcomes import UNCHANGED
-from rowlock.worker.processor_replies import outcome
+from rowlock.worker.http_processor import read_reply
 
 ITEM = Item("work", "a", 7, 2, 5, 0, None, None, 1, '{"n":1}', State.CLAIMED)
 
@@ -22,8 +22,8 @@ def answer(body: Any, line: str = "200 OK", **headers: str) -> HttpResponse:
 @pytest.mark.parametrize("spelling", [("done", "data"), ("complete", "response")])
 def test_both_spellings_mean_the_same(spelling: tuple[str, str]) -> None:
     done, data = spelling
-    assert outcome(ITEM, answer({done: True, data: {"n": 2}})) == Done({"n": 2})
-    assert outcome(ITEM, answer({done: False, "gate": 3, data: {"n": 2}})) == Move(3, {"n": 2})
+    assert read_reply(ITEM, answer({done: True, data: {"n": 2}})) == Done({"n": 2})
+    assert read_reply(ITEM, answer({done: False, "gate": 3, data: {"n": 2}})) == Move(3, {"n": 2})
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_both_spellings_mean_the_same(spelling: tuple[str, str]) -> None:
     ids=repr,
 )
 def test_what_is_absent_stays_as_it_is(body: Any, expected: Any) -> None:
-    assert outcome(ITEM, answer(body)) == expected
+    assert read_reply(ITEM, answer(body)) == expected
 
 
 @pytest.mark.parametrize("body", [{}, {"done": False}, {"gate": 2}, {"data": {"n": 1}}, {"gate": 2, "data": {"n": 1}}])
 def test_another_pass_that_changed_nothing_comes_after_a_while(body: Any) -> None:
-    found = outcome(ITEM, answer(body))
+    found = read_reply(ITEM, answer(body))
     assert isinstance(found, Move)
     assert found.after == 1.0
     assert found.data in (UNCHANGED, {"n": 1})
@@ -62,7 +62,7 @@ def test_another_pass_that_changed_nothing_comes_after_a_while(body: Any) -> Non
 
 @pytest.mark.parametrize("gate", [1, 0, -1])
 def test_a_gate_that_was_passed_is_a_failure_that_says_so(gate: int) -> None:
-    found = outcome(ITEM, answer({"gate": gate, "data": {"n": 2}}))
+    found = read_reply(ITEM, answer({"gate": gate, "data": {"n": 2}}))
     said = f"the answer sends it to gate {gate}, which the list has passed: it is at gate 2"
     assert found == Fail(said, kind="gate-passed")
 
@@ -81,18 +81,18 @@ def test_a_gate_that_was_passed_is_a_failure_that_says_so(gate: int) -> None:
     ],
 )
 def test_an_error_is_a_failed_attempt_whatever_the_status(line: str, error: Any, message: str) -> None:
-    found = outcome(ITEM, answer({"done": True, "error": error}, line))
+    found = read_reply(ITEM, answer({"done": True, "error": error}, line))
     assert found == Retry(f"Status {line}; message: {message}", kind="error")
 
 
 @pytest.mark.parametrize("line", ["200 OK", "500 Internal Server Error", "429 Too Many Requests"])
 def test_an_error_that_is_not_to_be_retried_has_failed_at_once(line: str) -> None:
-    found = outcome(ITEM, answer({"error": {"message": "m", "no_retry": True}}, line, retry_after="3"))
+    found = read_reply(ITEM, answer({"error": {"message": "m", "no_retry": True}}, line, retry_after="3"))
     assert found == Fail(f"Status {line}; message: m", kind="error")
 
 
 def test_a_long_message_is_cut_off_at_its_end() -> None:
-    found = outcome(ITEM, answer({"error": {"message": "m" * 500_000}}))
+    found = read_reply(ITEM, answer({"error": {"message": "m" * 500_000}}))
     assert isinstance(found, Retry)
     assert (found.error[:24], len(found.error)) == ("Status 200 OK; message: ", 2025)
 
@@ -100,7 +100,7 @@ def test_a_long_message_is_cut_off_at_its_end() -> None:
 @pytest.mark.parametrize("line", ["300 Multiple Choices", "302 Found", "400 Bad Request", "500 Internal Server Error"])
 @pytest.mark.parametrize("body", [{}, b"", {"done": True}, {"gate": 3}, {"status": "no"}])
 def test_a_status_that_is_no_success_is_a_failed_attempt(line: str, body: Any) -> None:
-    assert outcome(ITEM, answer(body, line)) == Retry(line, kind=f"status {line[:3]}")
+    assert read_reply(ITEM, answer(body, line)) == Retry(line, kind=f"status {line[:3]}")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_status_that_is_no_success_is_a_failed_attempt(line: str, body: Any) -
     ],
 )
 def test_what_cannot_be_read_is_a_failed_attempt_that_says_why(body: bytes, why: str) -> None:
-    found = outcome(ITEM, answer(body))
+    found = read_reply(ITEM, answer(body))
     assert isinstance(found, Retry)
     assert (found.kind, found.counted) == ("marshal error", True)
     assert found.error.startswith("marshal error: ")
@@ -140,7 +140,7 @@ def test_what_cannot_be_read_is_a_failed_attempt_that_says_why(body: bytes, why:
 
 
 def test_an_unreadable_answer_is_named_by_a_status_that_is_no_success() -> None:
-    found = outcome(ITEM, answer(b"<html>", "502 Bad Gateway"))
+    found = read_reply(ITEM, answer(b"<html>", "502 Bad Gateway"))
     assert isinstance(found, Retry)
     assert found.kind == "status 502"
     assert found.error.endswith(" in '<html>', from request with HTTP Status: 502 Bad Gateway")
@@ -165,15 +165,15 @@ DATE = "Wed, 21 Oct 2026 07:28:00 GMT"
 @pytest.mark.parametrize("line", ["429 Too Many Requests", "503 Service Unavailable"])
 @pytest.mark.parametrize("body", [{}, b"", {"error": "busy"}])
 def test_who_asks_to_wait_is_waited_for_and_has_not_failed(line: str, body: Any, given: str, after: float) -> None:
-    found = outcome(ITEM, answer(body, line, retry_after=given, date=DATE))
+    found = read_reply(ITEM, answer(body, line, retry_after=given, date=DATE))
     assert isinstance(found, Retry)
     assert (found.after, found.counted) == (after, False)
 
 
 @pytest.mark.parametrize("given", ["", "soon", "-5", "1.5", "٣", "Wed, 99 Oct 2026", "1e9"])
 def test_a_time_that_cannot_be_read_is_none(given: str) -> None:
-    assert outcome(ITEM, answer({}, "503 Busy", retry_after=given)) == Retry("503 Busy", kind="status 503")
+    assert read_reply(ITEM, answer({}, "503 Busy", retry_after=given)) == Retry("503 Busy", kind="status 503")
 
 
 def test_only_who_is_busy_is_waited_for() -> None:
-    assert outcome(ITEM, answer({}, "500 No", retry_after="5")) == Retry("500 No", kind="status 500")
+    assert read_reply(ITEM, answer({}, "500 No", retry_after="5")) == Retry("500 No", kind="status 500")
