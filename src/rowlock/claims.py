@@ -1,4 +1,4 @@
-"""Claims: an interval of a lane in the hands of a session; one row, however many items. Verbs of a transaction."""
+"""Claims: an interval of a lane, held by a session. One row, however many items. Verbs of a transaction."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ from rowlock.group_commit import GroupKey, groupable
 from rowlock.list_limits import check_attempts
 from rowlock.model import PRIORITIES, Item, ListLimits, State
 
-LARGEST = 10_000
-PROMOTED_AT_ONCE = 1_000
+MAX_CLAIM_ITEMS = 10_000
+MAX_PROMOTED_ITEMS = 1_000
 
 
 class Lane(msgspec.Struct, frozen=True):
-    """The only lane of a list without limits, leases and suspects, as it was seen: little is to be looked up there."""
+    """The only lane of a list that had neither limits nor leases nor suspects ahead when it was last searched."""
 
     list: int
     gate: int
@@ -25,7 +25,7 @@ class Lane(msgspec.Struct, frozen=True):
 
 
 class ClaimedItems(msgspec.Struct, frozen=True):
-    """A claim with the items it hands out."""
+    """A claim and its items."""
 
     token: str
     list: str
@@ -34,13 +34,13 @@ class ClaimedItems(msgspec.Struct, frozen=True):
     low: int
     items: Sequence[Item]
     alone: bool = False
-    """Whether workers died with its item in hand: run it with nothing beside it, so that it is known who did it."""
+    """Whether workers died while they held its item: it runs with nothing beside it, so that the culprit is known."""
     exclusive: bool = False
-    """Whether the session has the whole list, and runs its items one after the other; known from a thorough look."""
+    """Whether the session holds the whole list and runs its items in order; known from a thorough claim."""
     limited: bool = False
-    """Whether others may wait for these to be settled; known from a thorough look, which such a list always wants."""
+    """Whether the list has limits, so that others may wait for these items; known from a thorough claim."""
     lane: Lane | None = None
-    """The lane to ask for next, if the list has just this one; known from a thorough look, or from the one before."""
+    """The lane to claim from next, if the list has just this one: a hint for the next request."""
 
     @property
     def high(self) -> int:
@@ -50,29 +50,29 @@ class ClaimedItems(msgspec.Struct, frozen=True):
 
 
 class ClaimRequest(msgspec.Struct, frozen=True):
-    """What a claimer asks for."""
+    """What a session wants to claim."""
 
     session: str
     list: str
     limit: int
     token: str
     attempts: int | None = None
-    """How often an item may fail under this claim, 0 for no limit; the default if left out."""
+    """How often an item may fail under this claim, 0 for any number of times; the default if left out."""
     floors: dict[int, int] = {}
-    """How far the claimer has seen in each lane, by priority: a hint that saves walking, never a promise."""
+    """How far each lane was seen, by priority: a hint that saves walking over settled items."""
     keep: int = leases.KEEP_IDLE_MILLISECONDS
-    """How long an exclusive list may lie idle in this session's hands, in milliseconds."""
+    """How long the session may hold an exclusive list idle, in milliseconds."""
     lane: Lane | None = None
-    """Where to look: if anything but this lane matters to the list by now, nothing is found."""
+    """The only lane to look at: nothing is found if anything else matters to the list by now."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.limit <= LARGEST:
-            raise Invalid(f"a claim of {self.limit} items cannot be had", f"ask for 1 to {LARGEST}")
+        if not 1 <= self.limit <= MAX_CLAIM_ITEMS:
+            raise Invalid(f"limit must be 1 to {MAX_CLAIM_ITEMS}, got {self.limit}")
         check_attempts(self.attempts)
 
 
 def group_key(request: ClaimRequest, **_: Any) -> GroupKey:
-    """Where a claim belongs in a group."""
+    """Return how claims are grouped in a group commit: by list."""
     return GroupKey(request.list)
 
 
@@ -100,11 +100,11 @@ def take(tx: Transaction, request: ClaimRequest | Callable[[], ClaimRequest]) ->
 @unflushed
 @groupable(group_key)
 def take_thoroughly(tx: Transaction, request: ClaimRequest) -> ClaimedItems | None:
-    """Promote what is due, then the first items that nobody holds, wherever they stand; None: nothing is ready.
+    """Promote what is due, then claim the first items that no claim covers, wherever they stand.
 
-    Where nothing is left at the list's gate the next one opens. A list where nothing is free is put to sleep until
-    something is due or somebody wakes it, one at its limit until more may be handed out. An exclusive list that another
-    session has is left alone.
+    None if nothing is ready. When nothing is left at the list's gate the next one opens. A list without free items is
+    put to sleep until something is due or somebody wakes it; one at its limit, until more may be claimed. An exclusive
+    list that another session holds is left alone.
     """
     found = tx.row("claims/lock", name=request.list)
     if found is None:
@@ -112,18 +112,18 @@ def take_thoroughly(tx: Transaction, request: ClaimRequest) -> ClaimedItems | No
     list_id, exclusive, limited, lanes, *_ = found
     promote(tx, list_id)
     ours = not exclusive or leases.hold(tx, list_id, request.session, keep=request.keep)
-    looking = _ThoroughSearch(tx, request, list_id, None if limited is None else limits.read(limited))
-    rows = looking.look() if ours else []
+    search = _ThoroughSearch(tx, request, list_id, None if limited is None else limits.read(limited))
+    rows = search.search() if ours else []
     if not rows:
         if tx.row("sessions/alive", session=request.session) is None:
             raise lost(request.session)
-        rows = looking.again_and_sleep(exclusive=exclusive) if ours else []
+        rows = search.again_or_sleep(exclusive=exclusive) if ours else []
     lane = None if exclusive or limited else _only_lane(lanes, rows)
     return _taken(request, rows, exclusive=exclusive, limited=limited is not None, lane=lane)
 
 
 def _only_lane(lanes: int, rows: list[tuple[Any, ...]]) -> Lane | None:
-    """Where to look next time, if these rows stand in the list's only lane and no suspects are ahead of them."""
+    """Return the list's only lane, if it has just one and no suspects are ahead."""
     if not rows:
         return None
     list_id, gate, priority, _, alone, *_ = rows[0]
@@ -131,7 +131,7 @@ def _only_lane(lanes: int, rows: list[tuple[Any, ...]]) -> Lane | None:
 
 
 class _ThoroughSearch:
-    """A thorough look at one list, which is locked."""
+    """A search for free items of one list, which is locked."""
 
     def __init__(self, tx: Transaction, request: ClaimRequest, list_id: int, bounds: ListLimits | None) -> None:
         self._tx = tx
@@ -140,8 +140,8 @@ class _ThoroughSearch:
         self._bounds = bounds
         self._allowed = limits.Allowance(request.limit)
 
-    def look(self) -> list[tuple[Any, ...]]:
-        """The first free items that may be handed out, as rows."""
+    def search(self) -> list[tuple[Any, ...]]:
+        """Claim the first free items within the list's limits, and return them as rows."""
         if self._bounds is None:
             return self._tx.rows("claims/take_gap", **_parameters(self._request))
         self._allowed = limits.allowance(self._tx, self._list, self._bounds)
@@ -168,21 +168,21 @@ class _ThoroughSearch:
         low = found.position - 1
         return [(self._list, found.gate, found.priority, low, found.alone, found.position, *found.rest)]
 
-    def again_and_sleep(self, *, exclusive: bool) -> list[tuple[Any, ...]]:
-        """Look once more while nobody adds; if nothing is there the next gate opens, or the list sleeps."""
+    def again_or_sleep(self, *, exclusive: bool) -> list[tuple[Any, ...]]:
+        """Search once more while nobody can add; if nothing is there the next gate opens, or the list sleeps."""
         rows = self._again_or_asleep(exclusive=exclusive)
         if not rows and self._bounds is not None:
             limits.snooze(self._tx, self._list, self._allowed)
         return rows
 
     def _again_or_asleep(self, *, exclusive: bool) -> list[tuple[Any, ...]]:
-        # While somebody is adding the list cannot be got, and stays awake; once it is got nobody can begin to add, so
-        # that what is not found now is not there: the next gate may open.
+        # While somebody is adding the lock cannot be taken, and the list stays awake. Once it is taken nobody can begin
+        # to add, so what is not found now is not there, and the next gate may open.
         if self._tx.row("lists/lock_exclusive_nowait", name=self._request.list) is None:
             return []
-        rows = self.look()
+        rows = self.search()
         while not rows and gates.advance(self._tx, self._list):
-            rows = self.look()
+            rows = self.search()
         if not rows:
             self._tx.run("lists/sleep", list=self._list)
             if exclusive:
@@ -238,7 +238,7 @@ def _items(name: str, token: str, gate: int, priority: int, rows: list[tuple[Any
 
 
 def lost(session: str) -> StaleSession:
-    """The error for a session that is no more."""
+    """Return the error for a session that has ended."""
     return StaleSession(f"the session {session} has ended or expired", "open a new one; its items are free again")
 
 
@@ -249,8 +249,8 @@ def stale(session: str, token: str) -> StaleClaim:
 
 
 def promote(tx: Transaction, list_id: int) -> int:
-    """Put delayed items whose time has come in line; how many."""
-    due = tx.rows("items/due", list=list_id, limit=PROMOTED_AT_ONCE)
+    """Make delayed items ready whose time has come, and return how many."""
+    due = tx.rows("items/due", list=list_id, limit=MAX_PROMOTED_ITEMS)
     if not due:
         return 0
     tx.run("items/promote", list=list_id, keys=msgspec.json.encode([key for key, _ in due]).decode())
@@ -260,7 +260,7 @@ def promote(tx: Transaction, list_id: int) -> int:
 
 
 def left(tx: Transaction, session: str, token: str) -> ClaimedItems | None:
-    """A claim and the items that stand in its interval now; None if it is no more. Some may have come in late."""
+    """Return a claim with the items in its interval now, some of which may have come late; None if it has ended."""
     row = tx.row("claims/find", session=session, token=token)
     if row is None:
         return None
@@ -271,11 +271,11 @@ def left(tx: Transaction, session: str, token: str) -> ClaimedItems | None:
 
 
 def is_held(tx: Transaction, session: str, token: str) -> bool:
-    """Whether a claim is still there."""
+    """Return whether a claim has not ended."""
     return tx.row("claims/find", session=session, token=token) is not None
 
 
 def close(tx: Transaction, session: str, token: str) -> bool:
-    """End a claim; what of it was not settled is free at once."""
+    """End a claim, and return whether there was one; what of it was not settled is free at once."""
     tx.run("lists/wake_of_session", session=session)
     return tx.run("claims/close", session=session, token=token) == 1

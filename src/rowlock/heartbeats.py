@@ -1,7 +1,7 @@
-"""Heartbeats: which silent sessions are dead, by the clock of who watches them.
+"""Heartbeats: which silent sessions are dead, by the monotonic clock of the process that watches them.
 
-The database's clock may jump. A session that lives changes its row with each heartbeat, three times in its expiry. So a
-session is dead when somebody has watched its row long enough by a monotonic clock and has seen no change.
+The database's clock may jump. A live session changes its row with each heartbeat, three times in its expiry. So a
+session is dead when a process has watched its row long enough by a monotonic clock and has seen no change.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,29 +23,29 @@ class SilentSession(msgspec.Struct, frozen=True):
 
 
 class Sighting(msgspec.Struct, frozen=True):
-    """A row as it was first seen, and when."""
+    """A session's row as it was first seen, and when."""
 
     expires_at: int
     since: float
 
 
 class HeartbeatMonitor:
-    """What one process has seen of silent sessions. Give it every look, a second apart or so."""
+    """What one process has seen of silent sessions, which it reads about once a second."""
 
     def __init__(self, monotonic: Callable[[], float], *, trusts_clock: bool = False) -> None:
         self._monotonic = monotonic
         self._trusts_clock = trusts_clock
-        """Whether the database's clock is one of a test, which jumps only when it is told to."""
+        """Whether the database's clock is a test's, which jumps only on purpose."""
         self._seen: dict[str, Sighting] = {}
 
     def dead(self, silent: Sequence[SilentSession]) -> list[SilentSession]:
-        """Those of the silent sessions that are dead, now that they were seen once more."""
+        """Note that these sessions are silent now, and return those that are dead."""
         now = self._monotonic()
         self._seen = {each.id: self._sighted(each, now) for each in silent}
         return [each for each in silent if self._is_dead(each, now)]
 
     def seconds_to_watch(self, silent: Sequence[SilentSession]) -> float | None:
-        """How long one of them that is overdue must still be watched, at the least; None if none is."""
+        """Return the seconds until the next overdue session can be known to be dead; None if none is overdue."""
         now = self._monotonic()
         overdue = [each for each in silent if each.overdue and each.id in self._seen and not self._is_dead(each, now)]
         return min((self._needed(each) - self._watched(each, now) for each in overdue), default=None)
@@ -58,12 +58,12 @@ class HeartbeatMonitor:
         if each.expiry is None or self._trusts_clock:
             return each.overdue
         watched = self._watched(each, now)
-        # Also one whose deadline lies far ahead, because the clock was set back.
+        # Also a session whose deadline lies far ahead, because the clock was set back.
         return watched > each.expiry / 1_000 or (each.overdue and watched >= self._needed(each))
 
     def _watched(self, each: SilentSession, now: float) -> float:
         return now - self._seen[each.id].since
 
     def _needed(self, each: SilentSession) -> float:
-        # Half of its expiry: one that lives beats every third of it.
+        # Half of its expiry: a live session sends a heartbeat every third of it.
         return (each.expiry or 0) / 2_000

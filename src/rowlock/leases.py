@@ -1,4 +1,4 @@
-"""Leases: exclusive lists in the hands of a session, from claim to claim, shared evenly. Verbs of a transaction."""
+"""Leases: exclusive lists that a session holds from claim to claim, shared evenly. Verbs of a transaction."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,32 +8,33 @@ from rowlock.db import Transaction
 from rowlock.lists import ListWithWork
 
 KEEP_IDLE_MILLISECONDS = 15_000
-"""How long a lease may lie idle before others may have the list, in milliseconds."""
+"""How long a lease may be idle before another session may take the list."""
 MAX_LISTS_PER_SESSION = 1_000
-"""How many lists a session has at once, however many there are: what it must remember is bounded."""
-ENDED_AT_ONCE = 100
+"""However many there are: what a session must remember is bounded."""
+MAX_RELEASED_LEASES = 100
 
 
 class LeaseShare(msgspec.Struct, frozen=True):
-    """How many lists a session has or will have, and how many of those others are still to give up."""
+    """How many lists a session holds or will hold, and how many of those others are still to hand over."""
 
     lists: int
     asked: int = 0
 
 
 class LeaseStep(msgspec.Struct, frozen=True):
-    """What a session does to have its share."""
+    """What a session does to get its share."""
 
     take: int = 0
-    """So many of the free lists."""
+    """How many of the free lists to take."""
     ask: str | None = None
-    """Of this session one list."""
+    """The session to request one list of."""
 
 
 def next_step(shares: Mapping[str, LeaseShare], me: str, *, free: int) -> LeaseStep:
-    """Free lists up to an even share; if there are none, one of the session that has most, if it has more than that.
+    """Return the step to an even share: take free lists, or request one of the session that holds most.
 
-    Also of one that has just its share, where more than one list is wanting: so no two are more than one apart.
+    A session that holds just its share is asked too if more than one list is missing here: so no two sessions are more
+    than one list apart.
     """
     if me not in shares:
         return LeaseStep()
@@ -49,29 +50,29 @@ def next_step(shares: Mapping[str, LeaseShare], me: str, *, free: int) -> LeaseS
 
 
 def free(tx: Transaction, *, after: ListWithWork | None = None, limit: int = 100) -> list[ListWithWork]:
-    """Exclusive lists with work that nobody has, those that have waited longest first, a page at a time."""
+    """Return exclusive lists with work that no session holds, the longest waiting first, a page at a time."""
     at, last = (after.wake_at, after.id) if after else (0, 0)
     return [ListWithWork(*row) for row in tx.rows("leases/free", wake_at=at, after=last, limit=limit)]
 
 
 def shares(tx: Transaction, session: str) -> dict[str, LeaseShare]:
-    """What each live session has that looks for the same lists as this one, itself among them."""
+    """Return the share of each live session that works the same patterns as this one, itself included."""
     return {found: LeaseShare(lists, asked) for found, lists, asked in tx.rows("leases/shares", session=session)}
 
 
 def names(tx: Transaction, session: str) -> list[str]:
-    """The lists that a session has."""
+    """Return the names of the lists that a session holds."""
     return [row[0] for row in tx.rows("leases/names", session=session, limit=MAX_LISTS_PER_SESSION)]
 
 
 def take(tx: Transaction, session: str, lists: Sequence[int], *, keep: int = KEEP_IDLE_MILLISECONDS) -> int:
-    """Have those of the lists that are free; how many they are."""
+    """Take those of the lists that are free, and return how many."""
     ids = msgspec.json.encode(lists).decode()
     return len(tx.rows("leases/take", session=session, ids=ids, keep=keep))
 
 
 def request_handover(tx: Transaction, session: str, holder: str) -> None:
-    """Have one of another session's lists: at once if nothing of it is in hand, else when that is settled."""
+    """Take over one of another session's lists: at once if it has no claims, else when these are settled."""
     found = tx.row("leases/transferable", holder=holder)
     if found is None:
         return
@@ -82,19 +83,19 @@ def request_handover(tx: Transaction, session: str, holder: str) -> None:
 
 
 def collect_handovers(tx: Transaction, session: str) -> int:
-    """Have what was asked for, as far as it has been settled; how many lists."""
+    """Take over requested lists whose claims are settled, and return how many."""
     return tx.run("leases/collect_handovers", session=session, keep=KEEP_IDLE_MILLISECONDS)
 
 
 def yield_oldest(tx: Transaction, session: str, *, limit: int) -> None:
-    """Give up the lists that the session has had for longest: where there are too many for all, each has its while."""
+    """Release the lists that the session has held longest: where there are too many lists, they take turns."""
     tx.rows("leases/yield_oldest", session=session, limit=limit)
 
 
 def hold(tx: Transaction, list_id: int, session: str, *, keep: int = KEEP_IDLE_MILLISECONDS) -> bool:
-    """Whether the session has the list, after taking it if nobody has; the list is locked.
+    """Return whether the session holds the list, after taking it if it is free; the list is locked.
 
-    One that another has asked for is handed over: its holder comes for more, so all it had is settled.
+    A list that another session has requested is handed over now: its holder wants more, so all it had is settled.
     """
     found = tx.row("leases/show", list=list_id)
     if found and found[0] != session and tx.rows("leases/release_idle", list=list_id, limit=1):
@@ -108,13 +109,13 @@ def hold(tx: Transaction, list_id: int, session: str, *, keep: int = KEEP_IDLE_M
 
 
 def release(tx: Transaction, list_id: int, session: str) -> None:
-    """Give the list up, unless something of it is in hand; the list is locked."""
+    """Release the list unless claims of it are left; the list is locked."""
     tx.run("leases/release", list=list_id, session=session)
     tx.run("leases/refresh_leased", list=list_id)
 
 
-def release_idle(tx: Transaction, *, limit: int = ENDED_AT_ONCE) -> int:
-    """Free lists that somebody has and does not work; how many."""
+def release_idle(tx: Transaction, *, limit: int = MAX_RELEASED_LEASES) -> int:
+    """Release lists whose holders do not work them, and return how many."""
     ended = tx.rows("leases/release_idle", list=None, limit=limit)
     for (list_id,) in ended:
         tx.run("lists/wake", list=list_id)

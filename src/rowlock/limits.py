@@ -1,6 +1,6 @@
-"""Limits: how many items are in hand at once, of a list or of a family, and how many are handed out in a while.
+"""Limits: how many items of a list or a family may be claimed at once, and how many in a period.
 
-What is counted is counted by a claimer that holds the list's lock: it can only become less meanwhile.
+A claimer counts while it holds the list's lock: meanwhile the number can only become smaller.
 """
 
 from collections.abc import Iterator
@@ -12,27 +12,27 @@ from rowlock.db import Transaction
 from rowlock.model import PRIORITIES, ListLimits
 
 SLOTS_PER_PERIOD = 100
-"""A rate is counted in hundredths of its while."""
-LOOK_AGAIN = 1_000
-"""Milliseconds after which a list at its limit is looked at anyway; who settles wakes it before."""
-AFTER = "\x01"
-"""Behind a family's name: where the next one can begin, for no key has a character below it."""
-ANY = 2**31
+"""A rate is counted in slots of a hundredth of its period."""
+SNOOZE_MILLISECONDS = 1_000
+"""How long a list at its limit sleeps; a settlement wakes it before."""
+AFTER_FAMILY = "\x01"
+"""Appended to a family's name: the next family sorts after it, for no key has a smaller character."""
+UNLIMITED = 2**31
 
 
 class Allowance(msgspec.Struct, frozen=True):
-    """How many items may be handed out now, and if none, how long to wait."""
+    """How many items may be claimed now, and if none, how many milliseconds to wait."""
 
     items: int
-    wait: int = LOOK_AGAIN
+    wait: int = SNOOZE_MILLISECONDS
     gate: int = 0
     lanes: int = 0
     served: str | None = None
-    """The family that was served last."""
+    """The family that was claimed from last."""
 
 
 class FamilyItem(msgspec.Struct, frozen=True):
-    """A single item that may be handed out, and where it stands."""
+    """A single item that may be claimed, and its position."""
 
     family: str
     gate: int
@@ -44,19 +44,19 @@ class FamilyItem(msgspec.Struct, frozen=True):
 
 
 def read(text: str) -> ListLimits:
-    """A list's limits as they are stored with it."""
+    """Decode limits as they are stored with a list."""
     return msgspec.json.decode(text, type=ListLimits)
 
 
 def allowance(tx: Transaction, list_id: int, limits: ListLimits) -> Allowance:
-    """What may be handed out at this moment without going beyond any limit."""
+    """Return how many items may be claimed now without exceeding any limit."""
     row = tx.row("limits/usage", list=list_id)
     if row is None:
         return Allowance(0)
     in_hand, strangers, gate, lanes, served = row
     if limits.by is not None and strangers:
-        return Allowance(0)  # handed out before families were looked at: nobody knows whose they are
-    free = ANY if limits.concurrency is None else limits.concurrency - in_hand
+        return Allowance(0)  # claimed before families were limited: their families are not known
+    free = UNLIMITED if limits.concurrency is None else limits.concurrency - in_hand
     if free <= 0:
         return Allowance(0)
     items, wait = _rated(tx, list_id, limits)
@@ -65,19 +65,19 @@ def allowance(tx: Transaction, list_id: int, limits: ListLimits) -> Allowance:
 
 def _rated(tx: Transaction, list_id: int, limits: ListLimits) -> tuple[int, int]:
     if limits.rate is None:
-        return ANY, LOOK_AGAIN
+        return UNLIMITED, SNOOZE_MILLISECONDS
     most, period = limits.rate
     handed, wait = tx.rows("limits/recent_grants", list=list_id, period=period, width=width(period))[0]
     return most - handed, max(1, wait or 1)
 
 
 def width(period: int) -> int:
-    """How long a slot is in which hand-outs are counted together."""
+    """Return the length of a slot, in which claimed items are counted together."""
     return max(1, period // SLOTS_PER_PERIOD)
 
 
 def record_grants(tx: Transaction, list_id: int, limits: ListLimits, *, items: int) -> None:
-    """Take note that so many were handed out."""
+    """Record that so many items were claimed."""
     if limits.rate is not None:
         _, period = limits.rate
         tx.run("limits/record_grants", list=list_id, width=width(period), items=items)
@@ -85,20 +85,20 @@ def record_grants(tx: Transaction, list_id: int, limits: ListLimits, *, items: i
 
 
 def snooze(tx: Transaction, list_id: int, allowed: Allowance) -> None:
-    """Have a list looked at when more may be handed out; without anything ready it sleeps as any other."""
+    """Put a list to sleep until more may be claimed; one without ready items sleeps as any other."""
     tx.run("limits/snooze", list=list_id, wait=allowed.wait)
 
 
 def wake(tx: Transaction, name: str) -> None:
-    """What was settled makes room: have a list looked at that sleeps at its limit."""
+    """Wake a list that sleeps at its limit: a settlement has made room."""
     tx.send("limits/wake", name=name)
 
 
 def next_of_family(tx: Transaction, list_id: int, limits: ListLimits, *, allowed: Allowance) -> FamilyItem | None:
-    """The first item of the next family that may have one more in hand; families take turns."""
+    """Return the first item of the next family that is below its limit; families take turns."""
     if limits.by is None:
         return None
-    starts = [""] if allowed.served is None else [f"{allowed.served}{AFTER}", ""]
+    starts = [""] if allowed.served is None else [f"{allowed.served}{AFTER_FAMILY}", ""]
     for priority, start in _walks(allowed.lanes, starts):
         where = {"list": list_id, "gate": allowed.gate, "priority": priority}
         row = tx.row("limits/next_family", start=start, most=limits.by.limit, **where)
@@ -116,5 +116,5 @@ def _walks(lanes: int, starts: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def rotate_family(tx: Transaction, list_id: int, found: FamilyItem) -> None:
-    """The next time it is another family's turn."""
+    """Note which family was claimed from: the next time it is another's turn."""
     tx.run("limits/rotate_family", list=list_id, family=found.family)

@@ -1,4 +1,4 @@
-"""Processors: who works a list over HTTP. Plain, frozen; a secret is named, never held."""
+"""Processors: HTTP services that work lists. Secrets are named by variables, never stored."""
 
 import re
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from rowlock.errors import Invalid, InvalidSetting
 from rowlock.http_url import HttpUrl, check_header, parse
 
 SECRETS = "ROWLOCK_SECRET"
-"""How variables' names begin that settings may speak of: the rest of a worker's environment is not theirs to send."""
-LONGEST_REQUEST = 3_600_000
-MOST_HEADERS = 32
+"""The prefix of variables that settings may name: nothing else of a worker's environment is sent."""
+MAX_TIMEOUT_MILLISECONDS = 3_600_000
+MAX_HEADERS = 32
 
 _OURS = re.compile(
     r"(host|content-length|transfer-encoding|te|trailer|connection|keep-alive|upgrade|expect|accept-encoding)$"
@@ -24,7 +24,7 @@ _VARIABLE = re.compile(rf"\$\{{({SECRETS}\w*)\}}")
 
 
 class Processor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Who works a list over HTTP: where its items are sent, and how."""
+    """The HTTP service that works a list: where its items are sent, and how."""
 
     url: str
     timeout: str | int | float = "30s"
@@ -32,20 +32,20 @@ class Processor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     headers: dict[str, str] = {}
     """Sent with each item; `${ROWLOCK_SECRET_…}` in a value is a variable of the worker's environment."""
     health: str | None = None
-    """What to ask for to know whether it is well: a whole address, or one from the url on."""
+    """The address of its health check, absolute or relative to `url`."""
     secret_env: str | None = None
     """The variable of the worker's environment that holds the signing secrets."""
 
     def __post_init__(self) -> None:
         self.target.beside(self.health or "/")
-        if not 0 < milliseconds(self.timeout) <= LONGEST_REQUEST:
-            raise InvalidSetting(f"a request cannot have {self.timeout!r} to be answered", "give it up to 1h")
-        if len(self.headers) > MOST_HEADERS:
-            raise InvalidSetting(f"{len(self.headers)} headers are too many", f"give up to {MOST_HEADERS}")
+        if not 0 < milliseconds(self.timeout) <= MAX_TIMEOUT_MILLISECONDS:
+            raise InvalidSetting(f"timeout must be more than 0 and at most 1h, got {self.timeout!r}")
+        if len(self.headers) > MAX_HEADERS:
+            raise InvalidSetting(f"headers must be at most {MAX_HEADERS}, got {len(self.headers)}")
         for name, value in self.headers.items():
             check_header(name, value)
             if _OURS.match(name):
-                raise InvalidSetting(f"the header {name!r} is not yours to set", "choose another name")
+                raise InvalidSetting(f"the header {name!r} is set by rowlock", "choose another name")
 
     def __repr__(self) -> str:
         return f"Processor({self.target.shown!r})"
@@ -57,7 +57,7 @@ class Processor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     @property
     def health_target(self) -> HttpUrl | None:
-        """Where it says whether it is well, if it does."""
+        """Where its health check is, if it has one."""
         return None if self.health is None else self.target.beside(self.health)
 
     @property
@@ -66,14 +66,14 @@ class Processor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
         return milliseconds(self.timeout) / 1_000
 
     def filled(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """The headers, with the variables in their values filled in; Invalid if one is not set."""
+        """Return the headers with variables replaced by their values; Invalid if one is not set."""
         return {
             name: _VARIABLE.sub(lambda found: _value(found[1], environment), value)
             for name, value in self.headers.items()
         }
 
     def secrets(self, environment: Mapping[str, str]) -> list[str]:
-        """The signing secrets, none if it has none; Invalid if their variable is not set."""
+        """Return the signing secrets, if it has any; Invalid if their variable is not set."""
         return [] if self.secret_env is None else secrets_in(self.secret_env, environment)
 
 
@@ -85,12 +85,12 @@ def _value(variable: str, environment: Mapping[str, str]) -> str:
 
 
 def secrets_in(variable: str, environment: Mapping[str, str]) -> list[str]:
-    """The secrets that a variable holds: more than one, with blanks between, while they change."""
+    """Return the secrets in a variable, separated by blanks: more than one while they are rotated."""
     return _value(variable, environment).split()
 
 
 def refuse_secrets(processor: Processor) -> None:
-    """Refuse a processor whose settings hold a secret: whoever may look at a list may see its settings."""
+    """Refuse a processor whose settings contain a secret: everybody who may see a list sees its settings."""
     named = processor.secret_env
     if named is not None and not named.startswith(SECRETS):
         what = f"a list's secret cannot come from the variable {named!r}"

@@ -1,4 +1,4 @@
-"""Receipts: by what a settlement is known again, and what it was answered. Verbs of a transaction."""
+"""Receipts: digests by which repeated settlements are known, and their answers. Verbs of a transaction."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
@@ -11,16 +11,16 @@ from rowlock.db import Transaction
 from rowlock.outcomes import Fail, Outcome, Retry, Verdict, all_plainly_done, verdict_of
 
 OutcomesByPosition = Sequence[tuple[int, Outcome]]
-"""Positions that were handed out under a claim, each with its outcome."""
+"""Positions of a claim, each with its outcome."""
 
 
 def answers(tx: Transaction, token: str, settlings: Sequence[OutcomesByPosition]) -> list[list[Verdict] | None]:
-    """What each of these settlements was answered when it landed under the claim; None for one that has not."""
+    """Return the verdicts of settlements that were written under the claim; None for one that was not."""
     return [answer(tx, token, settling) for settling in settlings]
 
 
 def answer(tx: Transaction, token: str, settling: OutcomesByPosition) -> list[Verdict] | None:
-    """What this very settlement was answered when it landed under the claim; None if it has not."""
+    """Return the verdicts of a settlement that was written under the claim; None if it was not."""
     row = tx.row("tallies/answered", token=token, receipt=digest(settling))
     if row is None:
         return None
@@ -31,9 +31,9 @@ def answer(tx: Transaction, token: str, settling: OutcomesByPosition) -> list[Ve
 
 
 def note(settling: OutcomesByPosition, landed: Mapping[int, Outcome]) -> str | None:
-    """What must be kept beside the digest: what had gone, and which retries were the last and were written as failures.
+    """Return what the digest does not say: which items had gone, and which retries were written as failures.
 
-    None if each item ended as it was asked.
+    None if each item ended as its outcome says.
     """
     gone = [position for position, _ in settling if position not in landed]
     failed = [
@@ -45,21 +45,21 @@ def note(settling: OutcomesByPosition, landed: Mapping[int, Outcome]) -> str | N
 
 
 def digest(settling: OutcomesByPosition) -> str:
-    """By which the same settlement is known again."""
-    # All plainly done is known by its positions, whichever way it was asked for.
+    """Return the digest by which a repeated settlement is known."""
+    # All plainly done is known by its positions, whichever verb settles it.
     if all_plainly_done(outcome for _, outcome in settling):
         return of_text(_json([position for position, _ in settling]))
     try:
         return of_text(_json([(position, outcome) for position, outcome in settling]))
     except (TypeError, ValueError):
-        # Said with what JSON cannot say; it is refused where it would have to be kept.
+        # An outcome that JSON cannot express; it is refused where it would have to be stored.
         return of_text(repr(settling))
     except RecursionError:
         raise nesting.too_deep("the data of an outcome") from None
 
 
 def of_text(text: str) -> str:
-    """The digest of a settlement that is written as this text; of one that is plainly done, the list of positions."""
+    """Return the digest of a settlement in JSON; of one that is plainly done, that is the list of positions."""
     return blake2b(text.encode(errors="backslashreplace"), digest_size=12).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Sessions: live workers. Claims hang on a session's row; death is that row's deletion. Verbs of a transaction."""
+"""Sessions: live workers. Claims depend on a session's row, and end with it. Verbs of a transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,12 +15,13 @@ from rowlock.outcomes import Retry
 from rowlock.roles import covers, within
 
 EXPIRY_MILLISECONDS = 15_000
-HANDED = "handed"
-DIED = Retry(error="the worker died while it had this item alone in hand", after=0, kind="worker died")
+CLAIMED_DETAIL = "handed"
+"""Where the positions of claims are kept among a session's details, by token."""
+WORKER_DIED = Retry(error="the worker died while it held only this item", after=0, kind="worker died")
 
 
 class SessionInfo(msgspec.Struct, frozen=True):
-    """A live worker, as others see it."""
+    """A live worker, with what it holds."""
 
     id: str
     holder: str
@@ -30,11 +31,11 @@ class SessionInfo(msgspec.Struct, frozen=True):
     claims: int
     items: int
     leases: Sequence[str] = ()
-    """The exclusive lists that it has; the first of them, if they are very many."""
+    """The exclusive lists that it holds; the first of them, if they are very many."""
 
 
 class ClaimAtDeath(msgspec.Struct, frozen=True):
-    """A claim of a session that died."""
+    """A claim of a session that expires."""
 
     token: str
     list: int
@@ -48,7 +49,7 @@ class ClaimAtDeath(msgspec.Struct, frozen=True):
 
     @property
     def interval(self) -> dict[str, int]:
-        """Where its items stand."""
+        """Where its items stand, as parameters of a statement."""
         return {"list": self.list, "gate": self.gate, "priority": self.priority, "low": self.low, "high": self.high}
 
 
@@ -62,10 +63,10 @@ def open_session(
     seeks: Sequence[str] = (),
     beats: bool = True,
 ) -> None:
-    """Enter a worker, alive for `expiry` milliseconds from the database's now.
+    """Store a session that lives for `expiry` milliseconds from the database's now.
 
-    Those who seek lists by the same patterns share the exclusive ones among these evenly. With `beats` the worker
-    promises a heartbeat in each half of the expiry; without, it ends at its deadline by the database's clock.
+    Sessions that seek the same patterns share the exclusive lists among them evenly. With `beats` the worker promises a
+    heartbeat in each half of the expiry; without, the session ends at its deadline by the database's clock.
     """
     text = None if details is None else nesting.encode(details, "details")
     patterns = msgspec.json.encode(sorted(seeks)).decode() if seeks else None
@@ -75,34 +76,34 @@ def open_session(
 
 
 def beat(tx: Transaction, session: str, *, expiry: int = EXPIRY_MILLISECONDS) -> bool:
-    """Stay alive; False means the session is lost, and with it all claims."""
+    """Extend a session by its expiry; False if it has ended, and with it all its claims."""
     return tx.run("sessions/beat", session=session, expiry=expiry) == 1
 
 
 def close(tx: Transaction, session: str) -> bool:
-    """End gently: what was claimed is free at once."""
+    """End a session, and return whether there was one; what it has claimed is free at once."""
     tx.run("lists/wake_of_session", session=session)
     return tx.run("sessions/close", session=session) == 1
 
 
 def note_handed(tx: Transaction, session: str, taken: claims.ClaimedItems) -> None:
-    """Keep with the session which positions a claim handed out: for whoever settles it from another process."""
+    """Store with the session which positions were claimed, for another process that settles them."""
     details = _decoded(tx.row("sessions/lock", session=session))
     alive = {claim[0] for claim in tx.rows("claims/of_session", session=session)}
-    handed = {token: positions for token, positions in details.get(HANDED, {}).items() if token in alive}
-    details[HANDED] = {**handed, taken.token: [item.position for item in taken.items]}
+    handed = {token: positions for token, positions in details.get(CLAIMED_DETAIL, {}).items() if token in alive}
+    details[CLAIMED_DETAIL] = {**handed, taken.token: [item.position for item in taken.items]}
     tx.run("sessions/set_details", session=session, details=msgspec.json.encode(details).decode())
 
 
 def held(tx: Transaction, session: str, token: str) -> claims.ClaimedItems:
-    """A claim with what is left of the items that were handed out under it; StaleClaim if it is no more.
+    """Return a claim with what is left of its items; StaleClaim if it has ended.
 
-    Where it was not noted what was handed out, it is all that stands in the claim's interval now.
+    If `note_handed` did not store its positions, these are all items that stand in its interval now.
     """
     taken = claims.left(tx, session, token)
     if taken is None:
         raise claims.stale(session, token)
-    handed = _decoded(tx.row("sessions/details", session=session)).get(HANDED, {}).get(token)
+    handed = _decoded(tx.row("sessions/details", session=session)).get(CLAIMED_DETAIL, {}).get(token)
     if handed is None:
         return taken
     among = set(handed)
@@ -115,7 +116,7 @@ def _decoded(row: tuple[Any, ...] | None) -> dict[str, Any]:
 
 
 def patterns(tx: Transaction, session: str) -> list[str] | None:
-    """The patterns of the lists that a session looks for; None if it is no more."""
+    """Return the patterns of the lists that a session works; None if it has ended."""
     row = tx.row("sessions/patterns", session=session)
     if row is None:
         return None
@@ -124,12 +125,12 @@ def patterns(tx: Transaction, session: str) -> list[str] | None:
 
 
 def set_scope(tx: Transaction, session: str, lists: Sequence[str]) -> None:
-    """Hold a session to lists with these prefixes: only who is held to no others may see and touch it."""
+    """Limit a session to lists with these prefixes: other scopes can neither see nor use it."""
     tx.run("sessions/set_scope", session=session, scope=msgspec.json.encode(lists).decode())
 
 
 def is_within(tx: Transaction, session: str, lists: Sequence[str]) -> bool:
-    """Whether a session is there for who is held to lists with these prefixes."""
+    """Return whether a session exists for a caller who is limited to lists with these prefixes."""
     return not lists or _is_within(tx.value("sessions/scope", session=session), lists)
 
 
@@ -138,7 +139,7 @@ def _is_within(scope: str | None, lists: Sequence[str]) -> bool:
 
 
 def page_within(tx: Transaction, lists: Sequence[str], *, limit: int = 1000) -> list[SessionInfo]:
-    """Who is at work, as whoever is held to lists with these prefixes may know."""
+    """Return the sessions that a caller may see who is limited to lists with these prefixes."""
     if not lists:
         return page(tx, limit=limit)
     theirs = {session for session, scope in tx.rows("sessions/scoped") if _is_within(scope, lists)}
@@ -150,7 +151,7 @@ def page_within(tx: Transaction, lists: Sequence[str], *, limit: int = 1000) -> 
 
 
 def page(tx: Transaction, *, limit: int = 1000) -> list[SessionInfo]:
-    """Who is at work, the oldest first."""
+    """Return the live sessions, the oldest first."""
     found = [_info(row) for row in tx.rows("sessions/page", limit=limit)]
     held: dict[str, list[str]] = {}
     for session, name in tx.rows("leases/page", limit=leases.MAX_LISTS_PER_SESSION):
@@ -165,14 +166,14 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
 
 
 def silent(tx: Transaction, *, limit: int = 1000) -> list[SilentSession]:
-    """Sessions that may be dead, those whose deadline is the oldest first: a `HeartbeatMonitor` says which are."""
+    """Return sessions that may be dead, by deadline; a `HeartbeatMonitor` decides which are."""
     return [SilentSession(*row) for row in tx.rows("sessions/silent", limit=limit)]
 
 
 def expire(tx: Transaction, dead: Sequence[SilentSession]) -> int:
-    """End sessions that are dead, unless one has beaten since it was seen; how many.
+    """Expire sessions that are dead, unless a heartbeat has come since they were read, and return how many.
 
-    Their items are free, and marked as suspects: one of them may have killed the worker.
+    Releases their items and marks them as suspects: one of them may have killed the worker.
     """
     return sum(_expire_one(tx, each) for each in dead)
 
@@ -180,21 +181,21 @@ def expire(tx: Transaction, dead: Sequence[SilentSession]) -> int:
 def _expire_one(tx: Transaction, dead: SilentSession) -> bool:
     if tx.row("sessions/lock_silent", session=dead.id, expires_at=dead.expires_at) is None:
         return False
-    in_hand = [ClaimAtDeath(*row) for row in tx.rows("claims/of_session", session=dead.id)]
-    unsettled = [grasp for grasp in in_hand if grasp.remaining > 0]
+    held = [ClaimAtDeath(*row) for row in tx.rows("claims/of_session", session=dead.id)]
+    unsettled = [claim for claim in held if claim.remaining > 0]
     if len(unsettled) == 1 and unsettled[0].taken == 1:
         _charge(tx, dead.id, dead.holder, unsettled[0])
     else:
-        # Any of them may have done it: none is charged. They are handed out one to a claim, so that a second death
-        # leaves few to choose from, and those run alone.
-        for grasp in unsettled:
-            tx.run("claims/add_suspects", holder=dead.holder, **grasp.interval)
+        # Any of them may have killed the worker, so none is charged. Each is claimed by itself from now on: a second
+        # death leaves few suspects, and those run alone.
+        for claim in unsettled:
+            tx.run("claims/add_suspects", holder=dead.holder, **claim.interval)
     close(tx, dead.id)
     return True
 
 
-def _charge(tx: Transaction, session: str, holder: str, grasp: ClaimAtDeath) -> None:
-    where = {name: grasp.interval[name] for name in ("list", "gate", "priority", "high")}
+def _charge(tx: Transaction, session: str, holder: str, claim: ClaimAtDeath) -> None:
+    where = {name: claim.interval[name] for name in ("list", "gate", "priority", "high")}
     for position, key in tx.rows("claims/only_item", **where):
-        settlements.settle(tx, session, grasp.token, [(position, DIED)], holder=holder, close=False)
-        tx.run("claims/suspect_item", list=grasp.list, key=key, holder=holder)
+        settlements.settle(tx, session, claim.token, [(position, WORKER_DIED)], holder=holder, close=False)
+        tx.run("claims/suspect_item", list=claim.list, key=key, holder=holder)

@@ -1,4 +1,4 @@
-"""Settlements: the end of an item's turn, once, under its claim. Verbs of a transaction."""
+"""Settlements: outcomes of claimed items, each written once under its claim. Verbs of a transaction."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,12 +14,12 @@ from rowlock.model import MAX_DATA_BYTES, Settings
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, verdict_of
 from rowlock.receipts import OutcomesByPosition
 
-MOVED_AT_ONCE = 500
-"""Moves written by one statement: with the largest data each, they stay below the 256 MB that a jsonb may have."""
+MAX_MOVES_PER_STATEMENT = 500
+"""With the largest data each, so many stay below the 256 MB that a jsonb may have."""
 
 
 class HeldClaim(msgspec.Struct, frozen=True):
-    """A claim that is locked and alive."""
+    """A claim that is locked and has not ended, with its list."""
 
     list: int
     gate: int
@@ -35,16 +35,16 @@ class HeldClaim(msgspec.Struct, frozen=True):
 
     @property
     def lane(self) -> dict[str, int]:
-        """Where its items stand."""
+        """The lane of its items, as parameters of a statement."""
         return {"list": self.list, "gate": self.gate, "priority": self.priority}
 
     def at(self, positions: Iterable[int]) -> dict[str, Any]:
-        """The place of some of its items, for a statement, with bounds that no plan of it can read beyond."""
+        """Return parameters for statements on some of its items, with bounds that no plan can read beyond."""
         places = list(positions)
         return {**self.lane, "positions": _json(places), "low": min(places) - 1, "high": max(places)}
 
     def covers(self, position: int) -> bool:
-        """Whether it may settle what stands there; anything else is in other hands, or in none."""
+        """Return whether the claim covers a position: anything else is another claim's, or free."""
         return self.low < position <= self.high
 
 
@@ -93,11 +93,11 @@ def _done_or_gone(rows: list[tuple[Any, ...]], positions: Sequence[int]) -> list
 def settle(
     tx: Transaction, session: str, token: str, settling: OutcomesByPosition, *, holder: str = "", close: bool = True
 ) -> list[Verdict]:
-    """Write each outcome where its item still stands as handed out; the verdict on each, in order.
+    """Write each outcome where its item still stands as it was claimed, and return the verdicts in order.
 
-    StaleClaim, and nothing written, if the claim is no more. The same settlement asked for again is answered as before.
-    A retry fails the item if it was the last that the claim allows. With `close` the claim ends, and what of it was not
-    settled is free.
+    StaleClaim, and nothing written, if the claim has ended. A repeated settlement is answered as before. A retry fails
+    the item if it was the last that the claim allows. With `close` the claim ends, and what of it was not settled is
+    free.
     """
     return _settle(tx, session, token, settling, holder=holder, close=close, again=True)
 
@@ -113,10 +113,10 @@ def settle_beside(
     close: bool = True,
     partial: bool = False,
 ) -> list[Verdict]:
-    """Settle in one transaction with rows of the caller's, which must not commit if the settlement is not theirs.
+    """Settle in one transaction with the caller's rows, which must not commit if another transaction has settled.
 
-    So what has landed in another transaction is not answered as before: it is refused with StaleClaim, or has gone.
-    What has gone is refused with ItemsGone, which names the keys, unless `partial` asks for verdicts.
+    So a repeated settlement is not answered as before: StaleClaim if the claim has ended. ItemsGone, with the keys, if
+    items were taken off the list meanwhile, unless `partial` asks for verdicts.
     """
     verdicts = _settle(tx, session, token, settling, holder=holder, close=close, again=False)
     if not partial:
@@ -125,7 +125,7 @@ def settle_beside(
 
 
 def settle_done_beside(tx: Transaction, session: str, token: str, *, keys: Mapping[int, str]) -> list[Verdict]:
-    """All that is left of a claim is done, in one transaction with rows of the caller's: ItemsGone if one has gone."""
+    """Settle all that is left of a claim as done, in one transaction with the caller's rows; ItemsGone as above."""
     verdicts = try_settle_done(tx, session, token, list(keys))
     if verdicts is None:
         return settle_beside(tx, session, token, [(position, Done()) for position in keys], keys=keys)
@@ -179,7 +179,7 @@ def _end_or_reduce(tx: Transaction, held: HeldClaim, session: str, token: str, *
 
 
 def hold(tx: Transaction, session: str, token: str) -> HeldClaim | None:
-    """The claim, locked against its session's death until this transaction ends; None if it is no more."""
+    """Lock a claim until this transaction ends, so that its session cannot expire; None if it has ended."""
     row = tx.row("claims/hold", session=session, token=token)
     if row is None:
         return None
@@ -188,17 +188,17 @@ def hold(tx: Transaction, session: str, token: str) -> HeldClaim | None:
 
 
 def _keeps_places(held: HeldClaim, settling: OutcomesByPosition) -> bool:
-    """Whether something would stand there as before: then only its receipt tells that it has been settled."""
+    """Return whether an item would stay where it is: then only the receipt says that it has been settled."""
     return held.settings.exclusive and any(isinstance(each, Retry) and not _delay(each.after) for _, each in settling)
 
 
 def _refuse_twice(settling: OutcomesByPosition) -> None:
     if len({position for position, _ in settling}) < len(settling):
-        raise InvalidOutcome("an item was given two outcomes in one settlement", "give each item one")
+        raise InvalidOutcome("an item has two outcomes in one settlement", "give each item one")
 
 
 def _placed(tx: Transaction, held: HeldClaim, settling: OutcomesByPosition) -> OutcomesByPosition:
-    """The outcomes with each move's gate as a number, and what waits for a list noted as waiting."""
+    """Return the outcomes with gates as numbers, and store which items wait for a list."""
     moves = {position: outcome for position, outcome in settling if isinstance(outcome, Move)}
     if not moves:
         return settling
@@ -208,13 +208,13 @@ def _placed(tx: Transaction, held: HeldClaim, settling: OutcomesByPosition) -> O
 
 
 def _wait(tx: Transaction, held: HeldClaim, moves: Mapping[int, Move]) -> set[int]:
-    """Note what waits for which list; the positions of those whose list is there and not complete yet."""
+    """Store what waits for which list; return the positions of items whose list exists and is not complete."""
     wanted = {position: outcome.until for position, outcome in moves.items() if outcome.until is not None}
     if held.name in wanted.values():
         raise InvalidOutcome(f"an item of {held.name!r} cannot wait for its own list", "wait for another list")
     if not wanted:
         return set()
-    # Locked before any item is, in one order: a list's completion comes to the items that wait for it likewise.
+    # Locked before any item, in one order: the completion of a list locks the items that wait for it likewise.
     rows = {name: lists.lock_if_exists(tx, name) for name in sorted(set(wanted.values()))}
     keys = {row[0]: row[1] for row in tx.rows("items/in_claim", **held.at(wanted))}
     waiting: set[int] = set()
@@ -239,7 +239,7 @@ def _refuse_passed_gates(held: HeldClaim, settling: OutcomesByPosition) -> None:
 
 
 def _write(tx: Transaction, held: HeldClaim, settling: OutcomesByPosition, holder: str) -> dict[int, Outcome]:
-    """Write the outcomes of items that stand in the claim; the outcome of each as it was written, by position."""
+    """Write the outcomes of items that the claim covers, and return them as written, by position."""
     ours = [each for each in settling if held.covers(each[0])]
     done = {position: outcome for position, outcome in ours if isinstance(outcome, Done)}
     others = {position: outcome for position, outcome in ours if not isinstance(outcome, Done)}
@@ -250,7 +250,7 @@ def _write(tx: Transaction, held: HeldClaim, settling: OutcomesByPosition, holde
         landed.update((row[0], done[row[0]]) for row in rows)
     if others:
         found = tx.rows("items/in_claim", **held.at(others))
-        # Counted anew under the lock: somebody may have noted a failure by hand since the item was handed out.
+        # Counted again under the lock: somebody may have recorded a failure by hand since the item was claimed.
         written = {
             position: attempts.limited(others[position], failed, allowed=held.attempts) for position, _, failed in found
         }
@@ -284,8 +284,8 @@ def _write_others(tx: Transaction, held: HeldClaim, found: Mapping[int, Outcome]
     fails = [position for position, outcome in found.items() if isinstance(outcome, Fail)]
     if retries:
         tx.run("items/settle_retry", rows=_json(retries), **held.at(row["position"] for row in retries))
-    for start in range(0, len(moves), MOVED_AT_ONCE):
-        some = moves[start : start + MOVED_AT_ONCE]
+    for start in range(0, len(moves), MAX_MOVES_PER_STATEMENT):
+        some = moves[start : start + MAX_MOVES_PER_STATEMENT]
         tx.run("items/settle_move", rows=_json(some), **held.at(row["position"] for row in some))
     if fails:
         tx.run("items/settle_fail", **held.at(fails))

@@ -17,13 +17,13 @@ ROWS = 40 * BATCH
 BUFFERS = 60 * BATCH
 # What the work asks for that must not go unmeasured.
 HOT = {
-    "claims": "by_index close hold lock reduce settle take take_hole take_lane",
+    "claims": "close hold lock planner_hints reduce settle take take_gap take_lane",
     "subscription_index": "match",
-    "gates": "awaited left ripe",
-    "items": "add_keys delete due find increment page page_failed page_state promote retry save show show_many "
-    "in_claim settle_done settle_fail settle_move settle_retry",
+    "gates": "advanceable awaited first_unfinished",
+    "items": "add_keys delete due increment lock_existing page page_failed page_state promote retry save show "
+    "show_many in_claim settle_done settle_fail settle_move settle_retry",
     "lists": "sleep",
-    "sessions": "beat close hold_silent silent",
+    "sessions": "beat close lock_silent silent",
 }
 
 

@@ -135,7 +135,7 @@ def test_due_items_of_a_high_priority_go_first(timed: Engine, clock: Clock) -> N
 
 
 def test_more_due_items_than_are_promoted_at_once_all_come_in_the_end(timed: Engine, clock: Clock) -> None:
-    timed["work"].add(numbered(claims.PROMOTED_AT_ONCE + 5), due="1s")
+    timed["work"].add(numbered(claims.MAX_PROMOTED_ITEMS + 5), due="1s")
     clock.advance(2)
     ann = Desk(timed)
     handed = keys(ann.look(10_000)) + keys(ann.look(10_000))
@@ -186,7 +186,7 @@ def test_a_dropped_list_takes_its_claims_with_it(work: Engine) -> None:
 
 @pytest.mark.parametrize("limit", [0, -1, 10_001])
 def test_a_claim_of_no_or_too_many_items_is_refused(work: Engine, limit: int) -> None:
-    with pytest.raises(Invalid, match="ask for 1 to 10000"):
+    with pytest.raises(Invalid, match="limit must be 1 to 10000, got"):
         Desk(work).take(limit)
 
 

@@ -86,11 +86,11 @@ def test_a_moved_item_keeps_its_data_unless_it_gets_others(timed: Engine) -> Non
 
 
 def test_more_moves_than_one_statement_takes_all_land_in_line(timed: Engine) -> None:
-    timed["work"].add(numbered(settlements.MOVED_AT_ONCE + 2))
+    timed["work"].add(numbered(settlements.MAX_MOVES_PER_STATEMENT + 2))
     ann = Desk(timed)
-    taken = ann.got(settlements.MOVED_AT_ONCE + 2)
+    taken = ann.got(settlements.MAX_MOVES_PER_STATEMENT + 2)
     ann.settle(taken, *[Move(data=number) for number in range(len(taken.items))])
-    again = ann.got(settlements.MOVED_AT_ONCE + 2)
+    again = ann.got(settlements.MAX_MOVES_PER_STATEMENT + 2)
     assert (keys(again), [item.data for item in again.items]) == (keys(taken), list(range(len(taken.items))))
 
 

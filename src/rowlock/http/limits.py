@@ -32,7 +32,7 @@ class ServerLimits(msgspec.Struct, frozen=True):
     header_bytes: int = 32 * KB
     """The first line and the headers of a request together."""
     page_items: int = 10_000
-    claim_items: int = claims.LARGEST
+    claim_items: int = claims.MAX_CLAIM_ITEMS
     parts: int = ranges.MAX_PARTS
     batch_items: int = 10_000
     """How many items of a stream are committed together."""

@@ -1,4 +1,4 @@
-"""Routes of trips: what workers on other machines say and ask in one go, as those beside the database do."""
+"""Routes of worker sync: a worker on another machine settles and claims in one request, and polls for work."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -22,37 +22,37 @@ from rowlock.names import is_token
 from rowlock.outcomes import Done, Outcome, PositionedOutcome, Verdict
 from rowlock.remote_claims import Settlement
 
-MOST = 1_000
-"""Settlements in one trip."""
+MAX_SETTLEMENTS = 1_000
+"""In one request."""
 
 
 class SyncSettlement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What became of items of one claim, by the positions that they were handed out at."""
+    """The outcomes of items of one claim, by their positions."""
 
     claim: str
     done: list[int] = []
-    """All that is left of the claim is done, with nothing to keep of it: the claim ends."""
+    """All that is left of the claim, if it is done and nothing is kept of it: the claim ends."""
     outcomes: list[PositionedOutcome] = []
-    """Or the outcome of each."""
+    """Or the outcome of each item."""
     close: bool = False
     """Whether the claim ends: what is not named is free at once."""
 
 
 class SyncClaim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked for next."""
+    """What to claim next."""
 
     list: str
     token: str
-    """What the claim shall be called: 32 random hexadecimal digits. Asked again, it is the same claim."""
+    """The claim's token: 32 random hexadecimal digits. Repeated, it is the same claim."""
     limit: int = 1
     attempts: int | None = None
-    """How often an item may fail, 0 for no limit; the list's own number if left out."""
+    """How often an item may fail, 0 for any number of times; the list's own number if left out."""
     noted: bool = False
-    """Whether other processes will settle it: they are told by `GET /v1/claims/{claim}` what was handed out."""
+    """Whether another process will settle it: `GET /v1/claims/{claim}` then gives exactly what was claimed."""
 
 
 class SyncRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a worker has done, and what it asks for next."""
+    """What a worker has done, and what it wants next."""
 
     session: str
     settle: list[SyncSettlement] = []
@@ -60,55 +60,55 @@ class SyncRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SyncResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What became of one settlement: the verdict on each item in the order they were given, or what is wrong."""
+    """The verdicts of one settlement in the order of its items, or its problem."""
 
     verdicts: list[Verdict] = []
     problem: dict[str, Any] | None = None
 
 
 class SyncResponse(msgspec.Struct, frozen=True):
-    """What a trip has brought."""
+    """What was settled and claimed."""
 
     settled: list[SyncResult]
     claimed: Claimed | None = None
     problem: dict[str, Any] | None = None
-    """Why nothing could be claimed."""
+    """Why the claim failed."""
 
 
 class PollRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A worker that looks for work."""
+    """A poll for work."""
 
     wait: str | float = 0
-    """How long to wait for a list that may have some."""
+    """How long to wait for a list that may have work."""
 
 
 class PollResponse(msgspec.Struct, frozen=True):
     """Lists that may have work."""
 
     lists: dict[str, Settings]
-    """By name, each with its settings."""
+    """Settings by the names of the lists."""
     held: list[str]
-    """Exclusive ones that the session has; they are among the lists too."""
+    """Exclusive lists that the session holds; they are among `lists` too."""
     more: bool
-    """Whether there are more: look again."""
+    """Whether there are more: poll again."""
     next: float | None
     """Seconds until the next list wakes by itself."""
 
 
 class SessionQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whose claim it is."""
+    """The session of a claim."""
 
-    session: Annotated[str, Meta(description="The session that has it.")]
+    session: Annotated[str, Meta(description="The session that holds the claim.")]
 
 
 async def sync(call: Call) -> SyncResponse:
     """Settle what is finished and claim what is next, of any lists, in one request: for workers.
 
-    Each settlement is answered by itself; the same asked again is answered as before.
+    Each settlement has its own result. A repeated request is answered as before.
     """
     request: SyncRequest = await call.document()
-    if len(request.settle) > MOST:
-        raise Invalid(f"{len(request.settle)} claims cannot be settled at once", f"settle up to {MOST}")
+    if len(request.settle) > MAX_SETTLEMENTS:
+        raise Invalid(f"settle must have at most {MAX_SETTLEMENTS} claims, got {len(request.settle)}")
     await check_session(call, request.session)
     settled = [await each for each in [asyncio.ensure_future(_landed(call, request, each)) for each in request.settle]]
     if request.claim is None:
@@ -132,7 +132,7 @@ async def _landed(call: Call, request: SyncRequest, landing: SyncSettlement) -> 
 
 def _settling(landing: SyncSettlement) -> list[tuple[int, Outcome]]:
     if landing.done and landing.outcomes:
-        raise Invalid("a settlement names what is done and outcomes", "give one of them")
+        raise Invalid("a settlement has both `done` and `outcomes`", "give one of them")
     done: list[tuple[int, Outcome]] = [(position, Done()) for position in landing.done]
     return done or [(ending.position, ending.read()) for ending in landing.outcomes]
 
@@ -141,9 +141,11 @@ async def _taken(call: Call, session: str, wanted: SyncClaim) -> Claimed:
     call.principal.check(wanted.list)
     limits = call.service.limits
     if not 1 <= wanted.limit <= limits.claim_items:
-        raise Invalid(f"a claim of {wanted.limit} items cannot be had", f"ask for 1 to {limits.claim_items}")
+        raise Invalid(f"limit must be 1 to {limits.claim_items}, got {wanted.limit}")
     if not is_token(wanted.token):
-        raise Invalid("a claim's token is 32 hexadecimal digits", "choose them at random, new for each claim")
+        raise Invalid(
+            f"token must be 32 hexadecimal digits, got {wanted.token!r}", "choose them at random for each claim"
+        )
     wish = LongPollClaim(
         wanted.list, session, wanted.limit, 0.0, None, wanted.token, attempts=wanted.attempts, noted=wanted.noted
     )
@@ -160,9 +162,9 @@ def _told(error: RowlockError, call: Call) -> dict[str, Any]:
 
 
 async def look(call: Call) -> PollResponse:
-    """Which lists may have work, of those that a session seeks; `wait` waits for some, for workers.
+    """Return the lists that may have work, of those that a session works; with `wait`, as soon as there are some.
 
-    It also sees to the session's share of exclusive lists. That a list may have work does not mean that it has.
+    It also takes the session's share of exclusive lists. A list that may have work may still have none.
     """
     asked: PollRequest = await call.document()
     session = call.path["session"]
@@ -176,9 +178,9 @@ async def look(call: Call) -> PollResponse:
 
 
 async def left(call: Call) -> Claimed:
-    """What is left of a claim; 409 `stale-claim` if it is no more.
+    """Return what is left of a claim; 409 `stale-claim` if it has ended.
 
-    If it was `noted` when it was taken, that is what was handed out; else all that stands in its interval now.
+    If it was `noted`, these are the items that were claimed; else all that stand in its interval now.
     """
     session = call.query.session
     await check_session(call, session)
@@ -188,7 +190,7 @@ async def left(call: Call) -> Claimed:
 
 
 async def close(call: Call) -> Closed:
-    """End a claim: what of it was not settled is free at once."""
+    """End a claim; what of it was not settled is free at once."""
     await check_session(call, call.query.session)
     return Closed(await call.service.executor.write(claims.close, call.query.session, call.path["claim"]))
 
