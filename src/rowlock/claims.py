@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from rowlock import gates, leases, limits, tallies
-from rowlock.db import Transaction, pipelined, unflushed
+from rowlock.db import Pending, Transaction, pipelined, unflushed
 from rowlock.errors import Invalid, StaleClaim, StaleSession
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.list_limits import check_attempts
@@ -80,7 +80,7 @@ def group_key(request: ClaimRequest, **_: Any) -> GroupKey:
 @unflushed
 @groupable(group_key)
 @pipelined
-def take(tx: Transaction, request: ClaimRequest | Callable[[], ClaimRequest]) -> Callable[[], ClaimedItems | None]:
+def take(tx: Transaction, request: ClaimRequest | Callable[[], ClaimRequest]) -> Pending[ClaimedItems | None]:
     """Claim the next items after the frontier by two statements; None says only that nothing stands there.
 
     In a pipeline the request is given as a function, called for each try: a try whose answer was lost may have landed,
@@ -91,10 +91,10 @@ def take(tx: Transaction, request: ClaimRequest | Callable[[], ClaimRequest]) ->
     lane = wanted.lane
     if lane is None:
         rows = tx.send("claims/take", floors=_floors(wanted), **_parameters(wanted))
-        return lambda: _taken(wanted, rows())
+        return rows.map(lambda rows: _taken(wanted, rows))
     floor = wanted.floors.get(lane.priority, 0)
     rows = tx.send("claims/take_lane", floor=floor, **_parameters(wanted), **msgspec.structs.asdict(lane))
-    return lambda: _taken_of_lane(wanted, lane, rows())
+    return rows.map(lambda rows: _taken_of_lane(wanted, lane, rows))
 
 
 @unflushed

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from rowlock import dependencies, tallies
-from rowlock.db import Transaction, pipelined, unflushed
+from rowlock.db import Pending, Transaction, pipelined, unflushed
 from rowlock.errors import Invalid, InvalidSetting, ListComplete, NameTaken, NoSuchList, StaleVersion
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.item_input import encode_json
@@ -172,7 +172,7 @@ class PollResult(msgspec.Struct, frozen=True):
 @unflushed
 @groupable(GroupKey)
 @pipelined
-def apply_wakes(tx: Transaction) -> Callable[[], Any]:
+def apply_wakes(tx: Transaction) -> Pending[Any]:
     """Wake the lists that were called for since somebody last looked."""
     return tx.send("lists/apply_wakes")
 

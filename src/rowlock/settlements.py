@@ -1,13 +1,13 @@
 """Settlements: outcomes of claimed items, each written once under its claim. Verbs of a transaction."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from rowlock import attempts, dependencies, failures, gates, limits, lists, nesting, receipts, tallies
-from rowlock.db import Transaction, pipelined
+from rowlock.db import Pending, Transaction, pipelined
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, ItemsGone, StaleClaim
 from rowlock.model import MAX_DATA_BYTES, Settings
@@ -65,7 +65,7 @@ def try_settle_done(
     *,
     limited: str | None = None,
     use_planner_hints: bool = False,
-) -> Callable[[], list[Verdict] | None]:
+) -> Pending[list[Verdict] | None]:
     """Settle as done by one statement; None, and nothing written, if the claim has ended or its items have changed.
 
     `limited` names the list if it has limits: what is done makes room, so it is woken. `use_planner_hints` is for
@@ -78,7 +78,7 @@ def try_settle_done(
     text = _json(positions)
     parameters = {"positions": text, "count": len(positions), "receipt": receipts.of_text(text)}
     rows = tx.send("claims/settle", session=session, token=token, **parameters)
-    return lambda: _done_or_gone(rows(), positions)
+    return rows.map(lambda rows: _done_or_gone(rows, positions))
 
 
 def _done_or_gone(rows: list[tuple[Any, ...]], positions: Sequence[int]) -> list[Verdict] | None:

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 from psycopg.sql import quote
 
-from rowlock.db.connections import DatabaseConnection, Parameters, Pending, Row
+from rowlock.db import Pending
+from rowlock.db.connections import DatabaseConnection, Parameters, Row
 from rowlock.db.postgres import DIALECT
 from rowlock.db.statements import Statements, names
 from rowlock.environment import Deadline
@@ -53,9 +54,9 @@ class Explaining:
         self._explain(sql, parameters)
         return self._connection.change(sql, parameters)
 
-    def send(self, sql: str, parameters: Parameters = ()) -> Pending:
+    def send(self, sql: str, parameters: Parameters = ()) -> Pending[list[Row]]:
         rows = self.query(sql, parameters)
-        return lambda: rows
+        return Pending(lambda: rows)
 
     def pipeline(self, works: Sequence[Callable[[], Any]], *, deadline: Deadline, flushed: bool = True) -> list[Any]:
         return [self._alone(work, deadline) for work in works]

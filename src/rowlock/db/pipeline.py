@@ -7,6 +7,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 import msgspec
 
 from rowlock.db.connections import PipelinedConnection, RetryTransaction
+from rowlock.db.pending import Pending
 from rowlock.db.transaction import Transaction
 
 P = ParamSpec("P")
@@ -18,18 +19,18 @@ Work = Callable[[Transaction], Callable[[], Any]]
 class PipelinedVerb(Generic[P, T]):
     """A verb in one spelling: call it like any other, or `bind` its arguments and give it to a pipeline.
 
-    The function sends its statements and returns what reads their rows. In a pipeline the rows can be read only after
-    the transaction has ended, so it must not decide by one statement's rows what the next one is.
+    The function sends its statements and returns their result as pending: in a pipeline it is read only after the
+    transaction has ended, so one statement's rows cannot decide what the next one is.
     """
 
-    def __init__(self, send: Callable[Concatenate[Transaction, P], Callable[[], T]]) -> None:
+    def __init__(self, send: Callable[Concatenate[Transaction, P], Pending[T]]) -> None:
         self.send = send
         self.__name__ = send.__name__
         update_wrapper(self, send)
 
     def __call__(self, tx: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run it alone."""
-        return self.send(tx, *args, **kwargs)()
+        return self.send(tx, *args, **kwargs).result()
 
     def __repr__(self) -> str:
         return f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
@@ -46,7 +47,7 @@ class BoundVerb(msgspec.Struct, frozen=True):
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
 
-    def __call__(self, tx: Transaction) -> Callable[[], Any]:
+    def __call__(self, tx: Transaction) -> Pending[Any]:
         """Send it."""
         return self.verb.send(tx, *self.args, **self.kwargs)
 
@@ -56,8 +57,8 @@ class BoundVerb(msgspec.Struct, frozen=True):
         return getattr(self.verb, "unflushed", False)
 
 
-def pipelined(send: Callable[Concatenate[Transaction, P], Callable[[], T]]) -> PipelinedVerb[P, T]:
-    """Make a verb of a function that sends statements and returns what reads their rows."""
+def pipelined(send: Callable[Concatenate[Transaction, P], Pending[T]]) -> PipelinedVerb[P, T]:
+    """Make a verb of a function that sends statements and returns their result as pending."""
     return PipelinedVerb(send)
 
 
