@@ -9,7 +9,7 @@ from tests.worker.running import eventually, running, sound
 
 from rowlock import Engine, Item, Worker
 from rowlock.testing import drain
-from rowlock.worker.schedule_ticker import LONGEST_WAIT, ScheduleTicker
+from rowlock.worker.schedule_ticker import MAX_WAIT_SECONDS, ScheduleTicker
 
 
 def noting(engine: Engine, pattern: str = "work") -> tuple[Worker, list[Item]]:
@@ -66,14 +66,14 @@ def test_the_wait_ends_with_the_next_tick_or_a_second(timed: Engine, clock: Cloc
     clock.advance(3600 - left)
     ticking = ScheduleTicker(timed)
     assert ticking.tick_due() == []
-    assert longest <= ticking.wait <= min(LONGEST_WAIT, longest + 0.05)
+    assert longest <= ticking.wait <= min(MAX_WAIT_SECONDS, longest + 0.05)
 
 
 def test_without_schedules_a_look_is_one_question(timed: Engine) -> None:
     asked = []
     ticking = ScheduleTicker(timed)
     timed._history._sink = asked.append
-    assert (ticking.tick_due(), ticking.wait) == ([], LONGEST_WAIT)
+    assert (ticking.tick_due(), ticking.wait) == ([], MAX_WAIT_SECONDS)
     assert [event["operation"] for event in asked] == ["schedules.seconds_to_next"] * 2  # asked and answered
 
 
@@ -87,6 +87,6 @@ def test_a_schedule_that_cannot_be_read_here_is_told_once(
     with caplog.at_level(logging.WARNING):
         assert [tick.stuck is not None for _ in range(3) for tick in ticking.tick_due()] == [True] * 3
     assert [record.getMessage() for record in caplog.records] == [
-        "the schedule poll made no item: cron needs the package cronsim"
+        "schedule poll added no item: cron needs the package cronsim"
     ]
-    assert ticking.wait == LONGEST_WAIT
+    assert ticking.wait == MAX_WAIT_SECONDS

@@ -31,7 +31,7 @@ from rowlock.model import DEFAULT_PRIORITY
 from rowlock.schedules import ScheduleInfo, Tick, plans
 from rowlock.schedules.plans import DEFAULT_KEY, CatchUp
 from rowlock.schedules.recurrence import ticks, zone
-from rowlock.worker.schedule_ticker import LONGEST_WAIT, ScheduleTicker
+from rowlock.worker.schedule_ticker import MAX_WAIT_SECONDS, ScheduleTicker
 
 MAX_TICK_MILLISECONDS = 2**53
 HEADINGS = ("SCHEDULE", "LIST", "WHEN", "STATE", "NEXT", "LAST")
@@ -271,7 +271,7 @@ def _keep_ticking(invocation: Invocation, engine: Engine, stopped: threading.Eve
         except Unavailable as error:
             if error.what != last_error:
                 invocation.say(f"waiting for the database: {error.what}")
-            wait, last_error = LONGEST_WAIT, error.what
+            wait, last_error = MAX_WAIT_SECONDS, error.what
         stopped.wait(wait)
 
 

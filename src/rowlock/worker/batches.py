@@ -1,4 +1,4 @@
-"""Batch handlers: all items of a claim, and the transaction that settles them with what the handler wrote."""
+"""Batch handlers: run for all items of a claim, and settled in one transaction with what the handler writes."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -15,25 +15,25 @@ from rowlock.worker.in_flight import InFlightClaim
 
 log = logging.getLogger("rowlock.worker")
 
-TRIES = 3
+MAX_TRIES = 3
 
 
 class Cancelled(Exception):
-    """The turn was over before the handler: what it wrote must not stay."""
+    """The turn ended before the handler did: what it wrote must be rolled back."""
 
 
 def run_batch(backend: Backend, session: Session, claim: InFlightClaim) -> list[Verdict] | None:
-    """Run the handler and settle in its transaction; the verdicts, or None if outcomes were left in the hand instead.
+    """Run the handler and settle in its transaction; return the verdicts, or None if the worker has to settle.
 
-    A conflict in the database runs the handler again, like a verb; anything else it raises is every item's outcome.
+    After a conflict in the database the handler runs again; anything else that it raises is every item's outcome.
     """
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         try:
             return _run_once(backend, session, claim)
         except DatabaseBusy:
             continue
         except ItemsGone as error:
-            # What the handler wrote is rolled back. What is left has another turn, and nobody is charged for it.
+            # What the handler wrote is rolled back. What is left has another turn, which counts as no attempt.
             about = {"list": claim.list, "token": claim.token, "keys": error.fields["keys"]}
             log.warning("items gone", extra=about)
             _finish_all(claim, Retry(after=0, counted=False, kind=error.code))
@@ -45,7 +45,7 @@ def run_batch(backend: Backend, session: Session, claim: InFlightClaim) -> list[
         except Cancelled:
             return None
         except Unavailable as error:
-            # Nobody's fault but the database's. If it landed after all, the claim is gone and this comes to nothing.
+            # The database's fault, not the items'. If it was committed after all, the claim has ended and this is void.
             _finish_all(claim, Retry(str(error), counted=False, kind=error.code))
             return None
         except BaseException as error:
@@ -63,7 +63,7 @@ def _run_once(backend: Backend, session: Session, claim: InFlightClaim) -> list[
         outcomes = _ended(claim, tx)
         verdicts = _settle(backend, tx, session, claim, outcomes) if tx.begun else None
     claim.ended = verdicts is not None
-    # What wrote nothing is settled by the worker, which claims in the same trip.
+    # A handler that wrote nothing is settled by the worker, which claims in the same pipeline.
     _finish_each(claim, outcomes)
     return verdicts
 
@@ -104,8 +104,8 @@ def _outcomes(answer: Any, claim: InFlightClaim) -> list[Outcome]:
         return [from_return_value(answer)]
     outcomes = [from_return_value(each) for each in answer]
     if len(outcomes) != len(items):
-        what = f"the handler gave {len(outcomes)} outcomes for {len(items)} items"
-        raise InvalidOutcome(what, "give one for each, a mapping by key, or None for all done")
+        what = f"the handler returned {len(outcomes)} outcomes for {len(items)} items"
+        raise InvalidOutcome(what, "return one for each, a mapping by key, or None for all done")
     return outcomes
 
 

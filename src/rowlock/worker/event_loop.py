@@ -1,4 +1,4 @@
-"""The loop: one thread with an event loop for all async handlers."""
+"""The event loop: one thread that runs all async handlers."""
 
 import asyncio
 import threading
@@ -18,7 +18,7 @@ class EventLoop:
         self._finish = finish
         self._loop = asyncio.new_event_loop()
         self._tasks: dict[asyncio.Task[None], InFlightClaim] = {}
-        self._thread = threading.Thread(target=self._serve, name="rowlock loop", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="rowlock event loop", daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:
@@ -47,7 +47,7 @@ class EventLoop:
             outcome = await self._traced(claim, item)
         except asyncio.CancelledError as error:
             if claim.cancelled.is_set():
-                return  # the session is lost or the worker stops: nothing to settle
+                return  # the session is lost or the worker stops: there is nothing to settle
             outcome = from_exception(error)
         self._finish(claim, item, outcome)
 
@@ -76,7 +76,7 @@ class EventLoop:
             return from_exception(error)
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # one that leaves would take the loop with it
+        except BaseException as error:  # an escaping exception would end the event loop
             return from_exception(error)
 
     def cancel(self, claim: InFlightClaim | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Handlers: a function for the items of lists whose name fits a pattern, and how it is to be called."""
+"""Handlers: functions for the items of lists whose names fit a pattern, and how they are called."""
 
 import inspect
 import threading
@@ -15,7 +15,7 @@ from rowlock.list_limits import check_attempts
 from rowlock.model import Settings
 from rowlock.names import matches_pattern
 
-LARGEST_BATCH = 10_000
+MAX_BATCH_ITEMS = 10_000
 
 
 class HandlerKind(StrEnum):
@@ -28,16 +28,16 @@ class HandlerKind(StrEnum):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What a handler may know beside its item, if it takes a second argument."""
+    """The second argument of a handler that takes two: its claim's token, and whether its turn is over."""
 
     token: str
-    """The claim's fence: the same for all items of a claim, never given twice."""
+    """The claim's fencing token: the same for all items of a claim, and never used again."""
     cancelled: threading.Event
-    """Set when the turn is over before the handler is: timed out, or the session lost. Nothing will be settled."""
+    """Set when the turn ends before the handler does, by a timeout or a lost session: nothing will be settled."""
 
 
 class Handler(msgspec.Struct, frozen=True):
-    """A function and its terms."""
+    """A function and its options."""
 
     pattern: str
     function: Callable[..., Any]
@@ -48,16 +48,16 @@ class Handler(msgspec.Struct, frozen=True):
     batch: int
     arguments: int
     accepts: Callable[[Settings], bool] | None = None
-    """Whether it is for a list with such settings; None if for any."""
+    """Whether it works lists with these settings; None for any."""
     within: Callable[..., None] | None = None
-    """What writes, in the settling transaction, that items are done."""
+    """Called in the settling transaction, with the items that are done."""
 
     def fits(self, name: str) -> bool:
-        """Whether a list's items are for this handler; `*` stands for anything."""
+        """Return whether a list's name fits the pattern; `*` stands for anything."""
         return matches_pattern(self.pattern, name)
 
     def is_for(self, name: str, settings: Callable[[], Settings]) -> bool:
-        """Whether it works a list; its settings are asked for only if they matter."""
+        """Return whether it works a list; its settings are read only if they matter."""
         return self.fits(name) and (self.accepts is None or self.accepts(settings()))
 
     @property
@@ -66,7 +66,7 @@ class Handler(msgspec.Struct, frozen=True):
         return self.within is not None or (self.kind is HandlerKind.BATCH and self.arguments == 2)
 
     def rules(self, settings: Settings) -> Policy:
-        """When to give up and how long to wait: the handler's own word first, then the list's."""
+        """Return when to give up and how long to wait: by the handler's options first, then the list's settings."""
         attempts = settings.attempts if self.attempts is None else self.attempts
         return policy(attempts, self.backoff or settings.backoff)
 
@@ -82,15 +82,15 @@ def define(
     processes: bool,
     within: Callable[..., None] | None = None,
 ) -> Handler:
-    """A handler from what a user wrote; what cannot work is refused here, not at the first item."""
+    """Return a handler for a user's function; what cannot work is refused here, not at the first item."""
     if not isinstance(pattern, str) or not pattern:
-        raise Invalid(f"{pattern!r} is no pattern of list names", "write a name, or one with *, such as resumes/*")
+        raise Invalid(f"pattern must be a list name or one with *, got {pattern!r}", "for example resumes/*")
     if not callable(function):
-        raise Invalid(f"{function!r} cannot be called", "give a function of an item")
-    if batch is not None and not 1 <= batch <= LARGEST_BATCH:
-        raise Invalid(f"a batch of {batch} items cannot be had", f"ask for 1 to {LARGEST_BATCH}")
+        raise Invalid(f"function must be callable, got {function!r}", "give a function of an item")
+    if batch is not None and not 1 <= batch <= MAX_BATCH_ITEMS:
+        raise Invalid(f"batch must be 1 to {MAX_BATCH_ITEMS}, got {batch}")
     if attempts is not None and (isinstance(attempts, bool) or not isinstance(attempts, int)):
-        raise Invalid(f"attempts={attempts!r} is no whole number", "say how often an item may fail, or 0 for no limit")
+        raise Invalid(f"attempts must be a whole number, got {attempts!r}", "0 is for no limit")
     check_attempts(attempts)
     if within is not None and batch is not None:
         raise Invalid("a batch handler has the settling transaction already", "leave within out")

@@ -1,4 +1,4 @@
-"""Health: whether the store and the processors answer. All are asked at once, and nobody is waited for too long."""
+"""Health checks of the database and the processors, all at once and with one deadline."""
 
 import queue
 import threading
@@ -13,28 +13,28 @@ from rowlock.errors import RowlockError
 from rowlock.model import Processor
 from rowlock.worker.backend import Backend
 
-SECONDS = 5.0
+HEALTH_SECONDS = 5.0
 STORE = "store"
 
-Question = Callable[[], str]
-"""What is wrong; nothing if all is well."""
+Check = Callable[[], str]
+"""Returns what is wrong; an empty text if all is well."""
 
 
 class ProcessorGroup(msgspec.Struct, frozen=True):
-    """Processors that are reached by one sender: those given by name, and those of fitting lists."""
+    """Processors that one sender reaches: those given by name, and those of fitting lists."""
 
     sender: Sender
     given: Mapping[str, Processor] = {}
     fits: Callable[[str], bool] | None = None
     known: dict[str, Processor] = {}
-    """Processors from the settings of fitting lists, as they were last read: asked while the store is down."""
+    """Processors of fitting lists, as their settings were last read: checked while the database is down."""
 
 
-def examine(backend: Backend, groups: Sequence[ProcessorGroup], *, seconds: float = SECONDS) -> dict[str, str]:
-    """What is wrong with the store and with each processor, by name; "" if it is well.
+def examine(backend: Backend, groups: Sequence[ProcessorGroup], *, seconds: float = HEALTH_SECONDS) -> dict[str, str]:
+    """Return what is wrong with the database and with each processor, by name; "" if it is well.
 
-    A processor without a health address counts as well. What has not answered in time is ill, whatever comes later.
-    Processors from the settings of lists are read from the store; while it is down, those read last are asked.
+    A processor without a health address counts as well. One that has not answered in time counts as ill. Processors of
+    lists are read from the database; while it is down, those read last are checked.
     """
     checks = ConcurrentChecks(seconds)
     listed = threading.Event()
@@ -81,7 +81,7 @@ def _well(processor: Processor, sender: Sender, seconds: float) -> str:
 
 
 class ConcurrentChecks:
-    """Questions that are asked side by side, each in a thread of its own, and the answers that came in time."""
+    """Checks that run side by side, each in a thread of its own, and their results until the deadline."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -91,22 +91,22 @@ class ConcurrentChecks:
 
     @property
     def left(self) -> float:
-        """Seconds that are left."""
+        """Seconds until the deadline."""
         return self._until - time.monotonic()
 
-    def ask(self, name: str, question: Question) -> None:
-        """Ask; also one question may lead to others."""
+    def ask(self, name: str, check: Check) -> None:
+        """Start a check; a check may start others."""
         self._names[name] = None
-        threading.Thread(target=self._answer, args=(name, question), daemon=True).start()
+        threading.Thread(target=self._answer, args=(name, check), daemon=True).start()
 
-    def _answer(self, name: str, question: Question) -> None:
+    def _answer(self, name: str, check: Check) -> None:
         try:
-            self._answers.put((name, question()))
+            self._answers.put((name, check()))
         except RowlockError as error:
             self._answers.put((name, error.what))
 
     def answers(self) -> dict[str, str]:
-        """All answers, in the order of the questions; who has not answered is said to be silent."""
+        """Return all results, in the order of the checks; one without a result counts as silent."""
         found: dict[str, str] = {}
         while len(found) < len(self._names):
             try:

@@ -1,4 +1,4 @@
-"""Processes: a pool for handlers that need a core each. One that overstays or dies is replaced; its item is retried."""
+"""The process pool: for handlers that need a core each. A process that times out or dies is replaced."""
 
 import multiprocessing
 import threading
@@ -12,14 +12,14 @@ from rowlock.worker.in_flight import InFlightClaim
 
 _FRESH = multiprocessing.get_context("spawn")  # a fork would copy our threads' locks in whatever state they are
 
-LONGEST_START = 60.0
-"""Seconds in which a process must have begun."""
+START_TIMEOUT_SECONDS = 60.0
+"""Within it a process must have begun with its first item."""
 
 
 def _serve(pipe: Connection) -> None:
     while (work := pipe.recv()) is not None:
         function, arguments = work
-        pipe.send(None)  # begun: what it took to start and to import the handler is not the item's time
+        pipe.send(None)  # begun: the time to start and to import the handler does not count
         try:
             outcome: Outcome = from_return_value(function(*arguments))
         except Exception as error:
@@ -37,9 +37,9 @@ class _Child:
         theirs.close()
 
     def ask(self, function: Any, item: Item, timeout: float | None) -> Outcome:
-        """Run the function there; a lost or late child is an outcome, and EOFError tells that it must be replaced."""
+        """Run the function there; TimeoutError if it is late, EOFError if the process has died."""
         self.pipe.send((function, (item,)))
-        if not self.pipe.poll(LONGEST_START):
+        if not self.pipe.poll(START_TIMEOUT_SECONDS):
             raise TimeoutError
         self.pipe.recv()
         if not self.pipe.poll(timeout):
@@ -48,7 +48,7 @@ class _Child:
         return answer
 
     def ended(self) -> int | None:
-        """How a child that is gone went."""
+        """Return the exit code of a process that has died."""
         self.process.join(1)
         return self.process.exitcode
 
@@ -60,7 +60,7 @@ class _Child:
 
 
 class ProcessPool:
-    """Gives each crew thread that needs one a process of its own."""
+    """Gives each thread of the pool that needs one a process of its own."""
 
     def __init__(self) -> None:
         self._own = threading.local()

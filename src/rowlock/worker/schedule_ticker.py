@@ -1,4 +1,4 @@
-"""Ticking: making the items of schedules when their time has come, for as long as a process lives."""
+"""The schedule ticker: adds the items of schedules when they are due, for as long as a process lives."""
 
 import logging
 
@@ -8,41 +8,44 @@ from rowlock.schedules import Tick
 
 log = logging.getLogger("rowlock.schedules")
 
-LONGEST_WAIT = 1.0
-SHORTEST_WAIT = 0.005
-SPREAD = 0.05
-"""Of many that wait for one tick most come when it is over: they find nothing to do, and cost nothing."""
+MAX_WAIT_SECONDS = 1.0
+MIN_WAIT_SECONDS = 0.005
+JITTER_SECONDS = 0.05
+"""Of many processes that wait for one tick most come when it is over, and find nothing to do."""
 
 
 class ScheduleTicker:
-    """Looks when the next tick is; while there are no schedules that is one small question a second."""
+    """Ticks schedules that are due; while there are none, it costs one small query a second."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
+        """The last error of each schedule that was logged, by code."""
         self.wait = 0.0
-        """Seconds until the next look."""
+        """Seconds until the next call."""
 
     def tick_due(self) -> list[Tick]:
-        """Make the items of ticks that have come; what was done."""
+        """Add the items of ticks that are due, and return the ticks."""
         left = self._engine.read(schedules.seconds_to_next)
         if left is None or left > 0:
             self.wait = (
-                LONGEST_WAIT if left is None else min(left + self._engine.environment.random() * SPREAD, LONGEST_WAIT)
+                MAX_WAIT_SECONDS
+                if left is None
+                else min(left + self._engine.environment.random() * JITTER_SECONDS, MAX_WAIT_SECONDS)
             )
             return []
         ticks = self._engine.tick()
-        # What this machine cannot read stays due: it is not asked for again and again.
-        self.wait = LONGEST_WAIT if any(tick.stuck for tick in ticks) else SHORTEST_WAIT
+        # What this machine cannot read stays due: it must not be tried again and again.
+        self.wait = MAX_WAIT_SECONDS if any(tick.stuck for tick in ticks) else MIN_WAIT_SECONDS
         for tick in ticks:
-            self._tell(tick)
+            self._log(tick)
         return ticks
 
-    def _tell(self, tick: Tick) -> None:
-        trouble = tick.stuck or tick.error
-        if trouble is None:
-            self._told.pop(tick.schedule, None)
+    def _log(self, tick: Tick) -> None:
+        error = tick.stuck or tick.error
+        if error is None:
+            self._reported.pop(tick.schedule, None)
             log.info("ticked", extra={"schedule": tick.schedule, "list": tick.list, "added": tick.added})
-        elif self._told.get(tick.schedule) != trouble.code:
-            self._told[tick.schedule] = trouble.code
-            log.warning("the schedule %s made no item: %s", tick.schedule, trouble.what, extra={"code": trouble.code})
+        elif self._reported.get(tick.schedule) != error.code:
+            self._reported[tick.schedule] = error.code
+            log.warning("schedule %s added no item: %s", tick.schedule, error.what, extra={"code": error.code})

@@ -1,4 +1,4 @@
-"""The crew: threads that run plain and batch handlers. A handler that overstays loses its thread, not its slot."""
+"""The thread pool: runs plain and batch handlers. A handler that times out loses its thread; its slot is freed."""
 
 import logging
 import queue
@@ -21,7 +21,7 @@ Work = tuple[InFlightClaim, Item | None]
 
 
 class Slot:
-    """One thread's place: what it works on, and since when. Its lock settles who ends a turn: handler or clock."""
+    """One thread and its work. Its lock decides who ends a turn: the handler or its timeout."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -32,14 +32,14 @@ class Slot:
         self.ended = 0
 
     def end_turn(self) -> bool:
-        """Whether the handler was in time: then the outcome is its own."""
+        """End the turn, and return whether the handler was in time: then its outcome counts."""
         with self.lock:
             self.work = self.turn = None
             self.ended += not self.timed_out
             return not self.timed_out
 
     def time_out(self, work: Work) -> bool:
-        """Whether the turn was still going on: then it is over now, and the handler is told."""
+        """Cancel the turn, and return whether it was still going on."""
         with self.lock:
             if self.work is not work:
                 return False
@@ -64,11 +64,11 @@ class ThreadPool:
         self._counting = threading.Lock()
         self._given = 0
         self._ended = 0
-        """What was taken back, or ended in berths that are no more."""
+        """What was taken back, or ended in slots that were given up."""
         self._processes: ProcessPool | None = None
 
     def submit(self, claim: InFlightClaim) -> None:
-        """Work through a claim: item by item, or as one batch."""
+        """Run a claim: item by item, or as one batch."""
         if claim.handler.kind is HandlerKind.BATCH:
             self._put((claim, None))
         elif claim.in_order:
@@ -88,19 +88,19 @@ class ThreadPool:
         self._work.put(work)
 
     def _put_next(self, claim: InFlightClaim) -> None:
-        # The next of a hand that is worked in order, when the one before it has ended.
+        # The next item of a claim that is worked in order, when the one before it has ended.
         if (item := claim.next_item()) is not None:
             self._put((claim, item))
 
     @property
     def _unended(self) -> int:
-        # Counted by what was given and what has ended: a thread that has just taken its work may not look busy yet.
+        # Counted by what was submitted and what has ended: a thread that has just taken its work may not look busy yet.
         return self._given - self._ended - sum(slot.ended for slot in self._slots)
 
     def _start(self) -> None:
         slot = Slot()
         self._slots.append(slot)
-        name = f"rowlock crew {len(self._slots)}"
+        name = f"rowlock worker {len(self._slots)}"
         threading.Thread(target=self._serve, args=(slot,), name=name, daemon=True).start()
 
     def _serve(self, slot: Slot) -> None:
@@ -138,13 +138,13 @@ class ThreadPool:
 
     def _in_process(self, claim: InFlightClaim, item: Item) -> Outcome:
         if self._processes is None:
-            from rowlock.worker.process_pool import ProcessPool  # heavy, and only few handlers need it
+            from rowlock.worker.process_pool import ProcessPool  # slow to import, and few handlers need it
 
             self._processes = ProcessPool()
         return self._processes.run(claim, item)
 
     def cancel_overdue(self) -> None:
-        """Free the slots of handlers that are past their time: the item is retried, the thread is left to itself."""
+        """Free the slots of handlers that have timed out: their items are retried, their threads run on."""
         now = self._monotonic()
         for slot in list(self._slots):
             work = slot.work
@@ -162,7 +162,7 @@ class ThreadPool:
             self._start_threads()
 
     def cancel(self, claim: InFlightClaim) -> None:
-        """Tell the handlers of a claim that nothing will be settled."""
+        """Set `cancelled` for the handlers of a claim of which nothing will be settled."""
         for slot in list(self._slots):
             work, turn = slot.work, slot.turn
             if work is not None and work[0] is claim and turn is not None:
@@ -174,7 +174,7 @@ class ThreadPool:
         return handler.timeout is not None and handler.kind is not HandlerKind.PROCESS and seconds >= handler.timeout
 
     def take_back_unstarted(self) -> list[Work]:
-        """Take back what no thread has begun."""
+        """Take back and return what no thread has begun."""
         back: list[Work] = []
         while True:
             try:
@@ -186,7 +186,7 @@ class ThreadPool:
                 back.append(work)
 
     def shutdown(self) -> None:
-        """Let every thread go when it has finished what it is at."""
+        """End every thread when it has finished its work."""
         for _ in self._slots:
             self._work.put(None)
         if self._processes is not None:
@@ -194,9 +194,9 @@ class ThreadPool:
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Outcome:
-    """Run a handler for one item and read its answer; whatever it raises is an outcome too."""
+    """Run a handler for one item, and return its outcome; whatever it raises is one too."""
     try:
         return from_return_value(function(*arguments))
-    except BaseException as error:  # one that leaves would take its thread's slot with it
+    except BaseException as error:  # an escaping exception would end the thread and lose its slot
         log.info("a handler raised", exc_info=error)
         return from_exception(error)
