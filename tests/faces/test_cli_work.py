@@ -143,7 +143,7 @@ def test_a_program_that_goes_missing_is_the_items_failure(names: Shell) -> None:
     [
         (("nosuchprogram-at-all", "{}"), "there is no program 'nosuchprogram-at-all'"),
         (("./plain", "{}"), "'./plain' is not executable"),
-        (("echo {}",), "'echo {}' is a line and no program"),
+        (("echo {}",), "there is no program 'echo {}'"),
         ((), "work needs a command"),
     ],
 )

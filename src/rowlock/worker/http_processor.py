@@ -26,14 +26,14 @@ from rowlock.worker.health import ProcessorGroup
 log = logging.getLogger("rowlock.worker")
 
 MAX_ROUTES = 10_000
-WHEN_BARRED = 30.0
-"""Seconds until an item is looked at again that could not be sent from here at all: it may be from elsewhere."""
+NOT_SENT_RETRY_SECONDS = 30.0
+"""Until an item is tried again that could not be sent from here at all: another worker may send it."""
 
 _AS_IT_IS = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != "%")
 
 
 class ProcessorRoute(msgspec.Struct, frozen=True):
-    """Where items of a list go, with all that is sent along; found at some moment."""
+    """Where items of a list are sent, with which headers and signing keys."""
 
     processor: Processor
     target: HttpUrl
@@ -42,18 +42,18 @@ class ProcessorRoute(msgspec.Struct, frozen=True):
 
 
 def route(processor: Processor, environment: Mapping[str, str], *, secrets: Iterable[str] = ()) -> ProcessorRoute:
-    """The way to a processor; Invalid if a variable that it needs is not set, or is no secret."""
+    """Return the route to a processor; Invalid if a variable that it needs is not set or holds no secret."""
     keys = tuple(key(secret) for secret in (*secrets, *processor.secrets(environment)))
     return ProcessorRoute(processor, processor.target, processor.filled(environment), keys)
 
 
 def check(processor: Processor, allow: Iterable[str] | None = None) -> None:
-    """Refuse now a processor that could not be sent to from here: its host is private, or a secret is missing."""
+    """Refuse a processor that cannot be reached from here: its host is private, or a secret is missing."""
     sender_from_environment(allow).check(route(processor, os.environ).target)
 
 
 class ProcessorHandler:
-    """A handler: the items of lists that have a processor, or of all if one was given."""
+    """A handler that sends items to the processor of their list, or to the one that was given."""
 
     def __init__(
         self,
@@ -77,37 +77,37 @@ class ProcessorHandler:
             sender.check(self._given.target)
 
     def party(self, handler: Handler) -> ProcessorGroup:
-        """Whose health matters to the items that go this way."""
+        """Return the processors whose health matters to this handler."""
         if self._given is not None:
             return ProcessorGroup(self._sender, {handler.pattern: self._given.processor})
         return ProcessorGroup(self._sender, fits=handler.fits, known=self._known)
 
     def close(self) -> None:
-        """Close connections that are kept for the next item."""
+        """Close idle connections."""
         self._sender.close()
 
     def accepts(self, settings: Settings) -> bool:
-        """Whether a list with these settings is for this handler."""
+        """Return whether this handler works lists with these settings."""
         return self._given is not None or settings.processor is not None
 
     def handle(self, item: Item, turn: Turn) -> Outcome:
-        """Send one item, and read what comes back."""
+        """Send one item, and return the outcome that the answer says."""
         since = time.monotonic()
         try:
             outcome = self._sent(item, turn)
         except NoAnswer as error:
             outcome = Retry(error.what, kind=error.fields["reason"])
         except (HostNotAllowed, Invalid, Unavailable) as error:
-            # Nobody was asked: that is no failure of the item's.
+            # Nothing was sent: that is no failure of the item.
             log.warning("not sent: %s", error.what, extra={"list": item.list, "key": item.key, "code": error.code})
-            outcome = Retry(str(error), after=WHEN_BARRED, counted=False, kind=error.code)
+            outcome = Retry(str(error), after=NOT_SENT_RETRY_SECONDS, counted=False, kind=error.code)
         _note(item, outcome, time.monotonic() - since)
         return outcome
 
     def _sent(self, item: Item, turn: Turn) -> Outcome:
         way = self._given or self._route(item.list)
         if way is None:
-            return Retry("the list has no processor any more", after=WHEN_BARRED, counted=False)
+            return Retry("the list has no processor any more", after=NOT_SENT_RETRY_SECONDS, counted=False)
         answer = self._sender.post(way.target, self._message(item, way, turn), seconds=way.processor.seconds)
         return read_reply(item, answer)
 
@@ -138,7 +138,7 @@ class ProcessorHandler:
         return OutgoingRequest(self._id(item), (item.raw_data or "null").encode(), {**way.headers, **named}, way.keys)
 
     def _id(self, item: Item) -> str:
-        # A position is given once and never again: the same if a turn is repeated, another if the item comes again.
+        # A position is used once: the id is the same if a turn is repeated, and another if the item is added again.
         if self._born is None:
             self._born = self._engine.read(schema.born)
         named = f"{self._born} {item.position} {item.key}"
@@ -146,7 +146,7 @@ class ProcessorHandler:
 
 
 def written(text: str) -> str:
-    """A name as a header can carry it: percent-encoded where it is not plain ASCII."""
+    """Return a name as a header value: percent-encoded where it is not plain ASCII."""
     return quote(text, safe=_AS_IT_IS)
 
 
@@ -156,13 +156,13 @@ def _note(item: Item, outcome: Outcome, seconds: float) -> None:
     log.info("request ended", extra={**about, "outcome": ended, "seconds": round(seconds, 3)})
 
 
-AGAIN = 1.0
-"""Seconds until another pass over an item that the last one has left as it was."""
-MESSAGE, EXCERPT = 2_000, 120
+UNCHANGED_RETRY_SECONDS = 1.0
+"""Until the next turn of an item that the answer has left as it was."""
+MAX_MESSAGE_CHARS, EXCERPT_BYTES = 2_000, 120
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """An answer as processors write it, in either spelling; what is absent or null says nothing."""
+    """An answer as processors write it, in either spelling; absent and null mean the same."""
 
     gate: int | str | None = None
     done: bool | None = None
@@ -176,7 +176,7 @@ _KNOWN = set(Reply.__struct_fields__)
 
 
 def read_reply(item: Item, answer: HttpResponse) -> Outcome:
-    """What becomes of the item."""
+    """Return the outcome that a processor's answer says."""
     try:
         reply = msgspec.json.decode(answer.body, type=Reply)
         finished, data = _one(reply.done, reply.complete), _one(reply.data, reply.response)
@@ -199,7 +199,7 @@ def _one(first: Any, second: Any) -> Any:
 
 
 def _refuse_foreign(reply: Reply, answer: HttpResponse) -> None:
-    # `{}` leaves the item as it is; `{"status": "ok"}` is no answer to what was asked, and would be asked for ever.
+    # `{}` leaves the item as it is; `{"status": "ok"}` is no such answer, and would be repeated for ever.
     if answer.well and reply == Reply() and not msgspec.json.decode(answer.body, type=dict).keys() <= _KNOWN:
         raise ValueError("none of the fields gate, done, data and error is there")
 
@@ -207,14 +207,14 @@ def _refuse_foreign(reply: Reply, answer: HttpResponse) -> None:
 def _unread(answer: HttpResponse, error: Exception) -> Retry:
     if not answer.well and not answer.body.strip():
         return _again(answer, answer.line)
-    what = "the answer is empty" if not answer.body.strip() else _spoken(error)
-    began = answer.body[:EXCERPT].decode(errors="replace")
+    what = "the answer is empty" if not answer.body.strip() else _describe(error)
+    began = answer.body[:EXCERPT_BYTES].decode(errors="replace")
     excerpt = f" in {began!r}" if began.strip() else ""
     said = f"marshal error: {what}{excerpt}, from request with HTTP Status: {answer.line}"
     return _again(answer, said, kind="marshal error" if answer.well else None)
 
 
-def _spoken(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     match error:
         case UnicodeDecodeError():
             return "invalid UTF-8"
@@ -232,13 +232,13 @@ def _failed(answer: HttpResponse, error: Any) -> Retry | Fail:
 
 
 def _bounded(message: str) -> str:
-    return message if len(message) <= MESSAGE else f"{message[:MESSAGE]}…"
+    return message if len(message) <= MAX_MESSAGE_CHARS else f"{message[:MAX_MESSAGE_CHARS]}…"
 
 
 def _again(answer: HttpResponse, said: str, *, kind: str | None = None) -> Retry:
     kind = kind or f"status {answer.status}"
     asked = retry_after_seconds(answer)
-    # Who says when it wants to be asked again has not tried, and so has not failed.
+    # A processor that says when to try again has not tried: that counts as no attempt.
     return Retry(said, kind=kind) if asked is None else Retry(said, after=asked, counted=False, kind=kind)
 
 
@@ -247,4 +247,4 @@ def _moved(item: Item, gate: int | str | None, data: Any) -> Outcome:
         what = f"the answer sends it to gate {gate}, which the list has passed: it is at gate {item.gate}"
         return Fail(what, kind="gate-passed")
     stays = gate in (None, item.gate) and (data is None or msgspec.json.encode(data).decode() == item.raw_data)
-    return Move(gate, UNCHANGED if data is None else data, AGAIN if stays else None)
+    return Move(gate, UNCHANGED if data is None else data, UNCHANGED_RETRY_SECONDS if stays else None)

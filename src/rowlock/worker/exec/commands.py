@@ -26,51 +26,51 @@ from rowlock.worker.handlers import Turn
 
 log = logging.getLogger("rowlock.worker")
 
-TRY_LATER = os.EX_TEMPFAIL
-FAIL_AT_ONCE = os.EX_DATAERR
+RETRY_LATER_STATUS = os.EX_TEMPFAIL
+FAIL_STATUS = os.EX_DATAERR
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
-AFTER_SCARCITY = 5.0
+SCARCITY_RETRY_SECONDS = 5.0
 TOO_LONG = "too long"
 
 _SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-_SPOKEN = {NOT_FOUND: "exit status 127: command not found", NOT_EXECUTABLE: "exit status 126: cannot be executed"}
+_STATUS_TEXTS = {NOT_FOUND: "exit status 127: command not found", NOT_EXECUTABLE: "exit status 126: cannot be executed"}
 _OF_ONE_ITEM = ("ROWLOCK_KEY", "ROWLOCK_ATTEMPT", "ROWLOCK_DATA")
 
 Show = Callable[[IO[bytes], IO[bytes]], None]
 Trouble = Callable[[OSError], None]
 
 
-TAIL = 4096
-_LONGEST_NAME = 180
+STDERR_TAIL_BYTES = 4096
+_MAX_NAME_BYTES = 180
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|%+]|^\.')
 
 Written = tuple[IO[bytes], IO[bytes]]
 
 
 def safe_name(key: str) -> str:
-    """A file's name for a key: readable, never a path, and no two keys have the same."""
+    """Return a file name for a key: readable, never a path, and different for each key."""
     name = _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", key)
-    if len(name.encode()) <= _LONGEST_NAME:
+    if len(name.encode()) <= _MAX_NAME_BYTES:
         return name
     digest = blake2b(key.encode(), digest_size=8).hexdigest()
-    return f"{name.encode()[:_LONGEST_NAME].decode(errors='ignore')}%-{digest}"
+    return f"{name.encode()[:_MAX_NAME_BYTES].decode(errors='ignore')}%-{digest}"
 
 
 def tail(file: IO[bytes]) -> str:
-    """The last few kilobytes that were written, as text."""
-    file.seek(max(0, file.seek(0, 2) - TAIL))
+    """Return the last few kilobytes of a file as text."""
+    file.seek(max(0, file.seek(0, 2) - STDERR_TAIL_BYTES))
     return file.read().decode(errors="replace").strip()
 
 
 class OutputCapture:
-    """Gives each command two files, for stdout and stderr: kept in a folder, or gone when they are closed."""
+    """Files for the stdout and stderr of each command: kept in a folder, or deleted when they are closed."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
     @contextmanager
     def files(self, items: Sequence[Item]) -> Iterator[Written]:
-        """The two files for a command that runs for these items; a batch is named by its first."""
+        """Yield the two files for a command that runs for these items; a batch is named by its first."""
         with ExitStack() as stack:
             if self._folder is None:
                 yield stack.enter_context(tempfile.TemporaryFile()), stack.enter_context(tempfile.TemporaryFile())
@@ -81,22 +81,22 @@ class OutputCapture:
 
 
 def check_program(template: CommandTemplate) -> None:
-    """Refuse a command whose program is not there, before anything is claimed."""
+    """Refuse a command whose program does not exist, before anything is claimed."""
     program = template.program
     whole = "" if template.shell else template.words[0]
     first, _, rest = whole.partition(" ")
     if rest and not os.path.lexists(whole) and shutil.which(first) is not None:
-        raise Invalid(f"{whole!r} is a line and no program", "leave the quotes out, or give it with --shell")
+        raise Invalid(f"there is no program {whole!r}", "leave the quotes out, or give the line with --shell")
     if program is None or shutil.which(program) is not None:
         return
     if os.path.lexists(program) and "/" in program:
         wrong = "is a folder" if os.path.isdir(program) else "is not executable"  # noqa: PTH112
         raise Invalid(f"{program!r} {wrong}", f"make it so: chmod +x {program}" if wrong.endswith("executable") else "")
-    raise Invalid(f"there is no program {program!r}", "check its name, and PATH; a line for a shell wants --shell")
+    raise Invalid(f"there is no program {program!r}", "check its name and PATH; a line for a shell needs --shell")
 
 
 class CommandHandler:
-    """Runs a command per item or batch, each in a process group of its own, and shows what it wrote when it ended."""
+    """Runs a command per item or batch, each in its own process group, and shows its output when it has ended."""
 
     def __init__(
         self,
@@ -122,20 +122,20 @@ class CommandHandler:
 
     @property
     def running(self) -> int:
-        """How many commands run now."""
+        """How many commands run."""
         return self._groups.count
 
     def expect_interrupts(self) -> None:
-        """From now on a command that dies of Ctrl-C was only just being started: it goes back, uncharged."""
+        """Give back, uncounted, commands that Ctrl-C ends from now on: they were just being started."""
         self._interrupted.set()
 
     def stop(self) -> None:
-        """Ask all that run to end, now; what they say does not count any more."""
+        """Ask all commands to end now; their outcomes do not count any more."""
         self._stopped.set()
-        self._groups.ask_to_end()
+        self._groups.terminate()
 
     def close(self) -> None:
-        """End all that still run."""
+        """End all commands that still run."""
         self._stopped.set()
         self._groups.end()
 
@@ -144,7 +144,7 @@ class CommandHandler:
         return self._run([item], turn.cancelled)
 
     def handle_batch(self, items: Sequence[Item]) -> list[Outcome]:
-        """Run the command for many items; its outcome is that of each. More than a command can be given are halved."""
+        """Run the command for many items, with one outcome for all; a batch that is too long for it is halved."""
         outcome = self._run(items, threading.Event())
         if _is_too_long(outcome) and len(items) > 1:
             middle = len(items) // 2
@@ -157,23 +157,23 @@ class CommandHandler:
             with self._outputs.files(items) as written, self._input(items) as given:
                 outcome = self._outcome(items, cancelled, given, written)
                 if outcome is not None:
-                    self._shown(written)
-        except OSError as error:  # no room for files of our own
+                    self._show_output(written)
+        except OSError as error:  # no room for its files
             self._trouble(error)
             outcome = None
         if outcome is None:
-            cancelled.wait(1)  # the turn is over, and nothing of it is to be settled
+            cancelled.wait(1)  # the turn is over, and nothing of it will be settled
             return Retry(after=0, counted=False)
         if len(items) == 1 or not _is_too_long(outcome):
             _note(items, outcome, time.monotonic() - since)
         return outcome
 
-    def _shown(self, written: Written) -> None:
+    def _show_output(self, written: Written) -> None:
         for file in written:
             file.seek(0)
         try:
             self._show(*written)
-        except OSError as error:  # whoever reads has gone; the command has done its work
+        except OSError as error:  # the reader has gone; the command has done its work
             self._trouble(error)
 
     def _outcome(
@@ -185,7 +185,7 @@ class CommandHandler:
         try:
             status = self._groups.run(
                 self._template.filled(items),
-                self._surroundings(items),
+                self._environment_of(items),
                 given=given,
                 written=written,
                 is_over=is_over,
@@ -202,15 +202,15 @@ class CommandHandler:
             return Done()
         if status == -signal.SIGINT and self._interrupted.is_set():
             return Retry(after=0, counted=False)
-        if status == TRY_LATER:
+        if status == RETRY_LATER_STATUS:
             return Retry(after=self._later, counted=False)
-        said = tail(stderr) or _spoken(status)
+        said = tail(stderr) or _status_text(status)
         kind = f"exit {status}" if status > 0 else f"signal {-status}"
-        return Fail(said, kind) if status == FAIL_AT_ONCE else Retry(said, kind=kind)
+        return Fail(said, kind) if status == FAIL_STATUS else Retry(said, kind=kind)
 
     @contextmanager
     def _input(self, items: Sequence[Item]) -> Iterator[str]:
-        # A file and no pipe: a command that never reads cannot hold us up.
+        # A file instead of a pipe: a command that never reads cannot block.
         if not self._template.on_stdin:
             yield os.devnull
             return
@@ -219,7 +219,7 @@ class CommandHandler:
             file.flush()
             yield file.name
 
-    def _surroundings(self, items: Sequence[Item]) -> dict[str, str]:
+    def _environment_of(self, items: Sequence[Item]) -> dict[str, str]:
         known = {"ROWLOCK_LIST": items[0].list, "ROWLOCK_CLAIM": items[0].token or ""}
         if not self._template.batch:
             [item] = items
@@ -234,9 +234,9 @@ def _is_too_long(outcome: Outcome) -> bool:
     return isinstance(outcome, Fail) and outcome.kind == TOO_LONG
 
 
-def _spoken(status: int) -> str:
+def _status_text(status: int) -> str:
     if status >= 0:
-        return _SPOKEN.get(status, f"exit status {status}")
+        return _STATUS_TEXTS.get(status, f"exit status {status}")
     names = {each.value: each.name for each in signal.Signals}
     return f"killed by signal {-status}" + (f" ({names[-status]})" if -status in names else "")
 
@@ -245,7 +245,7 @@ def _not_run(error: OSError, program: str) -> Outcome:
     reason = (error.strerror or "no reason given").lower()
     said = f"{program!r} cannot be run: {reason}"
     if error.errno in _SCARCE:
-        return Retry(said, after=AFTER_SCARCITY, counted=False, kind="scarcity")
+        return Retry(said, after=SCARCITY_RETRY_SECONDS, counted=False, kind="scarcity")
     if error.errno == errno.E2BIG:
         return Fail(f"{said}; give fewer keys at once, or less data", kind=TOO_LONG)
     return Retry(said, kind=f"exit {NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE}")

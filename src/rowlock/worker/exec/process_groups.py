@@ -1,4 +1,4 @@
-"""Children: commands that run in process groups of their own, so that each can be ended with all it has started."""
+"""Process groups: each command runs in one, so that it can be ended with all that it has started."""
 
 import errno
 import os
@@ -15,33 +15,33 @@ from typing import IO
 
 from rowlock.worker.exec import supervisor
 
-PATIENCE = 1.0
-"""Seconds between asking a command to end and ending it."""
-LOOK = 0.1
-"""How often a running command's turn is looked at; that it ends is noticed at once."""
+TERMINATE_SECONDS = 1.0
+"""How long a command may take to end after SIGTERM, before it is killed."""
+CHECK_SECONDS = 0.1
+"""How often it is checked whether a command's turn is over; its end is noticed at once."""
 
-ANNOUNCED = 'echo "+$$" >&0 && exec "$@" <"$0"'
-"""How a command begins: it tells the supervisor itself, so that there is no moment at which it could be forgotten."""
+START_SCRIPT = 'echo "+$$" >&0 && exec "$@" <"$0"'
+"""A command reports to the supervisor itself, so that there is no moment at which it could be forgotten."""
 
 
 class Overdue(Exception):
-    """A command took longer than it may, and was ended."""
+    """A command has timed out and was ended."""
 
 
 class ProcessGroup:
-    """One command: a process that leads its group."""
+    """A command: the process that leads its group."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
         self.id = process.pid
-        self.told = False
-        """Whether we asked it to end: what it says then is no answer."""
+        self.terminated = False
+        """Whether it was asked to end: then its exit status does not count."""
 
     def wait(self, seconds: float) -> bool:
-        """Wait for its end, so long at most; whether it has come."""
+        """Wait for its end up to that long, and return whether it has ended."""
         try:
             watch = os.pidfd_open(self.id)
-        except (AttributeError, OSError):  # not everywhere; asking again and again is what is left
+        except (AttributeError, OSError):  # not on every system; then `subprocess` polls
             return self._ended(seconds)
         try:
             poll = select.poll()
@@ -60,30 +60,30 @@ class ProcessGroup:
 
     @property
     def status(self) -> int:
-        """Its exit status; less than zero for the signal that ended it."""
+        """Its exit status; minus the signal if one has ended it."""
         return self._process.wait()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to it and all it has started."""
+        """Send a signal to the whole group."""
         try:
             os.killpg(self.id, number)
-        except OSError:  # nobody is left
+        except OSError:  # the group has ended
             return
 
-    def ask_to_end(self) -> None:
-        """Ask it and all it has started to end."""
-        self.told = self.told or self._process.poll() is None
+    def terminate(self) -> None:
+        """Ask the whole group to end."""
+        self.terminated = self.terminated or self._process.poll() is None
         self.signal(signal.SIGTERM)
 
     def end(self, until: float) -> None:
-        """Give it time to end, then end it, with all it has started."""
+        """Give the group time to end, then kill it."""
         self.wait(until - time.monotonic())
-        while self._has_company() and time.monotonic() < until:
+        while self._is_alive() and time.monotonic() < until:
             time.sleep(0.01)
         self.signal(signal.SIGKILL)
         self._process.wait()
 
-    def _has_company(self) -> bool:
+    def _is_alive(self) -> bool:
         try:
             os.killpg(self.id, 0)
         except OSError:
@@ -92,7 +92,7 @@ class ProcessGroup:
 
 
 class ProcessGroups:
-    """All commands of a worker. If the worker is killed, its supervisor kills them."""
+    """The commands of a worker. If the worker is killed, its supervisor kills them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -101,7 +101,7 @@ class ProcessGroups:
 
     @property
     def count(self) -> int:
-        """How many run now."""
+        """How many commands run."""
         return len(self._running)
 
     def run(
@@ -114,9 +114,9 @@ class ProcessGroups:
         is_over: Callable[[], bool],
         timeout: float | None,
     ) -> int | None:
-        """Run a command to its end; its status, or None if it was ended because its turn is over.
+        """Run a command and return its exit status, or None if it was ended because its turn is over.
 
-        It reads the file that is given and writes the other two. Overdue if its time ran out, OSError if it cannot be
+        It reads the file `given` and writes the two files `written`. Overdue if it times out, OSError if it cannot be
         run.
         """
         group = self._started(command, environment, given, written)
@@ -134,9 +134,9 @@ class ProcessGroups:
         with self._lock:
             if self._supervisor.poll() is not None:
                 self._supervisor = _supervisor()
-            # A session of its own: neither our Ctrl-C nor our terminal reaches it.
+            # In a session of its own: neither Ctrl-C nor the terminal reaches it.
             process = subprocess.Popen(  # noqa: S603
-                ["/bin/sh", "-c", ANNOUNCED, given, *command],
+                ["/bin/sh", "-c", START_SCRIPT, given, *command],
                 env=environment,
                 stdin=self._supervisor.stdin,
                 stdout=written[0],
@@ -152,18 +152,18 @@ class ProcessGroups:
             assert self._supervisor.stdin is not None, "it was opened as a pipe"  # noqa: S101
             try:
                 os.write(self._supervisor.stdin.fileno(), f"-{group.id}\n".encode())
-            except (OSError, ValueError):  # it was killed, or has been dismissed: nobody needs to know
+            except (OSError, ValueError):  # the supervisor has ended: it needs no more reports
                 return
 
-    def ask_to_end(self) -> None:
-        """Ask all to end now, and do not wait for them."""
+    def terminate(self) -> None:
+        """Ask all commands to end, without waiting for them."""
         for group in list(self._running.values()):
-            group.ask_to_end()
+            group.terminate()
 
     def end(self) -> None:
-        """End all that still run, and the supervisor."""
-        self.ask_to_end()
-        until = time.monotonic() + PATIENCE
+        """End all commands that still run, and the supervisor."""
+        self.terminate()
+        until = time.monotonic() + TERMINATE_SECONDS
         for group in list(self._running.values()):
             group.end(until)
         with self._lock:
@@ -183,11 +183,11 @@ def _as_error(number: int) -> tuple[int, str]:
 
 def _watched(group: ProcessGroup, is_over: Callable[[], bool], timeout: float | None) -> int | None:
     until = None if timeout is None else time.monotonic() + timeout
-    while not group.wait(LOOK if until is None else min(LOOK, until - time.monotonic())):
+    while not group.wait(CHECK_SECONDS if until is None else min(CHECK_SECONDS, until - time.monotonic())):
         late = until is not None and time.monotonic() >= until
         if late or is_over():
-            group.ask_to_end()
-            group.end(time.monotonic() + PATIENCE)
+            group.terminate()
+            group.end(time.monotonic() + TERMINATE_SECONDS)
             if late:
                 raise Overdue
-    return None if group.told else group.status
+    return None if group.terminated else group.status

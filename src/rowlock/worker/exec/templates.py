@@ -32,7 +32,7 @@ _FIELDS: dict[str, Callable[[Item], str]] = {
 
 
 class CommandTemplate(msgspec.Struct, frozen=True):
-    """A command's words, with places for what is known of an item."""
+    """A command's words, with placeholders for an item's key, name, stem, attempt and list."""
 
     words: tuple[str, ...]
     shell: bool = False
@@ -60,22 +60,22 @@ class CommandTemplate(msgspec.Struct, frozen=True):
 
     @property
     def on_stdin(self) -> bool:
-        """Whether keys come on standard input: nothing in the words names them."""
+        """Whether the command reads the keys from standard input: no placeholder names them."""
         return not self._fields & set(_OF_A_KEY)
 
     @property
     def program(self) -> str | None:
-        """The program that every command begins with; None if that depends on the item."""
+        """The program that runs; None if it depends on the item."""
         return _SHELL if self.shell else None if _FIELD.search(self.words[0]) else self.words[0]
 
     def filled(self, items: Sequence[Item]) -> list[str]:
-        """The command for these items."""
+        """Return the command for these items."""
         if self.shell:
             return self._in_shell(items)
         return [filled for word in self.words for filled in _filled(word, items)]
 
     def _in_shell(self, items: Sequence[Item]) -> list[str]:
-        # Values travel as parameters, never as text of the line: the shell reads no key as a command.
+        # Values are passed as parameters, never as text of the line: the shell reads no key as a command.
         fields = ("",) if self.batch else tuple(_FIELDS)
         places = {"": "$@"} if self.batch else {field: f"${number}" for number, field in enumerate(fields, 1)}
         line = _quoted(" ".join(self.words), {**places, "list": "$ROWLOCK_LIST"})
@@ -83,11 +83,11 @@ class CommandTemplate(msgspec.Struct, frozen=True):
 
 
 def _refuse_misspelt(word: str) -> None:
-    # What is like none of ours is the command's own: '{print}' of awk, '${name}' of a shell.
+    # Other braces belong to the command: '{print}' of awk, '${name}' of a shell.
     for name in _LIKE_A_FIELD.findall(word):
         meant = "" if name == "key" else name if name in _FIELDS else closest(name, _FIELDS)
         if meant is not None and meant != name:
-            raise Invalid(f"{{{name}}} is no place for anything", f"did you mean {{{meant}}}?")
+            raise Invalid(f"unknown placeholder {{{name}}}", f"did you mean {{{meant}}}?")
 
 
 def _filled(word: str, items: Sequence[Item]) -> list[str]:
@@ -97,7 +97,7 @@ def _filled(word: str, items: Sequence[Item]) -> list[str]:
 
 
 def _quoted(line: str, places: dict[str, str]) -> str:
-    """The line with a parameter in each place, quoted as what stands around it needs."""
+    """Return the line with a parameter for each placeholder, quoted as its surroundings need."""
     pieces: list[str] = []
     quote, at = "", 0
     while at < len(line):
@@ -176,13 +176,13 @@ def refuse_code(line: str) -> None:
 
 
 def _is_unclear(line: str) -> bool:
-    """Whether it is hard to tell what is quoted, up to the last placeholder; single quotes hold no surprise."""
+    """Return whether it is hard to tell what is quoted, up to the last placeholder, single quotes aside."""
     upto = max((found.end() for found in VALUE.finditer(line)), default=0)
     return _NESTED.search(_SINGLE_QUOTED.sub("", line[:upto])) is not None
 
 
 def _command(line: str, start: int) -> str:
-    """The rest of the command: up to the next pipe, semicolon, ampersand or line that is not in quotes."""
+    """Return the rest of the command: up to the next pipe, semicolon, ampersand or line end outside quotes."""
     if _is_unclear(line):
         return line[start:]
     found = re.match(r"""(?:"[^"]*"|'[^']*'|[^|;&\n])*""", line[start:])
