@@ -1,6 +1,6 @@
 """The planner: how many items of which list a worker may claim now. Pure: it knows neither database nor threads."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Protocol
 
 import msgspec
@@ -44,7 +44,7 @@ class Load(msgspec.Struct, frozen=True):
     slots: int = 0
     batches: int = 0
     """Batch handlers that run."""
-    lists: frozenset[str] = frozenset()
+    lists: Set[str] = frozenset()
     """Lists with unfinished items."""
     unsettled: Mapping[str, int] = {}
     """Items whose outcomes are not written, by list."""
@@ -54,18 +54,20 @@ class Load(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, claims: Iterable[ClaimInFlight]) -> "Load":
         """Add up the claims that have not ended."""
-        live = [claim for claim in claims if not claim.ended]
-        running = [claim for claim in live if claim.unfinished > 0]
+        slots = batches = 0
+        lists: set[str] = set()
         unsettled: dict[str, int] = {}
-        for claim in live:
+        must_run_alone = False
+        for claim in claims:
+            if claim.ended:
+                continue
             unsettled[claim.list] = unsettled.get(claim.list, 0) + claim.unsettled
-        return cls(
-            slots_in_use(live),
-            sum(1 for claim in running if claim.handler.kind is HandlerKind.BATCH),
-            frozenset(claim.list for claim in running),
-            unsettled,
-            any(claim.must_run_alone for claim in live),
-        )
+            must_run_alone = must_run_alone or claim.must_run_alone
+            if (unfinished := claim.unfinished) > 0:
+                slots += 1 if claim.in_order else unfinished
+                batches += claim.handler.kind is HandlerKind.BATCH
+                lists.add(claim.list)
+        return cls(slots, batches, lists, unsettled, must_run_alone)
 
 
 class PlannedClaim(msgspec.Struct, frozen=True):
