@@ -83,10 +83,10 @@ __all__ = [
 ]
 
 class AsyncClaim:
-    """An interval of a list, held by a session: iterate over its items and say how each turn ended.
+    """An interval of a list, held by a session: iterate over its items and say the outcome of each.
 
-    What was said is written by `settle`, or at the end of a with block, in one transaction; what nothing was said of
-    is handed back. What was given to a transaction of yours, by `settle(using=…)`, the end of the block leaves to it.
+    `settle`, or the end of a with block, writes the outcomes in one transaction; items without one are given back. What
+    `settle(using=…)` has given to a transaction of yours, the end of the block leaves to that transaction.
     """
 
     @property
@@ -95,45 +95,45 @@ class AsyncClaim:
     def taken(self) -> ClaimedItems: ...
     @property
     def token(self) -> str:
-        """The claim's name: a fence that never comes twice."""
+        """The claim's fencing token, which is never used again."""
 
     @property
     def items(self) -> list[Item]:
-        """The items handed out, in line."""
+        """The claimed items, in order."""
 
     @property
     def settled(self) -> bool:
-        """Whether it has been settled and ended by a transaction of ours; of yours nobody here sees the commit."""
+        """Whether the claim was settled and has ended; the commit of a transaction of yours is not seen here."""
 
     def __iter__(self) -> Iterator[Item]: ...
     def __len__(self) -> int: ...
     async def __aenter__(self) -> AsyncClaim: ...
     async def __aexit__(self, *_: object) -> None: ...
     def done(self, item: Item, result: Any = None) -> None:
-        """It succeeded."""
+        """Say that an item is done."""
 
     def retry(self, item: Item, why: str | BaseException = "", *, after: Duration | None = None) -> None:
-        """It failed and shall be tried again, after the list's backoff or the given while."""
+        """Say that an item failed and shall be tried again, after the list's backoff or the given time."""
 
     def fail(self, item: Item, why: str | BaseException = "") -> None:
-        """It gave up, whatever attempts are left."""
+        """Say that an item failed for good, whatever attempts are left."""
 
     def move(
         self, item: Item, gate: int | str | None = None, *, data: Any = UNCHANGED, until: str | None = None
     ) -> None:
-        """On to another gate, with new data if given; not before the list `until` is complete."""
+        """Say that an item moves to another gate, with new data if given; not before the list `until` is complete."""
 
     def say(self, item: Item, outcome: Outcome) -> None:
-        """Note an item's outcome; the last word counts. Written by `settle`."""
+        """Say an item's outcome, which `settle` writes; the last one counts."""
 
     async def settle(self, *, using: Any = None, close: bool = True, partial: bool = False) -> dict[str, Verdict]:
-        """Write what was said and is not written yet, and end the claim; the verdict on all that was said, by key.
+        """Write the outcomes that are not written yet, end the claim, and return all verdicts by key.
 
-        It is written in one transaction, or in yours if `using` gives one: then it counts when that commits, and after
-        a rollback the same call settles again. StaleClaim if the claim is no more, and in your transaction also if it
-        was settled by another; ItemsGone if items were taken off the list meanwhile, in yours alone and unless
-        `partial` asks for verdicts. Whatever is raised, nothing was written. Without `close` what nothing was said of
-        stays claimed.
+        They are written in one transaction, or in yours if `using` gives one: then they count when that commits, and
+        after a rollback the same call settles again. StaleClaim if the claim has ended, and in your transaction also if
+        another one has settled it. ItemsGone, in your transaction only and unless `partial` asks for verdicts, if items
+        were taken off the list meanwhile. Whatever is raised, nothing was written. Without `close` items without an
+        outcome stay claimed.
         """
 
 class AsyncCounter:

@@ -106,8 +106,8 @@ def page(link: Link, *, limit: int = 1000) -> list[SessionInfo]:
 
 def take(link: Link, request: ClaimRequest) -> ClaimedItems | None:
     """The next items of a list, from the frontier or anywhere; its token makes it harmless to ask again."""
-    home = sync(link, {"session": request.session, "claim": wanted(request)})
-    return None if home.claimed is None else home.claimed.taken
+    response = sync(link, {"session": request.session, "claim": wanted(request)})
+    return None if response.claimed is None else response.claimed.taken
 
 
 def wanted(request: ClaimRequest) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def settle(
 ) -> list[Verdict]:
     """Write each outcome where its item still stands as handed out; the server knows the holder."""
     outcomes = [_ending(position, outcome) for position, outcome in settling]
-    return _landed(link, session, {"claim": token, "outcomes": outcomes, "close": close})
+    return _settle(link, session, {"claim": token, "outcomes": outcomes, "close": close})
 
 
 def _ending(position: int, outcome: Outcome) -> PositionedOutcome:
@@ -157,19 +157,19 @@ def _ending(position: int, outcome: Outcome) -> PositionedOutcome:
 
 def settle_done(link: Link, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:
     """All that is left of a claim is done, and nothing is kept of it."""
-    return _landed(link, session, {"claim": token, "done": positions})
+    return _settle(link, session, {"claim": token, "done": positions})
 
 
-def _landed(link: Link, session: str, landing: dict[str, Any]) -> list[Verdict]:
-    [landed] = sync(link, {"session": session, "settle": [landing]}).settled
-    if landed.problem is not None:
-        raise told(landed.problem, server=link.server)
-    return landed.verdicts
+def _settle(link: Link, session: str, settlement: dict[str, Any]) -> list[Verdict]:
+    [result] = sync(link, {"session": session, "settle": [settlement]}).settled
+    if result.problem is not None:
+        raise told(result.problem, server=link.server)
+    return result.verdicts
 
 
 def sync(link: Link, trip: dict[str, Any]) -> SyncResponse:
     """Settle and claim in one go; what is wrong with a settlement is told beside it, with the claim raised."""
-    home = link.ask("POST", "claims", gives=SyncResponse, body=trip, cut=True)
-    if home.problem is not None:
-        raise told(home.problem, server=link.server)
-    return home
+    response = link.ask("POST", "claims", gives=SyncResponse, body=trip, cut=True)
+    if response.problem is not None:
+        raise told(response.problem, server=link.server)
+    return response

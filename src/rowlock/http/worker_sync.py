@@ -110,31 +110,31 @@ async def sync(call: Call) -> SyncResponse:
     if len(request.settle) > MAX_SETTLEMENTS:
         raise Invalid(f"settle must have at most {MAX_SETTLEMENTS} claims, got {len(request.settle)}")
     await check_session(call, request.session)
-    settled = [await each for each in [asyncio.ensure_future(_landed(call, request, each)) for each in request.settle]]
+    settled = [await each for each in [asyncio.ensure_future(_settle(call, request, each)) for each in request.settle]]
     if request.claim is None:
         return SyncResponse(settled)
     try:
         return SyncResponse(settled, await _taken(call, request.session, request.claim))
     except RowlockError as error:
-        return SyncResponse(settled, problem=_told(error, call))
+        return SyncResponse(settled, problem=_problem(error, call))
 
 
-async def _landed(call: Call, request: SyncRequest, landing: SyncSettlement) -> SyncResult:
-    under = Settlement(request.session, landing.claim, {}, landing.close, call.principal.lists)
+async def _settle(call: Call, request: SyncRequest, settlement: SyncSettlement) -> SyncResult:
+    under = Settlement(request.session, settlement.claim, {}, settlement.close, call.principal.lists)
     try:
-        settling = _settling(landing)
+        settling = _settling(settlement)
         check_outcomes((outcome for _, outcome in settling), call.principal)
-        plain = bool(landing.done)
+        plain = bool(settlement.done)
         return SyncResult(await call.service.executor.write(remote_claims.settle_at, under, settling, plain=plain))
     except RowlockError as error:
-        return SyncResult(problem=_told(error, call))
+        return SyncResult(problem=_problem(error, call))
 
 
-def _settling(landing: SyncSettlement) -> list[tuple[int, Outcome]]:
-    if landing.done and landing.outcomes:
+def _settling(settlement: SyncSettlement) -> list[tuple[int, Outcome]]:
+    if settlement.done and settlement.outcomes:
         raise Invalid("a settlement has both `done` and `outcomes`", "give one of them")
-    done: list[tuple[int, Outcome]] = [(position, Done()) for position in landing.done]
-    return done or [(ending.position, ending.read()) for ending in landing.outcomes]
+    done: list[tuple[int, Outcome]] = [(position, Done()) for position in settlement.done]
+    return done or [(ending.position, ending.read()) for ending in settlement.outcomes]
 
 
 async def _taken(call: Call, session: str, wanted: SyncClaim) -> Claimed:
@@ -157,7 +157,7 @@ def _nobody_leaves() -> Awaitable[None]:
     return asyncio.get_running_loop().create_future()
 
 
-def _told(error: RowlockError, call: Call) -> dict[str, Any]:
+def _problem(error: RowlockError, call: Call) -> dict[str, Any]:
     return problem(without_address(auth.redact(error, call), call.service.engine), call.id.decode())
 
 

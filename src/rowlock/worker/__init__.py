@@ -1,4 +1,4 @@
-"""Workers: handlers run for items, outcomes settled once, whatever dies."""
+"""Workers: handlers run for items, and each outcome is settled once, whatever dies."""
 
 from rowlock.worker.handlers import Turn
 from rowlock.worker.worker import Worker

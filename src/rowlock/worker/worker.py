@@ -39,9 +39,10 @@ MAX_FRUITLESS_OFFERS = 10
 
 
 class Worker:
-    """Runs handlers for the items of an engine's lists, or of a client's: then on any machine that reaches the server.
+    """Runs handlers for the items of lists: of an engine, or of a client on any machine that reaches the server.
 
-    Register with `on`, then `run`. SIGTERM and Ctrl-C once: finish what runs, settle, hand back the rest; twice: now.
+    Register with `on`, then `run`. The first SIGTERM or Ctrl-C finishes what runs, settles and gives back the rest;
+    the second stops at once.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Worker:
         processes: bool = False,
         within: Callable[..., None] | None = None,
     ) -> Any:
-        """Handle the items of lists whose name fits the pattern; as a decorator, or with the function given.
+        """Handle the items of lists whose names fit the pattern; as a decorator, or with the function given.
 
         A `def` runs in a thread, an `async def` on the worker's event loop, with `processes` in a process of its own;
         with `batch` it gets a list of items and, if it takes two arguments, the transaction that settles them. Without
@@ -112,7 +113,7 @@ class Worker:
         allow: Iterable[str] | None = None,
         secrets: Iterable[str] = (),
     ) -> None:
-        """Send the items of fitting lists to a processor by HTTP: the one given, or the list's own; without, none is.
+        """Send the items of fitting lists by HTTP to the given processor, or to the list's own if it has one.
 
         `allow` names private hosts that may be sent to, else ROWLOCK_ALLOW_HOSTS does; `secrets` sign each request.
         """
@@ -127,9 +128,9 @@ class Worker:
         self._processings.append((handler, processing))
 
     def health(self, *, seconds: float = 5.0) -> dict[str, str]:
-        """What is ill, of the store and of the processors that items are sent to, and why; empty if all is well.
+        """Return what is wrong with the database and the processors, by name; empty if all is well.
 
-        All are asked at once; who has not answered after so many seconds is ill.
+        All are checked at once; one that has not answered after `seconds` counts as ill.
         """
         from rowlock.worker import health  # HTTP is heavy, and only who sends needs it
 
@@ -153,22 +154,22 @@ class Worker:
         return hook
 
     def on_lease(self, hook: Callable[[str], None]) -> Callable[[str], None]:
-        """Call `hook(name)` when an exclusive list is this worker's, before its first item is."""
+        """Call `hook(name)` when this worker begins to hold an exclusive list, before its first item."""
         self._hooks["lease"].append(hook)
         return hook
 
     def on_lease_end(self, hook: Callable[[str], None]) -> Callable[[str], None]:
-        """Call `hook(name)` when an exclusive list is this worker's no more: worked off, handed over, or lost."""
+        """Call `hook(name)` when this worker holds an exclusive list no longer: done, handed over, or lost."""
         self._hooks["lease_end"].append(hook)
         return hook
 
     def on_stop(self, hook: Callable[[], None]) -> Callable[[], None]:
-        """Call `hook()` when `run` ends, however it does."""
+        """Call `hook()` when `run` ends, for whatever reason."""
         self._hooks["stop"].append(hook)
         return hook
 
     def run(self, *, until: Until = "stopped", signals: bool = True) -> None:
-        """Work until stopped; or until nothing is ready (`idle`), or nothing is left to do at all (`done`)."""
+        """Work until stopped, or until nothing is ready (`idle`), or until nothing is left to do at all (`done`)."""
         if until not in get_args(Until):
             raise Invalid(f"until must be one of {', '.join(get_args(Until))}, got {until!r}")
         if not self._handlers:
@@ -184,7 +185,7 @@ class Worker:
                 _call(hook)
 
     def stop(self, *, now: bool = False) -> None:
-        """Finish what runs, settle, hand back the rest; `now` does not wait for what runs. From any thread."""
+        """Finish what runs, settle, and give back the rest; `now` does not wait for what runs. Safe from any thread."""
         if now:
             self._at_once.set()
         self._stopping.set()
@@ -218,7 +219,7 @@ class Worker:
             try:
                 self._finish_session(loop, session)
             except Unavailable as error:
-                self._warn(error)  # what could not be settled is done again
+                self._warn(error)  # what could not be settled runs again
             return ended
         finally:
             self._end(loop, session, threads)
@@ -240,7 +241,7 @@ class Worker:
         return self._stopping.is_set()
 
     def _warn(self, error: Unavailable) -> None:
-        # Once for each trouble, not twice a second while it lasts.
+        # Once for each error, not twice a second while it lasts.
         if error.code != self._warned_code:
             log.warning("waiting: %s", error.what, extra={"code": error.code})
         self._warned_code = error.code
@@ -250,7 +251,7 @@ class Worker:
             return False
         if until == "done":
             return self._engine.read(lists.unfinished, fits=self._fits) == 0
-        # The last look for work may be older than our last settlement, and that may have made an item ready.
+        # The last poll may be older than the last settlement, which may have made an item ready.
         names = self._engine.read(lists.with_work, fits=self._fits, holder=session.holder)
         loop.offer(names)
         self._fruitless_offers += 1
@@ -276,7 +277,7 @@ class Worker:
         try:
             session.close()
         except Unavailable as error:
-            self._warn(error)  # then it expires, and its items are free a little later
+            self._warn(error)  # it expires then, and its items are free a little later
         for thread in threads:
             thread.join(timeout=1)
 

@@ -1,4 +1,4 @@
--- An interval in which nothing is left is suspect no more.
+-- An interval without items is no longer suspect.
 delete from rowlock_suspects where not exists (
     select 1 from rowlock_items i
     where i.list = rowlock_suspects.list and i.gate = rowlock_suspects.gate

@@ -1,5 +1,5 @@
--- The claim, locked: while it is held nobody can end it or settle under it. And whether something waits for the list's
--- gate to be done with.
+-- Locks a claim: while it is locked nobody can end it or settle under it. Also whether something waits for the list's gate to be
+-- cleared.
 select c.list, c.gate, c.priority, c.low, c.high, c.remaining, c.attempts, l.name, l.gate,
     {parts/awaits},
     l.settings

@@ -1,2 +1,2 @@
--- Every commit is replicated here; there is nothing to put off.
+-- CockroachDB: every commit is replicated, so there is no flush to put off, and no planner settings.
 select l.id, l.exclusive, l.limits, l.lanes from rowlock_lists l where l.name = :name {lock}

@@ -1,2 +1,2 @@
--- Nothing is known of such settings here.
+-- CockroachDB: it has no such settings.
 select 1

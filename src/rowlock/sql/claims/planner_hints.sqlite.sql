@@ -1,2 +1,2 @@
--- This planner knows no table but by its indexes.
+-- SQLite: its planner goes by the indexes without being told.
 select 1

@@ -1,6 +1,6 @@
--- All of a claim's items done, nothing to keep: the guard, the deletion by exact position, the tally and the end of the
--- claim in one statement. A row tells that it landed, and which positions had gone before. The session is only checked: its
--- index would lead past all claims that it ever had, as far as they are not vacuumed.
+-- All items of a claim are done and nothing is kept: the guard, the deletion by exact position, the tally and the end of the
+-- claim in one statement. A row says that it was written, and which positions had gone before. The session is only checked:
+-- its index would lead past all claims that it ever had, as far as they are not vacuumed.
 with held as (
     delete from rowlock_claims c where c.token = :token and (c.session = :session) is true
     returning c.list, c.gate, c.priority, c.low, c.high, c.taken_at

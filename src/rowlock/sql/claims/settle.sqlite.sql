@@ -1,6 +1,6 @@
--- The same, one after the other. Here nobody commits late into an interval, and no position is given twice: if as many
--- items stand in it as are settled, with the same sum of positions, then they are the same, and the interval may go
--- as a whole. Else nothing is written, and they are settled one by one.
+-- SQLite: several statements, because it cannot write inside a with. Here nobody commits late into an interval, and no position
+-- is used twice: if as many items stand in it as are settled, with the same sum of positions, they are the same, and the
+-- interval may go as a whole. Else nothing is written, and they are settled one by one.
 insert into rowlock_tallies (list, gate, at, token, receipt, done, items_change, seconds)
 select c.list, c.gate, {now}, :token, :receipt, :count, -:count, ({now} - c.taken_at) / 1000.0
 from rowlock_claims c

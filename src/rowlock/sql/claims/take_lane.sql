@@ -1,5 +1,5 @@
--- The same of a list that was seen to have one lane, and neither limits nor leases nor suspects ahead: there is little to
--- look up, and to tell. Where that is so no more nothing is found, and a thorough look says what there is.
+-- The next items of a list that was seen to have one lane and neither limits nor leases nor suspects ahead: little has to be
+-- looked up. Where that has changed nothing is found, and a thorough claim follows.
 with next as materialized (
     select i.position, i.key, i.attempts, i.version, i.data, i.trace from rowlock_items i
     where i.list = :list and i.gate = :gate and i.priority = :priority and i.due is null and i.failed_at is null

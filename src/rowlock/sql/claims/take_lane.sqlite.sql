@@ -1,4 +1,4 @@
--- Two statements, for SQLite cannot write inside a with. Rows in one value: see `PACKED`.
+-- SQLite: two statements, because it cannot write inside a with. Rows as one value: see `PACKED`.
 insert into rowlock_claims (token, session, list, gate, priority, low, high, taken, remaining, attempts, taken_at)
 with next as (
     select i.position from rowlock_items i

@@ -1,4 +1,4 @@
--- A lease is kept by working: where nothing was in hand and nothing was settled for its while, others may have the list.
+-- A lease is kept by working: where nothing was claimed or settled for its time, another session may take the list.
 delete from rowlock_leases where list in (
     select h.list from rowlock_leases h
     where h.taken_at <= {now} - h.keep and h.list = coalesce(cast(:list as bigint), h.list)

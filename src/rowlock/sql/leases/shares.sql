@@ -1,5 +1,5 @@
--- Live sessions that look for the same lists, and how many each has: less those that it was asked for, more those that
--- it has asked for.
+-- Live sessions that work the same patterns, and how many lists each holds: without those that others have requested of it, with
+-- those that it has requested.
 select s.id, (select count(*) from rowlock_leases h where h.session = s.id and h.asked_by is null)
         + (select count(*) from rowlock_leases h where h.asked_by = s.id),
     (select count(*) from rowlock_leases h where h.asked_by = s.id)

@@ -1,5 +1,5 @@
--- Lists that nobody has are the session's now. Those that somebody claims from at this moment are left out: to wait for
--- them while holding others could be to wait for each other. Of two who take one list the key lets one have it.
+-- Takes lists that no session holds. Lists that are being claimed from at this moment are left out: to wait for them while
+-- holding others could deadlock. If two sessions take one list, the primary key lets one have it.
 with free as (
     select l.id from rowlock_lists l
     where l.id in ({ids}) and l.exclusive and l.state = 'open'

@@ -1,4 +1,4 @@
--- Two statements, for SQLite cannot write inside a with; the only writer waits for nobody.
+-- SQLite: two statements, because it cannot write inside a with; the only writer waits for nobody.
 insert into rowlock_leases (list, session, taken_at, keep)
 select l.id, :session, {now}, :keep from rowlock_lists l
 where l.id in ({ids}) and l.exclusive and l.state = 'open'

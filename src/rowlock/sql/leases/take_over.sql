@@ -1,4 +1,4 @@
--- From one hand to another, if nothing of the list is in hand just now.
+-- From one session to another, if there are no claims of the list now.
 update rowlock_leases set session = :session, taken_at = {now}, keep = :keep
 where list = :list and session = :holder and asked_by is null
     and not exists (select 1 from rowlock_claims c where c.list = :list)

@@ -1,4 +1,4 @@
--- Lists that the session has had for longest, and of which nothing is in hand, go to the back of those that wait.
+-- The lists without claims that the session has held longest go to the back of those that wait.
 with mine as (
     select l.id from rowlock_leases h join rowlock_lists l on l.id = h.list
     where h.session = :session and h.asked_by is null

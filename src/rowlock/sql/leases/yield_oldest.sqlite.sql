@@ -1,4 +1,4 @@
--- Two statements, for SQLite cannot write inside a with.
+-- SQLite: two statements, because it cannot write inside a with.
 update rowlock_lists set leased = 0, wake_at = {now}
 where id in (
     select h.list from rowlock_leases h

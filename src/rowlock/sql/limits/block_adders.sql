@@ -1,2 +1,2 @@
--- Nobody is adding to the list, and nobody begins to before this is committed: what is added meanwhile would have no family.
+-- Nobody adds to the list until this is committed: items that were added meanwhile would have no family.
 select l.id from rowlock_lists l where l.id = :list for update

@@ -1,2 +1,2 @@
--- The only writer is alone already.
+-- SQLite: the only writer is alone already.
 select l.id from rowlock_lists l where l.id = :list

@@ -1,2 +1,2 @@
--- What is in hand was handed out by other rules.
+-- What is claimed was claimed by other limits.
 update rowlock_claims set family = null where list = :list and family is not null

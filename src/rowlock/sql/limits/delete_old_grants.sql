@@ -1,2 +1,2 @@
--- What is past the while counts no more.
+-- Claims before the period do not count any more.
 delete from rowlock_handouts where list = :list and slot <= {now} - :period - :width

@@ -1,4 +1,4 @@
--- The item at a place in line, and whether workers died with it in hand.
+-- The item at a position, and whether workers died while they held it.
 select i.key, i.attempts, i.version, i.data, i.trace, exists (
         select 1 from rowlock_suspects x
         where x.list = i.list and x.gate = i.gate and x.priority = i.priority and x.low < i.position and x.high >= i.position

@@ -1,6 +1,6 @@
--- The first family from a place on that has a free item and fewer in hand than it may. Families are walked by their index,
--- one probe each, so that it does not matter how many items a busy one has; by values and not by `exists`, for a planner
--- that thinks little of the table would then read all of it first.
+-- The first family from a key on that has a free item and is below its limit. Families are walked by their index, one probe
+-- each, so that the number of items in a busy family does not matter; by values and not by `exists`, because a planner that
+-- thinks little of the table would then read all of it first.
 with recursive walk (family) as (
     select (
         select i.family from rowlock_items i

@@ -1,4 +1,4 @@
--- Items are ready and may not be handed out yet: look again in a while, if nobody calls before.
+-- Items are ready and may not be claimed yet: look again in a while, if nothing wakes the list before.
 update rowlock_lists set wake_at = {now} + :wait
 where id = :list and state = 'open' and (wake_at is null or wake_at <= {now} or wake_at > {now} + :wait)
     and exists (

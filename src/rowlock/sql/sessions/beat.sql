@@ -1,4 +1,4 @@
--- No row touched means the session is lost: death is the row's deletion, nobody's clock. Whoever watches sees the change.
+-- No row changed means that the session has ended: only the row's deletion ends it, no clock. Watchers see the change.
 update rowlock_sessions set expires_at = {now} + cast(:expiry as bigint),
     expiry = case when expiry is not null then cast(:expiry as bigint) end
 where id = :session

@@ -1,2 +1,2 @@
--- Locked: two who claim under one session note what they were handed in turn.
+-- Locked: two processes that claim under one session store what they claimed one after the other.
 select details from rowlock_sessions where id = :session {lock}

@@ -1,4 +1,4 @@
--- Who is at work, the oldest first, and how much each has in hand.
+-- Live sessions, the oldest first, and how much each has claimed.
 select s.id, s.holder, s.opened_at, s.expires_at, s.details,
     (select count(*) from rowlock_claims c where c.session = s.id),
     (select cast(coalesce(sum(c.remaining), 0) as bigint) from rowlock_claims c where c.session = s.id)

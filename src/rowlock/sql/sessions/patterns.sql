@@ -1,2 +1,2 @@
--- What a worker looks for, as it said when it came; a row tells that it is there.
+-- The patterns of the lists that a session works; a row says that the session exists.
 select seeks from rowlock_sessions where id = :session

@@ -1,2 +1,2 @@
--- Sessions that are held to some lists: few rows, for those who may see no others.
+-- Sessions that are limited to some lists: few rows, for callers that may see no others.
 select id, scope from rowlock_sessions where scope is not null

@@ -1,2 +1,2 @@
--- What a session shall know when another process speaks for it.
+-- What another process must know to go on with the session.
 update rowlock_sessions set details = :details where id = :session

@@ -1,2 +1,2 @@
--- Whoever opened it may see and touch only lists with these prefixes, and so may whoever uses it.
+-- The session may see and use only lists with these prefixes.
 update rowlock_sessions set scope = :scope where id = :session
