@@ -23,7 +23,7 @@ def test_the_version_is_told(quick: Shell) -> None:
 def test_help_names_every_command_with_a_sentence(quick: Shell) -> None:
     help_text = quick("-h").out
     assert "abandon     Take items off their list undone" in help_text
-    assert "migrate     Make the tables" in help_text
+    assert "migrate     Create the tables" in help_text
 
 
 def test_a_server_is_migrated_once(shell: Shell, unmigrated_url: str) -> None:
