@@ -5,7 +5,7 @@ import random
 import pytest
 
 from rowlock.trees import AugmentedMap, AugmentedSet, SortedMap
-from rowlock.trees.checks import check
+from rowlock.trees.invariants import check
 
 
 class SummedMap(AugmentedMap):
@@ -72,7 +72,7 @@ def test_a_write_drops_only_the_summaries_on_its_way():
     dropped, level = 0, [totals._root]
     for _ in range(totals.height):
         dropped += sum(node.summary is None for node in level)
-        level = [kid for node in level for kid in getattr(node, "kids", [])]
+        level = [kid for node in level for kid in getattr(node, "children", [])]
     assert dropped == totals.height
 
 
@@ -85,13 +85,13 @@ def test_summaries_work_for_sets_too():
 def test_check_finds_a_wrong_summary(totals):
     totals.summary()
     totals._root.summary += 1
-    with pytest.raises(AssertionError, match="a summary is what its node gives"):
+    with pytest.raises(AssertionError, match="a summary is computed from its node"):
         totals.check()
 
 
 def spoil_order(tree):
-    leaf = tree._root.kids[0].kids[0] if tree.height > 2 else tree._root.kids[0]
-    leaf.marks[0] = 999
+    leaf = tree._root.children[0].children[0] if tree.height > 2 else tree._root.children[0]
+    leaf.sort_keys[0] = 999
 
 
 def spoil_length(tree):
@@ -99,17 +99,17 @@ def spoil_length(tree):
 
 
 def spoil_fill(tree):
-    tree._leaf = tree._leaf._replace(least=4)
+    tree._leaf = tree._leaf._replace(min_size=4)
 
 
 def spoil_separator(tree):
-    tree._root.marks[0] = -1
+    tree._root.sort_keys[0] = -1
 
 
 def spoil_values(tree):
     node = tree._root
     for _ in tree._levels:
-        node = node.kids[0]
+        node = node.children[0]
     node.vals.append(0)
 
 
@@ -124,7 +124,7 @@ def test_check_finds_what_is_spoilt(spoil):
     tree = SortedMap(((n, n) for n in range(20)), leaf_width=3, inner_width=3)
     check(tree)
     spoil(tree)
-    with pytest.raises(AssertionError, match="not so"):
+    with pytest.raises(AssertionError, match="violated"):
         tree.check()
 
 
@@ -134,4 +134,4 @@ def test_a_plain_tree_never_makes_a_summary():
     level = [tree._root]
     for _ in range(tree.height):
         assert {node.summary for node in level} == {None}
-        level = [kid for node in level for kid in getattr(node, "kids", [])]
+        level = [kid for node in level for kid in getattr(node, "children", [])]

@@ -16,7 +16,7 @@ WIDTHS = [2, 3, 4, 512]
 def nodes(tree):
     found, level = [tree._root], [tree._root]
     for _ in tree._levels:
-        level = [kid for node in level for kid in node.kids]
+        level = [kid for node in level for kid in node.children]
         found += level
     return found
 
@@ -118,7 +118,7 @@ def test_ending_a_walk_does_not_take_away_what_a_reader_of_a_clone_has_in_hand(b
     tree = SortedSet(range(10))
     twin, walk = begin(tree)
     next(walk)
-    in_hand = twin._root.marks
+    in_hand = twin._root.sort_keys
     tree.add(99)
     assert in_hand == list(range(10))
 

@@ -96,7 +96,7 @@ def test_reset_goes_back_to_nowhere(letters):
 
 @pytest.mark.parametrize("what", ["key", "value", "item"])
 def test_a_cursor_on_no_entry_has_nothing_to_show(letters, what):
-    with pytest.raises(LookupError, match="on no entry"):
+    with pytest.raises(LookupError, match="not on an entry"):
         getattr(letters, what)
 
 

@@ -289,7 +289,7 @@ def test_ranges_go_by_the_key_function(kind):
 
 @pytest.mark.parametrize("width", ["leaf_width", "inner_width"])
 def test_a_node_is_at_least_two_wide(kind, width):
-    with pytest.raises(ValueError, match="at least 2 wide, not 1"):
+    with pytest.raises(ValueError, match="at least 2, got 1"):
         kind(**{width: 1})
 
 

@@ -81,7 +81,7 @@ def test_replacing_a_value_does_not_change_ranks():
 @pytest.mark.parametrize("position", [-1, 3, 4, 65536 + 1])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_position_outside_is_an_index_error(width, position):
-    with pytest.raises(IndexError, match="from 0 to 2"):
+    with pytest.raises(IndexError, match="must be 0 to 2, got"):
         RankedSet("abc", leaf_width=width, inner_width=width).nth(position)
 
 

@@ -55,7 +55,7 @@ def test_nan_is_refused_by_an_empty_tree_too(kind, key):
 @pytest.mark.parametrize("keys", [[NAN], [1.0, NAN], [NAN, 1.0], [3.0, NAN, 1.0, 2.0]])
 @pytest.mark.parametrize("make", [SortedSet, RankedSet])
 def test_a_tree_is_not_built_with_nan(make, keys):
-    with pytest.raises(ValueError, match="equal"):
+    with pytest.raises(ValueError, match="keys must be ordered"):
         make(keys)
 
 
@@ -67,7 +67,7 @@ def test_a_tree_is_not_built_of_keys_that_cannot_be_compared(make, keys):
 
 
 def test_keys_with_only_a_partial_order_are_refused():
-    with pytest.raises(ValueError, match="neither equal nor in any order"):
+    with pytest.raises(ValueError, match="keys must be ordered"):
         SortedSet([frozenset("a"), frozenset("b")])
 
 

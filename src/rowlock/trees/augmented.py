@@ -1,7 +1,7 @@
-"""Trees that keep a summary of every node: a count, a maximum, a sum, whatever two pure functions give.
+"""Augmented trees: every node has a summary, such as a count, a maximum or a sum, by two pure functions.
 
-Summaries are made when asked for and kept with the node. A write drops those on its way from the
-root to the leaf, and only those, so asking again costs O(log n). Plain trees know nothing of this.
+Summaries are computed on demand and cached in the node. A write drops only those on its path from the root to the leaf,
+so the next one costs O(log n). Plain trees have none of this.
 """
 
 from __future__ import annotations
@@ -9,36 +9,35 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import Any, TypeVar
 
-from rowlock.trees.core import MISSING, Tree
 from rowlock.trees.maps import SortedMap
-from rowlock.trees.nodes import Leaf
+from rowlock.trees.nodes import SUMMARIZED_WIDTH, Leaf
+from rowlock.trees.paths import Path, PathToLeaf
 from rowlock.trees.sets import SortedSet
-from rowlock.trees.shapes import Trail, Way
-from rowlock.trees.widths import SUMMED
+from rowlock.trees.tree import MISSING, Tree
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 class Augmented(Tree[K, V]):
-    """A tree with summaries: a subclass says what a leaf's is, and what its children's make."""
+    """A tree with summaries, computed by `of_leaf` and `of_inner` of a subclass."""
 
     __slots__ = ()
 
-    _broad = SUMMED
+    _default_inner_width = SUMMARIZED_WIDTH
 
     @staticmethod
     def of_leaf(keys: list[Any], vals: list[Any] | None) -> Any:
-        """Summarise the entries of a leaf; never None. A pure function."""
+        """Return the summary of a leaf's entries, never None. Must be pure."""
         raise NotImplementedError
 
     @staticmethod
     def of_inner(summaries: list[Any]) -> Any:
-        """Summarise the summaries of a node's children; never None. A pure function."""
+        """Return the summary of the summaries of a node's children, never None. Must be pure."""
         raise NotImplementedError
 
     def summary(self) -> Any:
-        """Return the summary of the whole tree. O(log n) after a write, O(1) again."""
+        """Return the summary of the whole tree. O(log n) after a write, then O(1)."""
         return self._summary(self._root)
 
     def _summary(self, node: Any) -> Any:
@@ -49,91 +48,91 @@ class Augmented(Tree[K, V]):
     def _summarise(self, node: Any) -> Any:
         if type(node) is Leaf:
             return self.of_leaf(node.keys, node.vals)
-        return self.of_inner([self._summary(kid) for kid in node.kids])
+        return self.of_inner([self._summary(child) for child in node.children])
 
-    def _is_right(self, node: Any) -> bool:
+    def _summary_is_current(self, node: Any) -> bool:
         return bool(node.summary == self._summarise(node))
 
-    def _changed(self, trail: Trail, leaf: Leaf, mark: Any, by: int) -> None:  # noqa: ARG002 - for others
+    def _entry_changed(self, path: Path, leaf: Leaf, sort_key: Any, by: int) -> None:  # noqa: ARG002 - used by subclasses
         leaf.summary = None
-        for node, _ in trail:
+        for node, _ in path:
             node.summary = None
 
-    # As in the plain tree, but with a trail.
+    # As in the plain tree, but with a path.
 
-    def _put(self, key: K, value: V) -> None:
-        if self._front is not None:
-            return self._put_aside(key, value)
-        mark = key if self._key is None else self._key(key)
-        trail, node = self._way(mark)
+    def _set(self, key: K, value: V) -> None:
+        if self._hash_table is not None:
+            return self._set_indirectly(key, value)
+        sort_key = key if self._key is None else self._key(key)
+        path, node = self._path_to(sort_key)
         if node.owner is not self._token:
-            return self._put_in(mark, key, value)
-        marks = node.marks
-        size = len(marks)
-        at = bisect_left(marks, mark)
-        if not at or size >= self._leaf_most or self._readers or (at < size and marks[at] == mark):
-            return self._put_in(mark, key, value)
-        marks.insert(at, mark)
-        if node.keys is not marks:
+            return self._set_by_path(sort_key, key, value)
+        sort_keys = node.sort_keys
+        size = len(sort_keys)
+        at = bisect_left(sort_keys, sort_key)
+        if not at or size >= self._leaf_max or self._readers or (at < size and sort_keys[at] == sort_key):
+            return self._set_by_path(sort_key, key, value)
+        sort_keys.insert(at, sort_key)
+        if node.keys is not sort_keys:
             node.keys.insert(at, key)
         if node.vals is not None:
             node.vals.insert(at, value)
         self._len += 1
-        return self._changed(trail, node, mark, 1)
+        return self._entry_changed(path, node, sort_key, 1)
 
-    def _take(self, key: K, default: Any = MISSING) -> Any:
-        if self._front is not None:
-            return self._take_aside(key, default)
-        mark = key if self._key is None else self._key(key)
-        trail, node = self._way(mark)
-        marks = node.marks
-        size = len(marks)
-        at = bisect_left(marks, mark)
-        if at == size or marks[at] != mark:
-            return self._absent(key, default)
-        if size <= self._leaf_least or node.owner is not self._token or self._readers:
-            return self._take_out(mark, key, default)
+    def _remove(self, key: K, default: Any = MISSING) -> Any:
+        if self._hash_table is not None:
+            return self._remove_indirectly(key, default)
+        sort_key = key if self._key is None else self._key(key)
+        path, node = self._path_to(sort_key)
+        sort_keys = node.sort_keys
+        size = len(sort_keys)
+        at = bisect_left(sort_keys, sort_key)
+        if at == size or sort_keys[at] != sort_key:
+            return self._default_or_raise(key, default)
+        if size <= self._leaf_min or node.owner is not self._token or self._readers:
+            return self._remove_by_path(sort_key, key, default)
         value = node.remove(at)
         self._len -= 1
-        self._changed(trail, node, mark, -1)
+        self._entry_changed(path, node, sort_key, -1)
         return value
 
-    def _way(self, mark: Any) -> Way:
-        # As `shapes.path`, and owns nothing: whose leaf is the tree's own needs no more.
+    def _path_to(self, sort_key: Any) -> PathToLeaf:
+        # As `paths.own_path`, but copies nothing: a leaf that the tree owns needs no copies.
         node = self._root
-        trail: Trail = []
+        path: Path = []
         for _ in self._levels:
-            at = bisect_right(node.marks, mark)
-            trail.append((node, at))
-            node = node.kids[at]
-        return trail, node
+            at = bisect_right(node.sort_keys, sort_key)
+            path.append((node, at))
+            node = node.children[at]
+        return path, node
 
 
-class Patched(Augmented[K, V]):
-    """An augmented tree that does not drop the summaries a write passes by, but patches them.
+class IncrementallyAugmented(Augmented[K, V]):
+    """An augmented tree that updates the summaries on the path of a write instead of dropping them.
 
-    They are patched in place, so a node that is copied takes a copy of its summary along.
+    They are updated in place, so the copy of a node has a copy of its summary.
     """
 
     __slots__ = ()
 
-    def _own(self, node: Any) -> Any:
-        fresh = super()._own(node)
+    def _copy_for_writing(self, node: Any) -> Any:
+        fresh = super()._copy_for_writing(node)
         if node.summary is not None:
             fresh.summary = node.summary.copy()
         return fresh
 
 
 class AugmentedMap(Augmented[K, V], SortedMap[K, V]):
-    """A sorted map with summaries; a subclass gives `of_leaf` and `of_inner`."""
+    """A sorted map with summaries; a subclass defines `of_leaf` and `of_inner`."""
 
     __slots__ = ()
 
-    __setitem__ = Augmented._put
-    __delitem__ = Augmented._take
+    __setitem__ = Augmented._set
+    __delitem__ = Augmented._remove
 
 
 class AugmentedSet(Augmented[K, None], SortedSet[K]):
-    """A sorted set with summaries; a subclass gives `of_leaf` and `of_inner`."""
+    """A sorted set with summaries; a subclass defines `of_leaf` and `of_inner`."""
 
     __slots__ = ()

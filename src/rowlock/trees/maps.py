@@ -15,11 +15,11 @@ from collections.abc import (
 from reprlib import recursive_repr
 from typing import Any, Self, TypeVar
 
-from rowlock.trees import walks
-from rowlock.trees.checks import check
-from rowlock.trees.core import MISSING, Tree
-from rowlock.trees.views import Items, Keys, Values
-from rowlock.trees.widths import LEAF
+from rowlock.trees import iteration
+from rowlock.trees.invariants import check
+from rowlock.trees.iteration import SortedItemsView, SortedKeysView, SortedValuesView
+from rowlock.trees.nodes import LEAF_WIDTH
+from rowlock.trees.tree import MISSING, Tree
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -42,23 +42,23 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
         *,
         key: Callable[[K], Any] | None = None,
         hashed: bool = False,
-        leaf_width: int = LEAF,
+        leaf_width: int = LEAF_WIDTH,
         inner_width: int | None = None,
     ) -> None:
-        self._set_up(
+        self._configure(
             key=key,
             hashed=hashed,
             leaf_width=leaf_width,
-            inner_width=self._broad if inner_width is None else inner_width,
+            inner_width=self._default_inner_width if inner_width is None else inner_width,
         )
-        # A dict is its own way from keys to values: no other need be made to sort by.
+        # A dict already maps keys to values: sort the keys alone, without another copy of it.
         direct = type(items) is dict and key is None
-        self._load(self._arranged(*(_sort(items) if direct else _unzip(items))))
+        self._load(self._sorted_columns(*(_sort(items) if direct else _unzip(items))))
 
     def __getitem__(self, key: K) -> V:
-        front = self._front
-        if front is not None and self._key is None:
-            return front[key]  # type: ignore[no-any-return]
+        table = self._hash_table
+        if table is not None and self._key is None:
+            return table[key]  # type: ignore[no-any-return]
         value: V = self._get(key if self._key is None else self._key(key), MISSING)
         if value is MISSING:
             raise KeyError(key)
@@ -66,58 +66,58 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
 
     def get(self, key: K, default: Any = None) -> Any:
         """Return the value of a key, or the default. O(log n), hashed O(1)."""
-        mark = key if self._key is None else self._key(key)
-        return self._get(mark, default) if self._front is None else self._front.get(mark, default)
+        sort_key = key if self._key is None else self._key(key)
+        return self._get(sort_key, default) if self._hash_table is None else self._hash_table.get(sort_key, default)
 
-    # The same functions under their public names: one call less for every write.
-    __setitem__ = Tree._put
-    __delitem__ = Tree._take
+    # Bound directly, not called by a method: this saves one call for every write.
+    __setitem__ = Tree._set
+    __delitem__ = Tree._remove
 
     def upsert(self, key: K, value: V) -> tuple[bool, V | None]:
-        """Set a value; return whether it replaced one, and which. O(log n)."""
+        """Set a value; return whether it replaced another, and the replaced value. O(log n)."""
         old = self.get(key, MISSING)
         self[key] = value
         return (False, None) if old is MISSING else (True, old)
 
     def pop(self, key: K, default: Any = MISSING) -> Any:
-        """Remove a key and return its value, or the default; KeyError when there is neither. O(log n)."""
-        return self._take(key, default)
+        """Remove a key and return its value, or the default; KeyError if there is neither. O(log n)."""
+        return self._remove(key, default)
 
     def popitem(self, *, last: bool = True) -> tuple[K, V]:
         """Remove the largest key, or the smallest, and return it with its value. O(log n)."""
-        key = self._edge(last=last)
+        key = self._end_key(last=last)
         return key, self.pop(key)
 
     def setdefault(self, key: K, default: Any = None) -> Any:
-        """Return the value of a key; where there is none, set the default first. O(log n)."""
+        """Return the value of a key; if there is none, set the default first. O(log n)."""
         value = self.get(key, MISSING)
         if value is MISSING:
             self[key] = value = default
         return value
 
     def update(self, items: Any = (), /, **more: Any) -> None:
-        """Set many values: O(m log n), or O(n + m log m) when they are many against those here."""
+        """Set many values: O(m log n), or O(n + m log m) if they are many in relation to those here."""
         keys, vals = _unzip(items)
-        self._merge(keys + list(more), vals + list(more.values()))
+        self._set_many(keys + list(more), vals + list(more.values()))
 
     def keys(self) -> KeysView[K]:
         """Return a live view of the keys."""
-        return Keys(self)
+        return SortedKeysView(self)
 
     def values(self) -> ValuesView[V]:
         """Return a live view of the values."""
-        return Values(self)
+        return SortedValuesView(self)
 
     def items(self) -> ItemsView[K, V]:
         """Return a live view of the pairs of key and value."""
-        return Items(self)
+        return SortedItemsView(self)
 
     def range_items(
         self, low: K | None = None, high: K | None = None, *, bounds: str = "[)", reverse: bool = False
     ) -> Iterator[tuple[K, V]]:
-        """Walk over the items from low to high, as `range` does over the keys. O(log n + items shown)."""
-        low, high = self._limit(low), self._limit(high)
-        return walks.walk(self, walks.items, low=low, high=high, bounds=bounds, reverse=reverse)
+        """Iterate over the items from low to high, as `range` does over the keys. O(log n + items yielded)."""
+        low, high = self._sort_bound(low), self._sort_bound(high)
+        return iteration.iterate(self, iteration.items, low=low, high=high, bounds=bounds, reverse=reverse)
 
     def check(self) -> None:
         """Assert every invariant of the tree. O(n)."""
@@ -160,7 +160,7 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
 
     @classmethod
     def fromkeys(cls, keys: Iterable[K], value: V) -> Self:
-        """Make a map that has one value for all of these keys. O(n log n)."""
+        """Return a map with one value for all of these keys. O(n log n)."""
         return cls((key, value) for key in keys)
 
 
@@ -186,7 +186,7 @@ def _sort(items: Any) -> tuple[list[Any], list[Any]]:
 def _has_all(other: Mapping[Any, Any], items: Iterable[tuple[Any, Any]]) -> bool:
     try:
         return all(_same(other.get(key, MISSING), value) for key, value in items)
-    except TypeError:  # a key that cannot be compared or hashed there is not there
+    except TypeError:  # a key that cannot be compared or hashed is not in the other mapping
         return False
 
 

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, islice
 from typing import Any, TypeVar, overload
 
-from rowlock.trees import walks
-from rowlock.trees.augmented import AugmentedMap, AugmentedSet, Patched
+from rowlock.trees import iteration
+from rowlock.trees.augmented import AugmentedMap, AugmentedSet, IncrementallyAugmented
 from rowlock.trees.cursors import Cursor
-from rowlock.trees.nodes import Inner, Leaf
-from rowlock.trees.shapes import Trail
-from rowlock.trees.views import Items, Keys, Values
+from rowlock.trees.iteration import SortedItemsView, SortedKeysView, SortedValuesView
+from rowlock.trees.nodes import Inner, Leaf, even_slices
+from rowlock.trees.paths import Path
 
 K = TypeVar("K")
 V = TypeVar("V")
 T = TypeVar("T")
 
 
-class Tally:
+class ChildCounts:
     """How many entries are under each child of an inner node.
 
-    Writes keep the counts up to date, so they need never be counted again; the running sums, which
-    make reads quick, are made at the second read after a write: the first does with a plain sum.
+    Writes keep the counts up to date. The running sums, which make reads fast, are computed at the second read after a
+    write; the first read uses a plain sum.
     """
 
     __slots__ = ("counts", "running", "total")
@@ -34,13 +34,13 @@ class Tally:
         self.running: Any = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tally) and (self.counts, self.total) == (other.counts, other.total)
+        return isinstance(other, ChildCounts) and (self.counts, self.total) == (other.counts, other.total)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def copy(self) -> Tally:
-        """Copy for a node that is about to be edited."""
-        return Tally(self.counts[:])
+    def copy(self) -> ChildCounts:
+        """Copy the summary for a copy of its node."""
+        return ChildCounts(self.counts[:])
 
     def before(self, at: int) -> int:
         """Count the entries under the first children, one or more."""
@@ -58,33 +58,33 @@ class Tally:
         return sums
 
 
-class Ranked(Patched[K, V]):
-    """Order statistics: the summary of an inner node is its tally, that of a leaf its size."""
+class Ranked(IncrementallyAugmented[K, V]):
+    """Order statistics: the summary of an inner node is the counts of its children, that of a leaf its size."""
 
     __slots__ = ()
 
     @staticmethod
-    def of_leaf(keys: list[Any], _vals: list[Any] | None) -> Tally:
+    def of_leaf(keys: list[Any], _vals: list[Any] | None) -> ChildCounts:
         """Count the entries of a leaf."""
-        return Tally([len(keys)])
+        return ChildCounts([len(keys)])
 
     @staticmethod
-    def of_inner(summaries: list[Tally]) -> Tally:
+    def of_inner(summaries: list[ChildCounts]) -> ChildCounts:
         """Count the entries under each child."""
-        return Tally([tally.total for tally in summaries])
+        return ChildCounts([counts.total for counts in summaries])
 
     def rank(self, key: K) -> int:
-        """Count the keys below this one, which need not be there itself. O(log n)."""
-        mark = key if self._key is None else self._key(key)
+        """Count the keys below this one, which need not exist. O(log n)."""
+        sort_key = key if self._key is None else self._key(key)
         node: Any = self._root
         rank = 0
         for _ in self._levels:
-            at = bisect_right(node.marks, mark)
+            at = bisect_right(node.sort_keys, sort_key)
             if at:
-                tally = node.summary or self._summary(node)
-                rank += tally.running[at - 1] if tally.running else tally.before(at)
-            node = node.kids[at]
-        return rank + bisect_left(node.marks, mark)
+                counts = node.summary or self._summary(node)
+                rank += counts.running[at - 1] if counts.running else counts.before(at)
+            node = node.children[at]
+        return rank + bisect_left(node.sort_keys, sort_key)
 
     def nth(self, position: int) -> K:
         """Return the key at a position from 0 to len - 1, or raise IndexError. O(log n)."""
@@ -93,52 +93,52 @@ class Ranked(Patched[K, V]):
         return key
 
     def cursor(self) -> RankedCursor[K, V]:
-        """Make a cursor that is not yet on any entry."""
+        """Return a cursor that is not placed yet."""
         return RankedCursor(self)
 
     def _locate(self, position: int) -> tuple[Leaf, int]:
         if not 0 <= position < self._len:
-            raise IndexError(f"position {position} is not from 0 to {self._len - 1}")
+            raise IndexError(f"position must be 0 to {self._len - 1}, got {position}")
         node: Any = self._root
         for _ in self._levels:
-            tally = node.summary or self._summary(node)
-            sums = tally.running or tally.sums()
+            counts = node.summary or self._summary(node)
+            sums = counts.running or counts.sums()
             at = bisect_right(sums, position)
             if at:
                 position -= sums[at - 1]
-            node = node.kids[at]
+            node = node.children[at]
         return node, position
 
-    def _pick(self, take: Any, place: Any) -> Any:
-        """What `take` takes of the entries at a position, or as a list of those in a slice."""
+    def _pick(self, project: Any, place: Any) -> Any:
+        """Return the projection of the entry at a position, or a list of those in a slice."""
         if not isinstance(place, slice):
             leaf, at = self._locate(place + self._len if place < 0 else place)
-            return next(iter(take(leaf, slice(at, at + 1))[1]))
+            return next(iter(project(leaf, slice(at, at + 1))[1]))
         positions = range(self._len)[place]
         if not positions:
             return []
         low, high = sorted((positions[0], positions[-1]))
-        run = list(islice(self._from(take, low), high - low + 1))
+        run = list(islice(self._from(project, low), high - low + 1))
         return run[:: positions.step] if positions.step > 0 else run[::-1][:: -positions.step]
 
-    def _from(self, take: Any, position: int) -> Iterator[Any]:
+    def _from(self, project: Any, position: int) -> Iterator[Any]:
         leaf, at = self._locate(position)
-        return walks.walk(self, take, low=leaf.marks[at])
+        return iteration.iterate(self, project, low=leaf.sort_keys[at])
 
     def _summarise(self, node: Any) -> Any:
-        # A leaf's size needs no keeping, and is read here in one step for all the leaves of a node.
-        if type(node) is Inner and type(node.kids[0]) is Leaf:
-            return Tally([len(leaf.marks) for leaf in node.kids])
+        # The size of a leaf need not be cached; here the sizes of all leaves of a node are read in one step.
+        if type(node) is Inner and type(node.children[0]) is Leaf:
+            return ChildCounts([len(leaf.sort_keys) for leaf in node.children])
         return super()._summarise(node)
 
-    def _changed(self, trail: Trail, _leaf: Leaf, _mark: Any, by: int) -> None:
+    def _entry_changed(self, path: Path, _leaf: Leaf, _sort_key: Any, by: int) -> None:
         if by:
-            for node, at in trail:
-                tally = node.summary
-                if tally is not None:
-                    tally.counts[at] += by
-                    tally.total += by
-                    tally.running = None
+            for node, at in path:
+                counts = node.summary
+                if counts is not None:
+                    counts.counts[at] += by
+                    counts.total += by
+                    counts.running = None
 
 
 class RankedCursor(Cursor[K, V]):
@@ -150,36 +150,36 @@ class RankedCursor(Cursor[K, V]):
 
     @property
     def rank(self) -> int | None:
-        """The position of the entry, None when on none. O(log n)."""
+        """The position of the entry, None if the cursor is not on an entry. O(log n)."""
         return self._tree.rank(self.key) if self.valid else None
 
     def seek_nth(self, position: int) -> bool:
-        """Go to a position; outside 0 to len - 1 the cursor is on no entry. O(log n)."""
+        """Go to a position; outside 0 to len - 1 the cursor becomes unplaced. O(log n)."""
         if 0 <= position < len(self._tree):
             return self.seek_ge(self._tree.nth(position))
         self.reset()
         return False
 
 
-class RankedKeys(Keys[K]):
+class RankedKeys(SortedKeysView[K]):
     """The keys of a ranked map, also by position."""
 
     def __getitem__(self, place: int | slice) -> Any:
-        return self._mapping._pick(walks.keys, place)
+        return self._mapping._pick(iteration.keys, place)
 
 
-class RankedValues(Values[V]):
+class RankedValues(SortedValuesView[V]):
     """The values of a ranked map, also by position."""
 
     def __getitem__(self, place: int | slice) -> Any:
-        return self._mapping._pick(walks.values, place)
+        return self._mapping._pick(iteration.values, place)
 
 
-class RankedItems(Items[K, V]):
+class RankedItems(SortedItemsView[K, V]):
     """The items of a ranked map, also by position."""
 
     def __getitem__(self, place: int | slice) -> Any:
-        return self._mapping._pick(walks.items, place)
+        return self._mapping._pick(iteration.items, place)
 
 
 class RankedMap(Ranked[K, V], AugmentedMap[K, V]):
@@ -213,5 +213,21 @@ class RankedSet(Ranked[T, None], AugmentedSet[T]):
 
     def __getitem__(self, place: int | slice) -> T | list[T]:
         """Return the element at a position, or a list of those in a slice. O(log n + elements)."""
-        picked: T | list[T] = self._pick(walks.keys, place)
+        picked: T | list[T] = self._pick(iteration.keys, place)
         return picked
+
+
+def ranges(keys: RankedMap[K, Any] | RankedSet[K] | Iterable[K], parts: int) -> list[tuple[K | None, K]]:
+    """Cut keys into (low, high] ranges whose sizes differ by at most one. O(parts * log n) when ranked.
+
+    The ranges are disjoint and contain all keys; the first has no lower bound: None. If there are fewer keys than
+    parts, there is one range for each key. Keys that are not ranked are sorted first.
+    """
+    if parts < 1:
+        raise ValueError(f"parts must be at least 1, got {parts}")
+    ranked: Any = keys if isinstance(keys, RankedMap | RankedSet) else RankedSet(keys)
+    if not ranked:
+        return []
+    cuts = even_slices(len(ranked), min(parts, len(ranked)))
+    highs = [ranked.nth(cut.stop - 1) for cut in cuts]
+    return list(zip([None, *highs[:-1]], highs, strict=True))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, MutableSet, Set
 from reprlib import recursive_repr
 from typing import Any, Self, TypeVar
 
-from rowlock.trees.checks import check
-from rowlock.trees.core import Tree
-from rowlock.trees.widths import LEAF
+from rowlock.trees.invariants import check
+from rowlock.trees.nodes import LEAF_WIDTH
+from rowlock.trees.tree import Tree
 
 T = TypeVar("T")
 
@@ -30,42 +30,42 @@ class SortedSet(Tree[T, None], MutableSet[T]):
         *,
         key: Callable[[T], Any] | None = None,
         hashed: bool = False,
-        leaf_width: int = LEAF,
+        leaf_width: int = LEAF_WIDTH,
         inner_width: int | None = None,
     ) -> None:
-        self._set_up(
+        self._configure(
             key=key,
             hashed=hashed,
             leaf_width=leaf_width,
-            inner_width=self._broad if inner_width is None else inner_width,
+            inner_width=self._default_inner_width if inner_width is None else inner_width,
         )
-        self._load(self._arranged(list(elements), None))
+        self._load(self._sorted_columns(list(elements), None))
 
     def add(self, value: T) -> None:
-        """Add an element; one that is there already stays. O(log n)."""
-        self._put(value, None)
+        """Add an element; an equal one that exists stays. O(log n)."""
+        self._set(value, None)
 
     def discard(self, value: T) -> None:
-        """Remove an element if it is there. O(log n)."""
-        self._take(value, None)
+        """Remove an element if it exists. O(log n)."""
+        self._remove(value, None)
 
     def remove(self, value: T) -> None:
         """Remove an element, or raise KeyError. O(log n)."""
-        self._take(value)
+        self._remove(value)
 
     def pop(self, *, last: bool = True) -> T:
-        """Remove and return the largest element, or the smallest; KeyError when empty. O(log n)."""
-        element = self._edge(last=last)
-        self._take(element, None)
+        """Remove and return the largest element, or the smallest; KeyError if empty. O(log n)."""
+        element = self._end_key(last=last)
+        self._remove(element, None)
         return element
 
     def update(self, *others: Iterable[T]) -> None:
-        """Add many elements: O(m log n), or O(n + m log m) when they are many against those here."""
+        """Add many elements: O(m log n), or O(n + m log m) if they are many in relation to those here."""
         for other in others:
-            self._merge(list(other), None)
+            self._set_many(list(other), None)
 
     def union(self, *others: Iterable[T]) -> Self:
-        """Return a new set with the elements of all. Costs what `update` costs: it starts as a clone."""
+        """Return a new set with the elements of all. It starts as a clone, so it costs what `update` costs."""
         whole = self.clone()
         whole.update(*others)
         return whole
@@ -79,7 +79,7 @@ class SortedSet(Tree[T, None], MutableSet[T]):
         return shared
 
     def difference(self, *others: Iterable[T]) -> Self:
-        """Return a new set without the elements of the others. O(m log n): it starts as a clone."""
+        """Return a new set without the elements of the others. It starts as a clone: O(m log n)."""
         rest = self.clone()
         for other in others:
             for element in list(other):
@@ -92,11 +92,11 @@ class SortedSet(Tree[T, None], MutableSet[T]):
         return self.difference(theirs).union(theirs.difference(self))
 
     def issubset(self, other: Iterable[T]) -> bool:
-        """Tell whether every element is also in the other. O(n log m)."""
+        """Return whether every element is also in the other. O(n log m)."""
         return self <= self._like(other)
 
     def issuperset(self, other: Iterable[T]) -> bool:
-        """Tell whether every element of the other is here. O(m log n)."""
+        """Return whether every element of the other is here. O(m log n)."""
         return all(element in self for element in other)
 
     def check(self) -> None:
@@ -149,5 +149,5 @@ def _restore(kind: type[SortedSet[T]], elements: list[T], options: dict[str, Any
 def _holds_all(other: Set[Any], elements: Iterable[Any]) -> bool:
     try:
         return all(element in other for element in elements)
-    except TypeError:  # an element that cannot be compared or hashed there is not there
+    except TypeError:  # an element that cannot be compared or hashed is not in the other set
         return False

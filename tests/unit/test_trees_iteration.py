@@ -54,7 +54,7 @@ def test_a_range_of_an_empty_tree_is_empty():
 
 
 def test_unknown_bounds_are_refused(evens):
-    with pytest.raises(ValueError, match=r"not '\[\['"):
+    with pytest.raises(ValueError, match=r"got '\[\['"):
         evens.range(1, 2, bounds="[[")
 
 
@@ -180,5 +180,5 @@ def test_ranges_sort_keys_that_are_not_ranked():
 
 
 def test_ranges_want_at_least_one_part():
-    with pytest.raises(ValueError, match="not 0"):
+    with pytest.raises(ValueError, match="got 0"):
         ranges([1], 0)
