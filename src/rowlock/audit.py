@@ -87,12 +87,11 @@ def acting(
 def audited(verb: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Transaction, P], T]:
     """The verb as it is to be run here: by itself, or with its record if somebody is acting."""
     actor = _actor.get()
-    return verb if actor is None else groupable_like(verb)(partial(_recorded, actor, verb))
-
-
-def audited_runner(way: Callable[..., T]) -> Callable[..., T]:
-    """A way of running verbs, with their records if somebody is acting."""
-    return lambda verb, /, *args, **kwargs: way(audited(verb), *args, **kwargs)
+    if actor is None:
+        return verb
+    recorded = groupable_like(verb)(partial(_recorded, actor, verb))
+    vars(recorded).update(__module__=verb.__module__, __name__=verb.__name__)  # for a history of operations
+    return recorded
 
 
 def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Transaction, *args: Any, **kwargs: Any) -> T:

@@ -43,6 +43,11 @@ class History:
         self._sink = sink
         self._monotonic = monotonic
 
+    @property
+    def enabled(self) -> bool:
+        """Whether anything is written."""
+        return self._sink is not None
+
     @contextmanager
     def operation(self, name: str, arguments: dict[str, Any]) -> Iterator[Callable[[Any], None]]:
         """One operation: give its answer to what this yields, or let its error through."""

@@ -16,7 +16,8 @@ from rowlock.audit import DEFAULT_KEEP, MAX_ID, AuditRecord
 from rowlock.claims import ClaimedItems
 from rowlock.counters import CounterInfo
 from rowlock.db import Database
-from rowlock.db.database import PATIENCE_SECONDS, Verb
+from rowlock.db.database import MAX_CONNECTIONS, PATIENCE_SECONDS, Verb
+from rowlock.db.pipeline import Work
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration
 from rowlock.engine import (
@@ -163,14 +164,16 @@ class AsyncEngine:
 
     def __init__(
         self,
-        url: str | Path | None = None,
+        url: str | Path | db.Address | None = None,
         *,
         listen_url: str | None = None,
         patience: float = PATIENCE_SECONDS,
+        connections: int = MAX_CONNECTIONS,
+        statement_seconds: float = 0,
         history: str | Path | Sink | None = None,
         environment: Environment = REAL_ENVIRONMENT,
         clock: Clock | None = None,
-        **options: Any,
+        wrap: Callable[[Any], Any] = lambda connection: connection,
     ) -> None: ...
     @classmethod
     def over(cls, plain: Engine) -> Self: ...
@@ -184,25 +187,25 @@ class AsyncEngine:
     async def __aexit__(self, *_: object) -> None: ...
     @property
     def dialect(self) -> str:
-        """What SQL of your own must speak: "sqlite", "postgres" or "cockroach"."""
+        """The dialect for SQL of your own: "sqlite", "postgres" or "cockroach"."""
 
     def counter(self, name: str) -> AsyncCounter:
-        """A counter by its name; it need not exist yet. What many ask of counters at once is one transaction."""
+        """Return a counter by its name; it need not exist yet. Concurrent calls are committed together."""
 
     async def tick(self) -> list[Tick]:
-        """Make the items of all ticks that have come, as every worker does; what was done."""
+        """Add the items of all ticks that are due, as every worker does, and return the ticks."""
 
     @property
     def tokens(self) -> AsyncTokens:
-        """The access tokens of this database: who may do what over HTTP."""
+        """The access tokens of this database, for the HTTP service."""
 
     def acting(
         self, who: str, *, token: int | None = None, request: str | None = None, keep: Duration = DEFAULT_KEEP
     ) -> AbstractContextManager[None]:
-        """A block in which every verb that writes is recorded as done by somebody, in the write's own transaction."""
+        """Open a block in which every verb that writes is audited under this name, in the write's own transaction."""
 
     async def upkeep(self, *, wait: Duration = 0) -> upkeep.UpkeepReport:
-        """One bounded pass of housekeeping: end dead sessions, promote what is due, fold, prune.
+        """Run one bounded pass of housekeeping: end dead sessions, promote what is due, fold, prune.
 
         A session whose deadline has passed ends when this engine has seen no heartbeat of it for half of its expiry:
         by a later call, or by this one if it may `wait` so long.
@@ -210,19 +213,19 @@ class AsyncEngine:
 
     @property
     def grouped(self) -> AsyncGrouped:
-        """The same lists for many threads at once: what they write at the same moment is committed together."""
+        """The engine's lists for many threads at once: concurrent writes are committed together."""
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncTransaction]:
-        """A transaction for your rows and ours: all of it commits at the end of the block, or nothing."""
+        """Open a transaction for your rows and ours: all of it commits at the end of the block, or nothing."""
 
     def late_transaction(self) -> AbstractAsyncContextManager[AsyncTransaction]:
-        """A transaction that begins when it is first used: a handler that thinks before it writes locks nothing yet."""
+        """Open a transaction that begins when it is first used, so that nothing is locked before."""
 
     def dedicated_connection(self) -> AbstractAsyncContextManager[Writer]:
-        """The same database by a connection of its own, for what must not wait until others are done."""
+        """Open a connection outside of the pool, for calls that must not wait until others are done."""
 
     async def join(self, using: Any) -> AsyncTransaction:
-        """The verbs inside a transaction of yours (sqlite3, psycopg, SQLAlchemy, Django); you commit it, or not."""
+        """Return your open transaction (sqlite3, psycopg, SQLAlchemy, Django) with our verbs; you commit it, or not."""
 
     async def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in a transaction of its own; again after a conflict or a lost connection."""
@@ -230,20 +233,20 @@ class AsyncEngine:
     async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads."""
 
-    async def recorded(self, way: Callable[..., T], verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb by the given way, and write it down in the history if there is one."""
+    async def recorded(self, run: Callable[..., T], verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `run` with a verb and its arguments, and write the call to the history if there is one."""
 
-    async def pipeline(self, *works: Callable[[db.Transaction], Callable[[], Any]]) -> list[Any]:
-        """Do several pieces of work for the price of one round trip; each must be harmless to do again."""
+    async def pipeline(self, *works: Work) -> list[Any]:
+        """Do several pieces of work in one round trip and return their results; each must be idempotent."""
 
     async def make_ready(self) -> None:
-        """See to the schema once: an embedded file is migrated, a server's must have been."""
+        """Check the schema once: a SQLite file is migrated, a server's database must have been."""
 
     async def migrate(self) -> list[str]:
-        """Bring the schema to what this program needs; the names of the steps taken."""
+        """Migrate the schema to what this program needs, and return the names of the migrations applied."""
 
     async def close(self) -> None:
-        """Finish what waits, and close all connections; a closed engine is not used again."""
+        """Finish the calls that wait, and close all connections; a closed engine is not used again."""
 
     def __getitem__(self, name: str) -> AsyncList: ...
     async def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:

@@ -22,12 +22,14 @@ from rowlock.db.statements import Dialect, Statements
 from rowlock.db.transaction import Clock, Transaction
 from rowlock.db.urls import Address, parse
 from rowlock.environment import REAL_ENVIRONMENT, Deadline, Environment
+from rowlock.errors import Invalid
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Verb = Callable[Concatenate[Transaction, P], T]
 W = TypeVar("W", bound=Callable[..., Any])
 
+MAX_CONNECTIONS = 32
 PATIENCE_SECONDS = 30.0
 """How long a verb is run again after conflicts and lost connections."""
 MIN_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.002, 1.0
@@ -56,6 +58,8 @@ class Driver(msgspec.Struct, frozen=True):
     check_write_lock: Callable[[], None] = lambda: None
     """Refuse a thread that would wait for a transaction of its own."""
     pooled: Callable[[], bool] = lambda: False
+    embedded: bool = False
+    """Whether the database belongs to the program that opens it, which migrates it without being asked."""
 
 
 class Database:
@@ -68,9 +72,11 @@ class Database:
         *,
         environment: Environment = REAL_ENVIRONMENT,
         clock: Clock | None = None,
-        connections: int = 32,
+        connections: int = MAX_CONNECTIONS,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
+        check_seconds("patience", patience)
+        check_connections(connections)
         self.address = address
         self.driver = driver
         self.environment = environment
@@ -231,8 +237,23 @@ def _raising_conflicts() -> Iterator[None]:
         raise conflict.error from None
 
 
+def check_seconds(name: str, value: Any) -> None:
+    """Refuse what is not a number of seconds."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise Invalid(f"{name} must be a number of seconds, 0 or more, got {value!r}", f"write {name}=2.5 for 2500 ms")
+
+
+def check_connections(number: Any) -> None:
+    """Refuse what is not a number of connections."""
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise Invalid(
+            f"connections must be a whole number, 1 or more, got {number!r}", f"leave it out for {MAX_CONNECTIONS}"
+        )
+
+
 def connect(url: str | Address, **options: Any) -> Database:
     """Open a database by its address; nothing is sent before the first verb runs."""
+    check_seconds("statement_seconds", options.get("statement_seconds", 0))
     address = url if isinstance(url, Address) else parse(url)
     # A driver is imported only for the database that needs it.
     module = import_module(f"rowlock.db.{address.dialect}")

@@ -73,6 +73,7 @@ def open_database(
         partial(borrow, address=address),
         guard_forks=partial(forks.guard_file, path=address.target),
         check_write_lock=lock.check_reentry,
+        embedded=True,
     )
     return Database(address, driver, environment=environment, **options)
 

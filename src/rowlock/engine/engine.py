@@ -10,8 +10,9 @@ from typing import Any, ParamSpec, TypeVar
 import msgspec
 
 from rowlock import audit, db, schedules, schema, upkeep
-from rowlock.audit import DEFAULT_KEEP
-from rowlock.db.database import PATIENCE_SECONDS, Verb
+from rowlock.audit import DEFAULT_KEEP, audited
+from rowlock.db.database import MAX_CONNECTIONS, PATIENCE_SECONDS, Verb
+from rowlock.db.pipeline import Work
 from rowlock.db.transaction import Clock
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine.counter import Counter
@@ -39,22 +40,26 @@ class Engine(Handles):
 
     def __init__(
         self,
-        url: str | Path | None = None,
+        url: str | Path | db.Address | None = None,
         *,
         listen_url: str | None = None,
         patience: float = PATIENCE_SECONDS,
+        connections: int = MAX_CONNECTIONS,
+        statement_seconds: float = 0,
         history: str | Path | Sink | None = None,
         environment: Environment = REAL_ENVIRONMENT,
         clock: Clock | None = None,
-        **options: Any,
+        wrap: Callable[[Any], Any] = lambda connection: connection,
     ) -> None:
-        url = str(url) if isinstance(url, Path) else url
-        if not url and (url := os.environ.get("ROWLOCK_DATABASE_URL")):
-            listen_url = listen_url or os.environ.get("ROWLOCK_LISTEN_URL")  # what it says belongs to that database
-        address = db.parse(url or DEFAULT_URL)
-        if listen_url:
-            address = db.listening_at(address, listen_url)
-        self.database = db.connect(address, patience=patience, environment=environment, clock=clock, **options)
+        self.database = db.connect(
+            _address(url, listen_url),
+            patience=patience,
+            connections=connections,
+            statement_seconds=statement_seconds,
+            environment=environment,
+            clock=clock,
+            wrap=wrap,
+        )
         self.environment = environment
         sink = history or os.environ.get("ROWLOCK_HISTORY") or None
         self._history = History(to_file(sink) if isinstance(sink, str | Path) else sink, environment.monotonic)
@@ -75,31 +80,31 @@ class Engine(Handles):
 
     @property
     def dialect(self) -> str:
-        """What SQL of your own must speak: "sqlite", "postgres" or "cockroach"."""
+        """The dialect for SQL of your own: "sqlite", "postgres" or "cockroach"."""
         return self.database.address.dialect
 
     def counter(self, name: str) -> Counter:
-        """A counter by its name; it need not exist yet. What many ask of counters at once is one transaction."""
+        """Return a counter by its name; it need not exist yet. Concurrent calls are committed together."""
         return self.grouped.counter(name)
 
     def tick(self) -> list[Tick]:
-        """Make the items of all ticks that have come, as every worker does; what was done."""
+        """Add the items of all ticks that are due, as every worker does, and return the ticks."""
         self.make_ready()
         return schedules.tick_due(self.database)
 
     @property
     def tokens(self) -> Tokens:
-        """The access tokens of this database: who may do what over HTTP."""
+        """The access tokens of this database, for the HTTP service."""
         return self._tokens
 
     def acting(
         self, who: str, *, token: int | None = None, request: str | None = None, keep: Duration = DEFAULT_KEEP
     ) -> AbstractContextManager[None]:
-        """A block in which every verb that writes is recorded as done by somebody, in the write's own transaction."""
+        """Open a block in which every verb that writes is audited under this name, in the write's own transaction."""
         return audit.acting(who, token=token, request=request, keep=keep)
 
     def upkeep(self, *, wait: Duration = 0) -> upkeep.UpkeepReport:
-        """One bounded pass of housekeeping: end dead sessions, promote what is due, fold, prune.
+        """Run one bounded pass of housekeeping: end dead sessions, promote what is due, fold, prune.
 
         A session whose deadline has passed ends when this engine has seen no heartbeat of it for half of its expiry:
         by a later call, or by this one if it may `wait` so long.
@@ -113,7 +118,7 @@ class Engine(Handles):
 
     @property
     def grouped(self) -> Grouped:
-        """The same lists for many threads at once: what they write at the same moment is committed together."""
+        """The engine's lists for many threads at once: concurrent writes are committed together."""
         with self._grouped_lock:
             if self._grouped is None:
                 self._grouped = Grouped(self)
@@ -121,21 +126,21 @@ class Engine(Handles):
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """A transaction for your rows and ours: all of it commits at the end of the block, or nothing."""
+        """Open a transaction for your rows and ours: all of it commits at the end of the block, or nothing."""
         self.make_ready()
         with self.database.transaction() as tx:
             yield Transaction(lambda: tx)
 
     @contextmanager
     def late_transaction(self) -> Iterator[Transaction]:
-        """A transaction that begins when it is first used: a handler that thinks before it writes locks nothing yet."""
+        """Open a transaction that begins when it is first used, so that nothing is locked before."""
         self.make_ready()
         with ExitStack() as stack:
             yield Transaction(lambda: stack.enter_context(self.database.transaction()))
 
     @contextmanager
     def dedicated_connection(self) -> Iterator[Writer]:
-        """The same database by a connection of its own, for what must not wait until others are done."""
+        """Open a connection outside of the pool, for calls that must not wait until others are done."""
         database = self.database.clone(connections=1)
         try:
             yield database
@@ -143,7 +148,7 @@ class Engine(Handles):
             database.close()
 
     def join(self, using: Any) -> Transaction:
-        """The verbs inside a transaction of yours (sqlite3, psycopg, SQLAlchemy, Django); you commit it, or not."""
+        """Return your open transaction (sqlite3, psycopg, SQLAlchemy, Django) with our verbs; you commit it, or not."""
         if isinstance(using, Transaction):
             if not self.database.owns(using._tx):
                 raise InvalidTransaction("the given transaction is one of another engine", "give one of this engine")
@@ -157,42 +162,44 @@ class Engine(Handles):
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in a transaction of its own; again after a conflict or a lost connection."""
         self.make_ready()
-        return self.recorded(audit.audited_runner(self.database.run), verb, *args, **kwargs)
+        return self.recorded(self.database.run, audited(verb), *args, **kwargs)
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads."""
         self.make_ready()
         return self.recorded(self.database.read, verb, *args, **kwargs)
 
-    def recorded(self, way: Callable[..., T], verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb by the given way, and write it down in the history if there is one."""
+    def recorded(self, run: Callable[..., T], verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `run` with a verb and its arguments, and write the call to the history if there is one."""
+        if not self._history.enabled:
+            return run(verb, *args, **kwargs)
         with self._history.operation(_name(verb), {"args": args, **kwargs}) as answer:
-            result = way(verb, *args, **kwargs)
+            result = run(verb, *args, **kwargs)
             answer(result)
         return result
 
-    def pipeline(self, *works: Callable[[db.Transaction], Callable[[], Any]]) -> list[Any]:
-        """Do several pieces of work for the price of one round trip; each must be harmless to do again."""
+    def pipeline(self, *works: Work) -> list[Any]:
+        """Do several pieces of work in one round trip and return their results; each must be idempotent."""
         self.make_ready()
         with self._history.operation("pipeline", {"works": works}) as answer:
-            result = self.database.pipeline(*works)
-            answer(result)
-        return result
+            results = self.database.pipeline(*works)
+            answer(results)
+        return results
 
     def make_ready(self) -> None:
-        """See to the schema once: an embedded file is migrated, a server's must have been."""
+        """Check the schema once: a SQLite file is migrated, a server's database must have been."""
         if self._schema_known:
             return
         # Without a lock: threads may do it at once, as processes may, and none waits out the patience of another.
-        if self._embedded:
+        if self.database.driver.embedded:
             self._migrate_file(self.database)
         else:
             schema.require(self.database)
         self._schema_known = True
 
     def _make_ready_at_once(self) -> bool:
-        """The same for a caller who may hold the file's lock: not ready if that is in the way."""
-        if self._schema_known or not self._embedded:
+        """Check the schema for a caller who may hold the file's lock; return False if that is in the way."""
+        if self._schema_known or not self.database.driver.embedded:
             self.make_ready()
             return True
         with closing(self.database.clone(connections=1, patience=0)) as impatient:
@@ -203,23 +210,28 @@ class Engine(Handles):
         self._schema_known = True
         return True
 
-    @property
-    def _embedded(self) -> bool:
-        return self.database.address.dialect == "sqlite"
-
     def _migrate_file(self, database: db.Database) -> None:
         if schema.pending(database):
             schema.migrate(database)
 
     def migrate(self) -> list[str]:
-        """Bring the schema to what this program needs; the names of the steps taken."""
+        """Migrate the schema to what this program needs, and return the names of the migrations applied."""
         return [step.name for step in schema.migrate(self.database)]
 
     def close(self) -> None:
-        """Finish what waits, and close all connections; a closed engine is not used again."""
+        """Finish the calls that wait, and close all connections; a closed engine is not used again."""
         if self._grouped is not None:
             self._grouped.close()
         self.database.close()
+
+
+def _address(url: str | Path | db.Address | None, listen_url: str | None) -> db.Address:
+    if not url and (url := os.environ.get("ROWLOCK_DATABASE_URL")):
+        listen_url = listen_url or os.environ.get("ROWLOCK_LISTEN_URL")  # what it says belongs to that database
+    address = (
+        url if isinstance(url, db.Address) else db.parse(str(url) if isinstance(url, Path) else url or DEFAULT_URL)
+    )
+    return db.listening_at(address, listen_url) if listen_url else address
 
 
 def _name(verb: Any) -> str:

@@ -47,7 +47,7 @@ class Grouped:
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in one transaction with those of others, and wait for its answer."""
         self._engine.make_ready()
-        return self._engine.recorded(audit.audited_runner(self._group_commit.run), verb, *args, **kwargs)
+        return self._engine.recorded(self._group_commit.run, audit.audited(verb), *args, **kwargs)
 
     def ask(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
         """The same without waiting: the answer is a `concurrent.futures.Future`; no history is written of it."""
