@@ -12,12 +12,12 @@ from tests.house.places import DOCS, MODULES, PAGES, ROOT, SQL, documented, func
 
 import rowlock
 from rowlock import errors
-from rowlock.aio.faces import Face
+from rowlock.aio.handle import AsyncHandle
 from rowlock.cli.program import COMMANDS
 
 PUBLIC = [getattr(rowlock, name) for name in rowlock.__all__]
-# An async face has the members of its plain class, and they are told there.
-CLASSES = [each for each in PUBLIC if inspect.isclass(each) and not issubclass(each, Exception | Face)]
+# An async handle has the members of the plain one, which are documented there.
+CLASSES = [each for each in PUBLIC if inspect.isclass(each) and not issubclass(each, Exception | AsyncHandle)]
 
 _HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")

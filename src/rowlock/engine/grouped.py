@@ -8,7 +8,6 @@ from rowlock.db.database import Verb
 from rowlock.engine.batched_function import BatchedFunction
 from rowlock.engine.counter import Counter
 from rowlock.engine.list import List
-from rowlock.engine.runner import Runner
 from rowlock.engine.transaction import Transaction
 from rowlock.group_commit import GroupCommit
 from rowlock.names import check_name
@@ -67,7 +66,7 @@ class Grouped:
         """Run a verb that only reads: by itself."""
         return self._engine.read(verb, *args, **kwargs)
 
-    def join(self, using: Any) -> Runner:
+    def join(self, using: Any) -> Transaction:
         """The verbs inside a transaction of yours."""
         return self._engine.join(using)
 

@@ -15,7 +15,7 @@ from rowlock.db.database import Verb
 from rowlock.db.urls import masked
 from rowlock.engine.counter import Counter
 from rowlock.engine.engine import Engine
-from rowlock.engine.runner import Runner
+from rowlock.engine.transaction import Transaction
 from rowlock.errors import CounterSpent, ExtraMissing, Invalid, RedisUnavailable
 from rowlock.names import check_name
 
@@ -115,7 +115,7 @@ class RedisCounters:
         """Run a verb that only reads: in the database."""
         return self._engine.read(verb, *args, **kwargs)
 
-    def join(self, using: Any) -> Runner:
+    def join(self, using: Any) -> Transaction:
         """The verbs inside a transaction of yours: numbers taken there are the database's."""
         return self._engine.join(using)
 

@@ -1,25 +1,13 @@
-"""Types of the async face, written by tools/stubs.py from the plain classes. Not to be changed by hand."""
+"""Async handles, written by tools/async_handles.py from the plain ones. Not to be changed by hand."""
 
-import asyncio
-import threading
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from datetime import datetime
-from pathlib import Path
-from typing import Any, Self
+from __future__ import annotations
 
-from msgspec import UnsetType
+from typing import TYPE_CHECKING
 
-from rowlock import db, upkeep
-from rowlock.audit import DEFAULT_KEEP, MAX_ID, AuditRecord
-from rowlock.claims import ClaimedItems
-from rowlock.counters import CounterInfo
-from rowlock.db import Database
-from rowlock.db.database import MAX_CONNECTIONS, PATIENCE_SECONDS, Verb
-from rowlock.db.pipeline import Work
-from rowlock.db.transaction import Clock
-from rowlock.durations import Duration
+from rowlock.aio.handle import AsyncHandle, plain, same
+from rowlock.aio.thread_pool import AsyncThreadPool
+from rowlock.audit import DEFAULT_KEEP, MAX_ID
+from rowlock.db.database import MAX_CONNECTIONS, PATIENCE_SECONDS
 from rowlock.engine import (
     Claim,
     Counter,
@@ -33,57 +21,67 @@ from rowlock.engine import (
     Topic,
     Transaction,
 )
-from rowlock.engine.batched_function import BatchedFunction
-from rowlock.engine.grouped import X, Y
-from rowlock.engine.list import Keys
-from rowlock.engine.runner import P, Runner, T, Writer
-from rowlock.environment import REAL_ENVIRONMENT, Environment
-from rowlock.failures import FailureGroup
-from rowlock.history import Sink
-from rowlock.item_input import Entries
-from rowlock.model import (
-    DEFAULT_PRIORITY,
-    Added,
-    Counts,
-    DurationOrTime,
-    Failure,
-    GateInfo,
-    Item,
-    ListInfo,
-    Notification,
-    Progress,
-    Published,
-    RecordInfo,
-    Settings,
-    Subscription,
-    Then,
-    TopicInfo,
-)
-from rowlock.outcomes import UNCHANGED, Outcome, Verdict
-from rowlock.ranges import Range
-from rowlock.results import Result
-from rowlock.schedules import Change, ScheduleInfo, Tick
+from rowlock.environment import REAL_ENVIRONMENT
+from rowlock.model import DEFAULT_PRIORITY
+from rowlock.outcomes import UNCHANGED
 from rowlock.schedules.plans import DEFAULT_KEY
-from rowlock.sessions import SessionInfo
-from rowlock.tokens import NewToken, TokenInfo
-from rowlock.topics.subscriptions import Entry
-from rowlock.trees import RankedSet
 
-__all__ = [
-    "AsyncClaim",
-    "AsyncCounter",
-    "AsyncEngine",
-    "AsyncGrouped",
-    "AsyncList",
-    "AsyncRedisCounters",
-    "AsyncSchedule",
-    "AsyncSession",
-    "AsyncTokens",
-    "AsyncTopic",
-    "AsyncTransaction",
-]
+if TYPE_CHECKING:
+    import asyncio
+    import threading
+    from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
+    from datetime import datetime
+    from pathlib import Path
+    from typing import Any
 
-class AsyncClaim:
+    from msgspec import UnsetType
+
+    from rowlock import claims, db, upkeep
+    from rowlock.audit import AuditRecord
+    from rowlock.counters import CounterInfo
+    from rowlock.db import Database
+    from rowlock.db.database import Verb
+    from rowlock.db.pipeline import Work
+    from rowlock.db.transaction import Clock
+    from rowlock.durations import Duration
+    from rowlock.engine.batched_function import BatchedFunction
+    from rowlock.engine.grouped import X, Y
+    from rowlock.engine.list import Keys
+    from rowlock.engine.runner import P, T, Writer
+    from rowlock.environment import Environment
+    from rowlock.failures import Change, FailureGroup
+    from rowlock.history import Sink
+    from rowlock.item_input import Entries
+    from rowlock.model import (
+        Added,
+        Counts,
+        DurationOrTime,
+        Failure,
+        GateInfo,
+        Item,
+        ListInfo,
+        Notification,
+        Progress,
+        Published,
+        RecordInfo,
+        Settings,
+        Subscription,
+        Then,
+        TopicInfo,
+    )
+    from rowlock.outcomes import Outcome, Verdict
+    from rowlock.ranges import Range
+    from rowlock.results import Result
+    from rowlock.schedules import ScheduleInfo, Tick
+    from rowlock.sessions import SessionInfo
+    from rowlock.tokens import NewToken, TokenInfo
+    from rowlock.topics.subscriptions import Entry
+    from rowlock.trees import RankedSet
+
+
+class AsyncClaim(AsyncHandle[Claim]):
     """An interval of a list, held by a session: iterate over its items and say the outcome of each.
 
     `settle`, or the end of a with block, writes the outcomes in one transaction; items without one are given back. What
@@ -91,41 +89,58 @@ class AsyncClaim:
     """
 
     @property
-    def plain(self) -> Claim: ...
-    @property
-    def taken(self) -> ClaimedItems: ...
+    def taken(self) -> claims.ClaimedItems:
+        return self._plain.taken
+
     @property
     def token(self) -> str:
         """The claim's fencing token, which is never used again."""
+        return self._plain.token
 
     @property
     def items(self) -> list[Item]:
         """The claimed items, in order."""
+        return self._plain.items
 
     @property
     def settled(self) -> bool:
         """Whether the claim was settled and has ended; the commit of a transaction of yours is not seen here."""
+        return self._plain.settled
 
-    def __iter__(self) -> Iterator[Item]: ...
-    def __len__(self) -> int: ...
-    async def __aenter__(self) -> AsyncClaim: ...
-    async def __aexit__(self, *_: object) -> None: ...
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self._plain)
+
+    def __len__(self) -> int:
+        return len(self._plain)
+
+    async def __aenter__(self) -> AsyncClaim:
+        await self._run(self._plain.__enter__)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._finish(lambda: self._plain.__exit__(*_))
+
     def done(self, item: Item, result: Any = None) -> None:
         """Say that an item is done."""
+        self._plain.done(item, result)
 
     def retry(self, item: Item, why: str | BaseException = "", *, after: Duration | None = None) -> None:
         """Say that an item failed and shall be tried again, after the list's backoff or the given time."""
+        self._plain.retry(item, why, after=after)
 
     def fail(self, item: Item, why: str | BaseException = "") -> None:
         """Say that an item failed for good, whatever attempts are left."""
+        self._plain.fail(item, why)
 
     def move(
         self, item: Item, gate: int | str | None = None, *, data: Any = UNCHANGED, until: str | None = None
     ) -> None:
         """Say that an item moves to another gate, with new data if given; not before the list `until` is complete."""
+        self._plain.move(item, gate, data=data, until=until)
 
     def say(self, item: Item, outcome: Outcome) -> None:
         """Say an item's outcome, which `settle` writes; the last one counts."""
+        self._plain.say(item, outcome)
 
     async def settle(self, *, using: Any = None, close: bool = True, partial: bool = False) -> dict[str, Verdict]:
         """Write the outcomes that are not written yet, end the claim, and return all verdicts by key.
@@ -136,31 +151,40 @@ class AsyncClaim:
         were taken off the list meanwhile. Whatever is raised, nothing was written. Without `close` items without an
         outcome stay claimed.
         """
+        return await self._run(lambda: self._plain.settle(using=plain(using), close=close, partial=partial), using)
 
-class AsyncCounter:
+
+class AsyncCounter(AsyncHandle[Counter]):
     """A counter by its name: it hands out 1, 2, 3 …, no number twice and, taken in a transaction, none left out."""
 
     @property
-    def plain(self) -> Counter: ...
-    @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        return self._plain.name
+
     async def next(self, *, using: Any = None) -> int:
         """The next number. Within a transaction, `using` or `tx.counter(…)`, it is taken only if that commits."""
+        return await self._run(lambda: self._plain.next(using=plain(using)), using)
 
     async def take(self, count: int, *, using: Any = None) -> range:
         """The next so many numbers, in a row."""
+        return await self._run(lambda: self._plain.take(count, using=plain(using)), using)
 
     async def show(self) -> int:
         """The last number that was taken; 0 if none."""
+        return await self._run(self._plain.show)
 
     async def raise_to(self, number: int, *, using: Any = None) -> int:
         """See to it that the next number is above this one; a counter is never lowered. The last one taken."""
+        return await self._run(lambda: self._plain.raise_to(number, using=plain(using)), using)
 
-class AsyncEngine:
+
+class AsyncEngine(AsyncHandle[Engine]):
     """Work tracking on one database: `engine["downloads"]` is a list.
 
     A SQLite file is made and migrated when it is first used; a server's database is migrated by `rowlock migrate`.
     """
+
+    _ends_threads = True
 
     def __init__(
         self,
@@ -174,35 +198,60 @@ class AsyncEngine:
         environment: Environment = REAL_ENVIRONMENT,
         clock: Clock | None = None,
         wrap: Callable[[Any], Any] = lambda connection: connection,
-    ) -> None: ...
-    @classmethod
-    def over(cls, plain: Engine) -> Self: ...
+    ) -> None:
+        self._bind(
+            Engine(
+                url,
+                listen_url=listen_url,
+                patience=patience,
+                connections=connections,
+                statement_seconds=statement_seconds,
+                history=history,
+                environment=environment,
+                clock=clock,
+                wrap=wrap,
+            ),
+            AsyncThreadPool(),
+        )
+
     @property
-    def plain(self) -> Engine: ...
+    def database(self) -> Database:
+        return self._plain.database
+
     @property
-    def database(self) -> Database: ...
-    @property
-    def environment(self) -> Environment: ...
-    async def __aenter__(self) -> AsyncEngine: ...
-    async def __aexit__(self, *_: object) -> None: ...
+    def environment(self) -> Environment:
+        return self._plain.environment
+
+    async def __aenter__(self) -> AsyncEngine:
+        await self._run(self._plain.__enter__)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._finish(lambda: self._plain.__exit__(*_))
+
     @property
     def dialect(self) -> str:
         """The dialect for SQL of your own: "sqlite", "postgres" or "cockroach"."""
+        return self._plain.dialect
 
     def counter(self, name: str) -> AsyncCounter:
         """Return a counter by its name; it need not exist yet. Concurrent calls are committed together."""
+        return AsyncCounter._view(self._plain.counter(name), self._threads)
 
     async def tick(self) -> list[Tick]:
         """Add the items of all ticks that are due, as every worker does, and return the ticks."""
+        return await self._run(self._plain.tick)
 
     @property
     def tokens(self) -> AsyncTokens:
         """The access tokens of this database, for the HTTP service."""
+        return AsyncTokens._view(self._plain.tokens, self._threads)
 
     def acting(
         self, who: str, *, token: int | None = None, request: str | None = None, keep: Duration = DEFAULT_KEEP
     ) -> AbstractContextManager[None]:
         """Open a block in which every verb that writes is audited under this name, in the write's own transaction."""
+        return self._plain.acting(who, token=token, request=request, keep=keep)
 
     async def upkeep(self, *, wait: Duration = 0) -> upkeep.UpkeepReport:
         """Run one bounded pass of housekeeping: end dead sessions, promote what is due, fold, prune.
@@ -210,59 +259,79 @@ class AsyncEngine:
         A session whose deadline has passed ends when this engine has seen no heartbeat of it for half of its expiry:
         by a later call, or by this one if it may `wait` so long.
         """
+        return await self._run(lambda: self._plain.upkeep(wait=wait))
 
     @property
     def grouped(self) -> AsyncGrouped:
         """The engine's lists for many threads at once: concurrent writes are committed together."""
+        return AsyncGrouped._view(self._plain.grouped, self._threads)
 
-    def transaction(self) -> AbstractAsyncContextManager[AsyncTransaction]:
+    def transaction(self) -> AbstractAsyncContextManager[AsyncTransaction, bool | None]:
         """Open a transaction for your rows and ours: all of it commits at the end of the block, or nothing."""
+        return self._block(self._plain.transaction, AsyncTransaction._view)
 
-    def late_transaction(self) -> AbstractAsyncContextManager[AsyncTransaction]:
+    def late_transaction(self) -> AbstractAsyncContextManager[AsyncTransaction, bool | None]:
         """Open a transaction that begins when it is first used, so that nothing is locked before."""
+        return self._block(self._plain.late_transaction, AsyncTransaction._view)
 
-    def dedicated_connection(self) -> AbstractAsyncContextManager[Writer]:
+    def dedicated_connection(self) -> AbstractAsyncContextManager[Writer, bool | None]:
         """Open a connection outside of the pool, for calls that must not wait until others are done."""
+        return self._block(self._plain.dedicated_connection, same)
 
     async def join(self, using: Any) -> AsyncTransaction:
         """Return your open transaction (sqlite3, psycopg, SQLAlchemy, Django) with our verbs; you commit it, or not."""
+        return AsyncTransaction._view(await self._run(lambda: self._plain.join(plain(using)), using), self._threads)
 
     async def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in a transaction of its own; again after a conflict or a lost connection."""
+        return await self._run(lambda: self._plain.run(verb, *args, **kwargs))
 
     async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads."""
+        return await self._run(lambda: self._plain.read(verb, *args, **kwargs))
 
     async def recorded(self, run: Callable[..., T], verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `run` with a verb and its arguments, and write the call to the history if there is one."""
+        return await self._run(lambda: self._plain.recorded(run, verb, *args, **kwargs))
 
     async def pipeline(self, *works: Work) -> list[Any]:
         """Do several pieces of work in one round trip and return their results; each must be idempotent."""
+        return await self._run(lambda: self._plain.pipeline(*works))
 
     async def make_ready(self) -> None:
         """Check the schema once: a SQLite file is migrated, a server's database must have been."""
+        await self._run(self._plain.make_ready)
 
     async def migrate(self) -> list[str]:
         """Migrate the schema to what this program needs, and return the names of the migrations applied."""
+        return await self._run(self._plain.migrate)
 
     async def close(self) -> None:
         """Finish the calls that wait, and close all connections; a closed engine is not used again."""
+        await self._finish(self._plain.close)
 
-    def __getitem__(self, name: str) -> AsyncList: ...
+    def __getitem__(self, name: str) -> AsyncList:
+        return AsyncList._view(self._plain[name], self._threads)
+
     async def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
         """Lists in the order of their names, strictly after one, with counts and progress."""
+        return await self._run(lambda: self._plain.lists(after=after, limit=limit))
 
     async def counters(self, *, after: str = "", limit: int = 1000) -> list[CounterInfo]:
         """Counters in the order of their names, strictly after one."""
+        return await self._run(lambda: self._plain.counters(after=after, limit=limit))
 
     def topic(self, name: str) -> AsyncTopic:
         """A topic by its name: standing queries, and the records that are held against them."""
+        return AsyncTopic._view(self._plain.topic(name), self._threads)
 
     async def topics(self, *, after: str = "", limit: int = 1000) -> list[TopicInfo]:
         """Topics in the order of their names, strictly after one."""
+        return await self._run(lambda: self._plain.topics(after=after, limit=limit))
 
     async def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
         """Who is at work, the oldest first."""
+        return await self._run(lambda: self._plain.sessions(limit=limit))
 
     def session(
         self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None, beats: bool = True
@@ -271,61 +340,78 @@ class AsyncEngine:
 
         Without `beats` it lives for its expiry and may outlive this process: see `rejoin`.
         """
+        return AsyncSession._view(
+            self._plain.session(holder=holder, expiry=expiry, details=details, beats=beats), self._threads
+        )
 
     def rejoin(self, session: str, *, expiry: Duration = "15s") -> AsyncSession:
         """A session without a heart that was opened elsewhere, by its id; `beat` keeps it alive for its expiry."""
+        return AsyncSession._view(self._plain.rejoin(session, expiry=expiry), self._threads)
 
     def schedule(self, name: str) -> AsyncSchedule:
         """A schedule by its name: recurring work."""
+        return AsyncSchedule._view(self._plain.schedule(name), self._threads)
 
     async def schedules(self, *, after: str = "", limit: int = 1000) -> list[ScheduleInfo]:
         """Schedules in the order of their names, strictly after one."""
+        return await self._run(lambda: self._plain.schedules(after=after, limit=limit))
 
     async def audit(
         self, *, of: str | None = None, since: DurationOrTime | None = None, before: int = MAX_ID, limit: int = 1000
     ) -> list[AuditRecord]:
         """What was done in `acting` blocks, the newest first: of one list, in the last while or since a moment."""
+        return await self._run(lambda: self._plain.audit(of=of, since=since, before=before, limit=limit))
 
-class AsyncGrouped:
+
+class AsyncGrouped(AsyncHandle[Grouped]):
     """The engine's lists for many threads at once: what they write at the same moment is committed together.
 
     Each call is answered by itself, when it is durable; one that is refused takes nobody with it.
     """
 
-    @property
-    def plain(self) -> Grouped: ...
-    def __getitem__(self, name: str) -> AsyncList: ...
+    def __getitem__(self, name: str) -> AsyncList:
+        return AsyncList._view(self._plain[name], self._threads)
+
     def counter(self, name: str) -> AsyncCounter:
         """A counter by its name; it need not exist yet."""
+        return AsyncCounter._view(self._plain.counter(name), self._threads)
 
     async def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in one transaction with those of others, and wait for its answer."""
+        return await self._run(lambda: self._plain.run(verb, *args, **kwargs))
 
     def ask(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """The same without waiting: the answer is a `concurrent.futures.Future`; no history is written of it."""
+        return self._plain.ask(verb, *args, **kwargs)
 
     def awaited(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
         """The same for a coroutine: await it. No thread waits meanwhile."""
+        return self._plain.awaited(verb, *args, **kwargs)
 
-    def together(self, work: Callable[[AsyncTransaction, list[X]], Sequence[Y | Exception]]) -> BatchedFunction[X, Y]:
+    def together(self, work: Callable[[Transaction, list[X]], Sequence[Y | Exception]]) -> BatchedFunction[X, Y]:
         """A function of yours for many callers: what they give at the same moment is one call, in one transaction."""
+        return self._plain.together(work)
 
     async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads: by itself."""
+        return await self._run(lambda: self._plain.read(verb, *args, **kwargs))
 
-    async def join(self, using: Any) -> Runner:
+    async def join(self, using: Any) -> AsyncTransaction:
         """The verbs inside a transaction of yours."""
+        return AsyncTransaction._view(await self._run(lambda: self._plain.join(plain(using)), using), self._threads)
 
     async def close(self) -> None:
         """Finish what waits, and take no more; the engine does so when it is closed."""
+        await self._finish(self._plain.close)
 
-class AsyncList:
+
+class AsyncList(AsyncHandle[List]):
     """A list by its name; it need not exist yet. Nothing is remembered here: each call asks the database."""
 
     @property
-    def plain(self) -> List: ...
-    @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        return self._plain.name
+
     async def add(
         self,
         what: Entries,
@@ -345,18 +431,37 @@ class AsyncList:
         `trace` is a W3C traceparent; left out, it is that of the OpenTelemetry span that goes on, if one does.
         `report` is called with the number of items written so far, from the start if the transaction is run again.
         """
+        return await self._run(
+            lambda: self._plain.add(
+                what,
+                data=data,
+                due=due,
+                gate=gate,
+                priority=priority,
+                strict=strict,
+                trace=trace,
+                using=plain(using),
+                report=report,
+            ),
+            using,
+        )
 
     async def page(self, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
         """Items in the byte order of their keys, strictly after one."""
+        return await self._run(lambda: self._plain.page(after=after, limit=limit, state=state))
 
-    def __aiter__(self) -> AsyncGenerator[Item]: ...
+    def __aiter__(self) -> AsyncGenerator[Item, None]:
+        return self._iterate(lambda: iter(self._plain), same)
+
     def items(
         self, *, state: str | None = None, after: str = "", upto: str | None = None, page: int = 1000
-    ) -> AsyncGenerator[Item]:
+    ) -> AsyncGenerator[Item, None]:
         """All items in the byte order of their keys, or those of a range, read page by page while you go."""
+        return self._iterate(lambda: self._plain.items(state=state, after=after, upto=upto, page=page), same)
 
     async def show(self, key: str) -> Item:
         """One item as it stands; NoSuchItem if it is not there."""
+        return await self._run(lambda: self._plain.show(key))
 
     async def save(
         self,
@@ -372,121 +477,157 @@ class AsyncList:
         With `version`, only if it is at that one still: else StaleVersion. Without it the last one to save wins. One
         that is gone is NoSuchItem and stays gone; one that a worker has in hand is ItemClaimed.
         """
+        return await self._run(lambda: self._plain.save(key, data=data, due=due, priority=priority, version=version))
 
     async def failures(self, key: str, *, limit: int = 20) -> list[Failure]:
         """How an item has failed, the newest first."""
+        return await self._run(lambda: self._plain.failures(key, limit=limit))
 
     async def results(self, key: str, *, limit: int = 20) -> list[Result]:
         """What an item left behind when it was done, the newest first; only where the list keeps results."""
+        return await self._run(lambda: self._plain.results(key, limit=limit))
 
     async def failure_groups(self, *, limit: int = 50) -> list[FailureGroup]:
         """Failed items by the shape of their last error, the most frequent first."""
+        return await self._run(lambda: self._plain.failure_groups(limit=limit))
 
     async def keys_matching_error(self, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
         """The keys of failed items whose last error contains the text, in byte order, strictly after one."""
+        return await self._run(lambda: self._plain.keys_matching_error(text, after=after, limit=limit))
 
     async def increment(self, keys: Keys, *, error: str | None = None) -> int:
         """Note one failed attempt for each key that is there; how many were."""
+        return await self._run(lambda: self._plain.increment(keys, error=error))
 
     async def done(self, keys: Keys, *, dry_run: bool = False) -> int:
         """Take items that are done off the list, and return how many were there; `dry_run` only counts them."""
+        return await self._run(lambda: self._plain.done(keys, dry_run=dry_run))
 
     async def abandon(self, keys: Keys, *, dry_run: bool = False) -> int:
         """Take items off the list undone, and return how many were there; `dry_run` only counts them."""
+        return await self._run(lambda: self._plain.abandon(keys, dry_run=dry_run))
 
     async def retry(self, keys: Keys, *, dry_run: bool = False) -> int:
         """Make failed and delayed items ready at once, and return how many were; `dry_run` only counts them."""
+        return await self._run(lambda: self._plain.retry(keys, dry_run=dry_run))
 
     async def retry_failed(self, *, error: str | None = None, dry_run: bool = False) -> int:
         """Make all failed items ready, or those whose last error contains `error`, and return how many.
 
         Each thousand is a transaction. `dry_run` only counts them.
         """
+        return await self._run(lambda: self._plain.retry_failed(error=error, dry_run=dry_run))
 
     async def abandon_failed(self, *, error: str | None = None, dry_run: bool = False) -> int:
         """Take all failed items off the list, or those whose last error contains `error`, and return how many.
 
         Each thousand is a transaction. `dry_run` only counts them.
         """
+        return await self._run(lambda: self._plain.abandon_failed(error=error, dry_run=dry_run))
 
     async def ranges(self, parts: int) -> list[Range]:
         """The keys in up to `parts` ranges whose sizes differ by one at the most, however long the list is."""
+        return await self._run(lambda: self._plain.ranges(parts))
 
     async def snapshot(self) -> RankedSet[str]:
         """All keys as they stand now, in a tree in memory: rank, nth and slices while the list goes on changing."""
+        return await self._run(self._plain.snapshot)
 
     async def info(self) -> ListInfo:
         """The list as a whole; NoSuchList if it is not there."""
+        return await self._run(self._plain.info)
 
     async def counts(self) -> Counts:
         """How many items stand in each state; exact, whatever their number."""
+        return await self._run(self._plain.counts)
 
     async def progress(self) -> Progress:
         """What has happened to the list's items since it was made."""
+        return await self._run(self._plain.progress)
 
     async def settings(self, *, version: int | None = None, **changes: Any) -> Settings:
         """The list's settings; those given are set first, making the list if need be."""
+        return await self._run(lambda: self._plain.settings(version=version, **changes))
 
     async def gates(self) -> list[GateInfo]:
         """Gate by gate: whether it is open, what stands there, what has happened there."""
+        return await self._run(self._plain.gates)
 
     async def open_gate(self, gate: int | str) -> bool:
         """Go on to a gate by hand; whether that changed anything. GateShut if items stand before it."""
+        return await self._run(lambda: self._plain.open_gate(gate))
 
     async def seal(self, *, then: str | Then | None = None) -> bool:
         """Take no more items and be complete when none is left, adding `then` to another list; whether that is new."""
+        return await self._run(lambda: self._plain.seal(then=then))
 
     async def complete(self) -> bool:
         """End the list by hand, whatever is left on it; whether that changed anything."""
+        return await self._run(self._plain.complete)
 
     async def reopen(self) -> bool:
         """Take items and hand them out again after a seal or the end; whether that changed anything."""
+        return await self._run(self._plain.reopen)
 
     async def pause(self, *, version: int | None = None) -> bool:
         """Stop handing out items; whether that changed anything. What is claimed may still be settled."""
+        return await self._run(lambda: self._plain.pause(version=version))
 
     async def resume(self, *, version: int | None = None) -> bool:
         """Hand out items again; whether that changed anything."""
+        return await self._run(lambda: self._plain.resume(version=version))
 
     async def rename(self, to: str, *, version: int | None = None) -> None:
         """Give the list another name; NameTaken if there is one of that name."""
+        await self._run(lambda: self._plain.rename(to, version=version))
 
     async def drop(self, *, version: int | None = None) -> int:
         """Forget the list with all its items and history; how many items it had."""
+        return await self._run(lambda: self._plain.drop(version=version))
 
-class AsyncRedisCounters:
+
+class AsyncRedisCounters(AsyncHandle[RedisCounters]):
     """Counters whose numbers Redis hands out: unique always, without gaps only as long as nothing is lost.
 
     `block` numbers at a time are reserved in the database. When Redis cannot be asked, `fallback="database"` takes
     them there; without it that is an error.
     """
 
-    @property
-    def plain(self) -> RedisCounters: ...
-    async def __aenter__(self) -> AsyncRedisCounters: ...
-    async def __aexit__(self, *_: object) -> None: ...
+    async def __aenter__(self) -> AsyncRedisCounters:
+        await self._run(self._plain.__enter__)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._finish(lambda: self._plain.__exit__(*_))
+
     def counter(self, name: str) -> AsyncCounter:
         """A counter by its name; it need not exist yet. The same as the engine's of that name: they share numbers."""
+        return AsyncCounter._view(self._plain.counter(name), self._threads)
 
     async def close(self) -> None:
         """Close the connections to Redis; the engine stays open."""
+        await self._finish(self._plain.close)
 
     async def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb of counters: numbers are taken from Redis, all else is the database's."""
+        return await self._run(lambda: self._plain.run(verb, *args, **kwargs))
 
     async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads: in the database."""
+        return await self._run(lambda: self._plain.read(verb, *args, **kwargs))
 
-    async def join(self, using: Any) -> Runner:
+    async def join(self, using: Any) -> AsyncTransaction:
         """The verbs inside a transaction of yours: numbers taken there are the database's."""
+        return AsyncTransaction._view(await self._run(lambda: self._plain.join(plain(using)), using), self._threads)
 
-class AsyncSchedule:
+
+class AsyncSchedule(AsyncHandle[Schedule]):
     """A schedule by its name; it need not exist yet. Each tick puts one item on a list, whoever is alive."""
 
     @property
-    def plain(self) -> Schedule: ...
-    @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        return self._plain.name
+
     async def set(
         self,
         to: str,
@@ -506,54 +647,94 @@ class AsyncSchedule:
 
         Setting what is set already changes nothing. What is left out goes back to its default.
         """
+        return await self._run(
+            lambda: self._plain.set(
+                to,
+                cron=cron,
+                every=every,
+                zone=zone,
+                start=start,
+                key=key,
+                data=data,
+                gate=gate,
+                priority=priority,
+                catch_up=catch_up,
+                version=version,
+            )
+        )
 
     async def info(self) -> ScheduleInfo:
         """What it does, when it ticks, how far it is; NoSuchSchedule if it is not there."""
+        return await self._run(self._plain.info)
 
     async def ticks(self, limit: int = 5) -> list[datetime]:
         """The next ticks, in the schedule's time zone; of a paused one, those it would have if it were resumed now."""
+        return await self._run(lambda: self._plain.ticks(limit))
 
     async def trigger(self) -> Added:
         """Put an item on the list at once, as if this second were a tick; the ticks themselves stay as they are."""
+        return await self._run(self._plain.trigger)
 
     async def pause(self, *, version: int | None = None) -> bool:
         """Stop ticking; whether that changed anything."""
+        return await self._run(lambda: self._plain.pause(version=version))
 
     async def resume(self, *, version: int | None = None) -> bool:
         """Tick again, from the next tick on; whether that changed anything."""
+        return await self._run(lambda: self._plain.resume(version=version))
 
     async def remove(self, *, version: int | None = None) -> None:
         """Forget the schedule; the items it has made stay."""
+        await self._run(lambda: self._plain.remove(version=version))
 
-class AsyncSession:
+
+class AsyncSession(AsyncHandle[Session]):
     """A live worker. `lost` is set when its row is gone: stop working, nothing more can be settled."""
 
     @property
-    def plain(self) -> Session: ...
+    def closing(self) -> threading.Event:
+        return self._plain.closing
+
     @property
-    def closing(self) -> threading.Event: ...
+    def holder(self) -> str | None:
+        return self._plain.holder
+
     @property
-    def holder(self) -> str: ...
+    def id(self) -> str:
+        return self._plain.id
+
     @property
-    def id(self) -> str: ...
-    @property
-    def lost(self) -> threading.Event: ...
-    async def __aenter__(self) -> AsyncSession: ...
-    async def __aexit__(self, *_: object) -> None: ...
+    def lost(self) -> threading.Event:
+        return self._plain.lost
+
+    async def __aenter__(self) -> AsyncSession:
+        await self._run(self._plain.__enter__)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._finish(lambda: self._plain.__exit__(*_))
+
     async def open(self, *, seeks: Sequence[str] = ()) -> AsyncSession:
         """Store the session and start its heartbeat, if it has one; `seeks` are the patterns of the lists it works."""
+        await self._run(lambda: self._plain.open(seeks=seeks))
+        return self
 
     async def beat(self) -> None:
         """Extend the session by its expiry, where no heartbeat does it; StaleSession if it has ended."""
+        await self._run(self._plain.beat)
 
     async def close(self) -> None:
         """End the session; what it has claimed is free at once."""
+        await self._finish(self._plain.close)
 
-    def claim(self, what: AsyncList | str, *, limit: int = 100) -> AsyncGenerator[AsyncClaim]:
+    def claim(self, what: AsyncList | str, *, limit: int = 100) -> AsyncGenerator[AsyncClaim, None]:
         """Yield claim after claim until nothing is ready; each is settled when the next is asked for."""
+        return self._iterate(lambda: self._plain.claim(plain(what), limit=limit), AsyncClaim._view)
 
     async def take(self, what: AsyncList | str, *, limit: int = 100) -> AsyncClaim | None:
         """Claim up to `limit` items of the list once; None if nothing is ready."""
+        found = await self._run(lambda: self._plain.take(plain(what), limit=limit), what)
+        return None if found is None else AsyncClaim._view(found, self._threads)
 
     async def held(self, token: str) -> AsyncClaim:
         """Return a claim under this session by its token, made here or by another process, with what is left of it.
@@ -562,50 +743,59 @@ class AsyncSession:
         heartbeat, or of a claim that was made here and is still in use. Else they are all items in its interval now,
         which nobody else can claim while it lives. StaleClaim if it has ended.
         """
+        return AsyncClaim._view(await self._run(lambda: self._plain.held(token)), self._threads)
 
-class AsyncTokens:
+
+class AsyncTokens(AsyncHandle[Tokens]):
     """The access tokens of a database.
 
     `authenticate` believes what was read for a second: a token that is revoked, here or elsewhere, is refused by every
     process within one. If the database cannot be asked after that, nobody is let in.
     """
 
-    @property
-    def plain(self) -> Tokens: ...
     async def create(
         self, role: str, *, lists: str | Iterable[str] = (), label: str = "", expires: DurationOrTime | None = None
     ) -> NewToken:
         """A new token; its text can be had here and never again. `lists` are prefixes of names, `expires` a while."""
+        return await self._run(lambda: self._plain.create(role, lists=lists, label=label, expires=expires))
 
     async def page(self, *, after: int = 0, limit: int = 1000, ended: bool = False) -> list[TokenInfo]:
         """Tokens in the order they were made, strictly after one; with `ended` also those that are over."""
+        return await self._run(lambda: self._plain.page(after=after, limit=limit, ended=ended))
 
     async def revoke(self, token: int) -> bool:
         """End a token by its id; whether it was not revoked already."""
+        return await self._run(lambda: self._plain.revoke(token))
 
     async def exist(self) -> bool:
         """Whether there is or ever was a token, as of a second ago at the most: then nothing is open without one."""
+        return await self._run(self._plain.exist)
 
     @property
     def known_absent(self) -> bool:
         """Whether it is known, without asking the database, that there never was a token."""
+        return self._plain.known_absent
 
     async def authenticate(self, text: str) -> TokenInfo:
         """Whose token it is; TokenRefused if it is nobody's, or no longer."""
+        return await self._run(lambda: self._plain.authenticate(text))
 
     def recall(self, text: str) -> TokenInfo | None:
         """Whose token it is, if that is known without asking the database; else None, and `authenticate` tells."""
+        return self._plain.recall(text)
 
     async def note_used(self) -> int:
         """Write down which tokens were let in since the last time; how many were not noted within a minute before."""
+        return await self._run(self._plain.note_used)
 
-class AsyncTopic:
+
+class AsyncTopic(AsyncHandle[Topic]):
     """A topic by its name: standing queries, and the records that are held against them."""
 
     @property
-    def plain(self) -> Topic: ...
-    @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        return self._plain.name
+
     async def define(
         self, fields: Mapping[str, str] | None = None, /, *, keep_for: str | None = None, **more: str
     ) -> TopicInfo:
@@ -613,9 +803,11 @@ class AsyncTopic:
 
         Fields that are there stay; one of another kind is refused. `keep_for` is how long its history is kept.
         """
+        return await self._run(lambda: self._plain.define(fields, keep_for=keep_for, **more))
 
     async def info(self) -> TopicInfo:
         """The topic as a whole; NoSuchTopic if it is not there."""
+        return await self._run(self._plain.info)
 
     async def subscribe(
         self, subscriber: str, predicates: Mapping[str, Any] | None = None, /, *, using: Any = None, **more: Any
@@ -624,9 +816,11 @@ class AsyncTopic:
 
         To ask for the same again changes nothing. `using` is an open transaction of yours to do it in.
         """
+        return await self._run(lambda: self._plain.subscribe(subscriber, predicates, using=plain(using), **more), using)
 
     async def subscribe_many(self, entries: Iterable[Entry], *, using: Any = None) -> list[int]:
         """The same for many, given as pairs of subscriber and predicates; if one is wrong, nobody is subscribed."""
+        return await self._run(lambda: self._plain.subscribe_many(entries, using=plain(using)), using)
 
     async def unsubscribe(
         self, which: int | str, predicates: Mapping[str, Any] | None = None, /, *, using: Any = None, **more: Any
@@ -635,23 +829,28 @@ class AsyncTopic:
 
         How many were there. Records that were published before are still told of.
         """
+        return await self._run(lambda: self._plain.unsubscribe(which, predicates, using=plain(using), **more), using)
 
     async def subscriptions(
         self, *, subscriber: str | None = None, after: int = 0, limit: int = 1000
     ) -> list[Subscription]:
         """Subscriptions in the order in which they were made, strictly after a number; all, or one subscriber's."""
+        return await self._run(lambda: self._plain.subscriptions(subscriber=subscriber, after=after, limit=limit))
 
     async def count(self) -> int:
         """How many subscriptions there are."""
+        return await self._run(self._plain.count)
 
     async def matches(self, record: Mapping[str, Any], *, limit: int = 1000) -> list[Subscription]:
         """Subscriptions that a record would fulfil if it were published now; nothing is."""
+        return await self._run(lambda: self._plain.matches(record, limit=limit))
 
     async def publish(self, record: Mapping[str, Any], *, key: str | None = None, using: Any = None) -> int:
         """Publish a record: all who are subscribed when it commits are told of it, by whoever `deliver`s; its number.
 
         Nobody is told twice of records with one key.
         """
+        return await self._run(lambda: self._plain.publish(record, key=key, using=plain(using)), using)
 
     async def publish_many(
         self,
@@ -665,9 +864,13 @@ class AsyncTopic:
 
         If one is malformed nothing is published, and the error names it; with `partial` the others are.
         """
+        return await self._run(
+            lambda: self._plain.publish_many(given, keys=keys, partial=partial, using=plain(using)), using
+        )
 
     async def records(self, *, before: int | None = None, limit: int = 50) -> list[RecordInfo]:
         """Records that were published, the newest first, strictly before a number."""
+        return await self._run(lambda: self._plain.records(before=before, limit=limit))
 
     async def notifications(
         self,
@@ -678,15 +881,21 @@ class AsyncTopic:
         limit: int = 50,
     ) -> list[Notification]:
         """Who was or will be told of what, and why, the newest first, strictly before a number."""
+        return await self._run(
+            lambda: self._plain.notifications(subscriber=subscriber, delivered=delivered, before=before, limit=limit)
+        )
 
     async def forget(self, subscriber: str, record: int | str, *, using: Any = None) -> bool:
         """Let somebody be told again of a record, known by its number or its key; whether they had been."""
+        return await self._run(lambda: self._plain.forget(subscriber, record, using=plain(using)), using)
 
     async def failed(self) -> int:
         """How many cannot be told of what they should be, all attempts spent; they stay until they are retried."""
+        return await self._run(self._plain.failed)
 
     async def retry(self) -> int:
         """Try again to tell everybody who could not be told; how many."""
+        return await self._run(self._plain.retry)
 
     async def deliver(
         self,
@@ -704,46 +913,64 @@ class AsyncTopic:
         raises is the outcome, as with any handler. With `in_memory` the worker keeps a copy of the subscriptions, to
         match faster.
         """
+        return await self._run(
+            lambda: self._plain.deliver(
+                worker, function, attempts=attempts, backoff=backoff, timeout=timeout, in_memory=in_memory
+            )
+        )
 
-class AsyncTransaction:
+
+class AsyncTransaction(AsyncHandle[Transaction]):
     """An open transaction: your own SQL, and lists whose changes commit with it."""
 
     @property
-    def plain(self) -> Transaction: ...
-    @property
     def begun(self) -> bool:
         """Whether anything has been done in it: one that begins late holds no lock before."""
+        return self._plain.begun
 
-    def __getitem__(self, name: str) -> AsyncList: ...
+    def __getitem__(self, name: str) -> AsyncList:
+        return AsyncList._view(self._plain[name], self._threads)
+
     def schedule(self, name: str) -> AsyncSchedule:
         """A schedule whose changes land when this transaction commits."""
+        return AsyncSchedule._view(self._plain.schedule(name), self._threads)
 
     def counter(self, name: str) -> AsyncCounter:
         """A counter by its name: a number taken here is taken only if this transaction commits."""
+        return AsyncCounter._view(self._plain.counter(name), self._threads)
 
     async def numbers(self, wanted: Mapping[str, int]) -> dict[str, range]:
         """The next so many numbers of each of several counters, in one statement; taken only if this commits."""
+        return await self._run(lambda: self._plain.numbers(wanted))
 
     async def once(self, key: str, asked: Any, *, do: Callable[[], T]) -> tuple[T, bool]:
         """Do it and remember the answer under the key, or give that of the first time; and whether it was that.
 
         The answer is anything that JSON can say. KeyReused if something else was asked under that key before.
         """
+        return await self._run(lambda: self._plain.once(key, asked, do=do))
 
     def topic(self, name: str) -> AsyncTopic:
         """A topic whose changes commit with this transaction."""
+        return AsyncTopic._view(self._plain.topic(name), self._threads)
 
     async def execute(self, sql: str, parameters: Any = ()) -> Any:
         """Run SQL of your own, with your driver's placeholders."""
+        return await self._run(lambda: self._plain.execute(sql, parameters))
 
     async def executemany(self, sql: str, rows: Iterable[Any]) -> Any:
         """Run SQL of your own once per row."""
+        return await self._run(lambda: self._plain.executemany(sql, rows))
 
     async def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb here; it lands when this transaction commits. If it is refused, nothing of it stays."""
+        return await self._run(lambda: self._plain.run(verb, *args, **kwargs))
 
     async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads; it sees what this transaction wrote."""
+        return await self._run(lambda: self._plain.read(verb, *args, **kwargs))
 
     async def join(self, using: Any) -> AsyncTransaction:
         """Another open transaction instead of this one: refused, one is enough."""
+        await self._run(lambda: self._plain.join(plain(using)), using)
+        return self

@@ -1,4 +1,4 @@
-"""The async face is made while the program runs; its types are written down, and are those of the plain classes."""
+"""The async handles are generated from the plain ones, and typed."""
 
 import subprocess
 import sys
@@ -34,12 +34,14 @@ async def use(engine: AsyncEngine) -> None:
 """
 
 
-def test_the_types_are_up_to_date() -> None:
-    ran = subprocess.run([sys.executable, "tools/stubs.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+def test_the_async_handles_are_up_to_date() -> None:
+    ran = subprocess.run(
+        [sys.executable, "tools/async_handles.py", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
     assert ran.returncode == 0, ran.stderr
 
 
-def test_a_type_checker_knows_the_async_face(tmp_path: Path) -> None:
+def test_a_type_checker_knows_the_async_handles(tmp_path: Path) -> None:
     page = tmp_path / "page.py"
     page.write_text(TYPED)
     mypy = [BIN / "mypy", "--config-file", ROOT / "pyproject.toml", "--warn-unused-ignores", page]
