@@ -89,6 +89,7 @@ class PlainClass:
                     known |= {each.name: f"from {node.module} import {each.name}" for each in node.names}
             for node in module.body:
                 names = [target.id for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)]
+                names += [node.name] if isinstance(node, ast.ClassDef) else []
                 known |= {name: f"from {module_name} import {name}" for name in names}
         return known
 

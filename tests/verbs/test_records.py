@@ -67,7 +67,7 @@ def test_partial_publishing_names_what_is_wrong(comics: Topic) -> None:
 def test_a_wrong_key_is_refused_with_its_record(comics: Topic) -> None:
     with pytest.raises(InvalidRecord, match="record 1: the key ''"):
         comics.publish({"issue": 1}, key="")
-    with pytest.raises(Invalid, match="1 keys for 2 records"):
+    with pytest.raises(Invalid, match="keys must be as many as the 2 records, got 1"):
         comics.publish_many([{}, {}], keys=["a"])
 
 

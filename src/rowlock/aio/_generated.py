@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from rowlock.db.pipeline import Work
     from rowlock.db.transaction import Clock
     from rowlock.durations import Duration
-    from rowlock.engine.batched_function import BatchedFunction
-    from rowlock.engine.grouped import X, Y
+    from rowlock.engine.grouped import BatchedFunction, X, Y
     from rowlock.engine.list import Keys
     from rowlock.engine.runner import P, T, Writer
     from rowlock.environment import Environment
@@ -155,26 +154,26 @@ class AsyncClaim(AsyncHandle[Claim]):
 
 
 class AsyncCounter(AsyncHandle[Counter]):
-    """A counter by its name: it hands out 1, 2, 3 …, no number twice and, taken in a transaction, none left out."""
+    """A counter by its name: it gives 1, 2, 3 …, no number twice and, taken in a transaction, without gaps."""
 
     @property
     def name(self) -> str:
         return self._plain.name
 
     async def next(self, *, using: Any = None) -> int:
-        """The next number. Within a transaction, `using` or `tx.counter(…)`, it is taken only if that commits."""
+        """Take the next number. Within a transaction, `using` or `tx.counter(…)`, it is taken only if that commits."""
         return await self._run(lambda: self._plain.next(using=plain(using)), using)
 
     async def take(self, count: int, *, using: Any = None) -> range:
-        """The next so many numbers, in a row."""
+        """Take the next `count` numbers, which follow each other."""
         return await self._run(lambda: self._plain.take(count, using=plain(using)), using)
 
     async def show(self) -> int:
-        """The last number that was taken; 0 if none."""
+        """Return the last number that was taken; 0 before the first."""
         return await self._run(self._plain.show)
 
     async def raise_to(self, number: int, *, using: Any = None) -> int:
-        """See to it that the next number is above this one; a counter is never lowered. The last one taken."""
+        """Make the next number be above this one, and return the last one taken; a counter is never lowered."""
         return await self._run(lambda: self._plain.raise_to(number, using=plain(using)), using)
 
 
@@ -364,16 +363,16 @@ class AsyncEngine(AsyncHandle[Engine]):
 
 
 class AsyncGrouped(AsyncHandle[Grouped]):
-    """The engine's lists for many threads at once: what they write at the same moment is committed together.
+    """The engine's lists for many threads at once: concurrent writes are committed together.
 
-    Each call is answered by itself, when it is durable; one that is refused takes nobody with it.
+    Each call is answered by itself, when it is durable; an error of one does not fail the others.
     """
 
     def __getitem__(self, name: str) -> AsyncList:
         return AsyncList._view(self._plain[name], self._threads)
 
     def counter(self, name: str) -> AsyncCounter:
-        """A counter by its name; it need not exist yet."""
+        """Return a counter by its name; it need not exist yet."""
         return AsyncCounter._view(self._plain.counter(name), self._threads)
 
     async def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -381,27 +380,27 @@ class AsyncGrouped(AsyncHandle[Grouped]):
         return await self._run(lambda: self._plain.run(verb, *args, **kwargs))
 
     def ask(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """The same without waiting: the answer is a `concurrent.futures.Future`; no history is written of it."""
+        """Run a verb that writes in a group and return a `concurrent.futures.Future`; the history does not show it."""
         return self._plain.ask(verb, *args, **kwargs)
 
     def awaited(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
-        """The same for a coroutine: await it. No thread waits meanwhile."""
+        """Run a verb that writes in a group and return an awaitable; no thread waits meanwhile."""
         return self._plain.awaited(verb, *args, **kwargs)
 
     def together(self, work: Callable[[Transaction, list[X]], Sequence[Y | Exception]]) -> BatchedFunction[X, Y]:
-        """A function of yours for many callers: what they give at the same moment is one call, in one transaction."""
+        """Return a function of yours for many callers: concurrent calls are one call of it, in one transaction."""
         return self._plain.together(work)
 
     async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb that only reads: by itself."""
+        """Run a verb that only reads, by itself."""
         return await self._run(lambda: self._plain.read(verb, *args, **kwargs))
 
     async def join(self, using: Any) -> AsyncTransaction:
-        """The verbs inside a transaction of yours."""
+        """Return your open transaction with our verbs."""
         return AsyncTransaction._view(await self._run(lambda: self._plain.join(plain(using)), using), self._threads)
 
     async def close(self) -> None:
-        """Finish what waits, and take no more; the engine does so when it is closed."""
+        """Finish the calls that wait, and take no more; closing the engine does so."""
         await self._finish(self._plain.close)
 
 
@@ -622,7 +621,7 @@ class AsyncRedisCounters(AsyncHandle[RedisCounters]):
 
 
 class AsyncSchedule(AsyncHandle[Schedule]):
-    """A schedule by its name; it need not exist yet. Each tick puts one item on a list, whoever is alive."""
+    """A schedule by its name; it need not exist yet. Each tick adds one item to a list, once over all workers."""
 
     @property
     def name(self) -> str:
@@ -643,9 +642,9 @@ class AsyncSchedule(AsyncHandle[Schedule]):
         catch_up: str = "last",
         version: int | None = None,
     ) -> Change:
-        """Tick by cron or every so often, each time with an item for the list `to`; whether that is new or a change.
+        """Tick by `cron` or at an interval, each time with an item for the list `to`; return whether that is a change.
 
-        Setting what is set already changes nothing. What is left out goes back to its default.
+        Setting the same again changes nothing. A parameter that is left out goes back to its default.
         """
         return await self._run(
             lambda: self._plain.set(
@@ -664,27 +663,27 @@ class AsyncSchedule(AsyncHandle[Schedule]):
         )
 
     async def info(self) -> ScheduleInfo:
-        """What it does, when it ticks, how far it is; NoSuchSchedule if it is not there."""
+        """Return what it does and when it ticks; NoSuchSchedule if it does not exist."""
         return await self._run(self._plain.info)
 
     async def ticks(self, limit: int = 5) -> list[datetime]:
-        """The next ticks, in the schedule's time zone; of a paused one, those it would have if it were resumed now."""
+        """Return the next ticks, in the schedule's time zone; of a paused one, those it would have if resumed now."""
         return await self._run(lambda: self._plain.ticks(limit))
 
     async def trigger(self) -> Added:
-        """Put an item on the list at once, as if this second were a tick; the ticks themselves stay as they are."""
+        """Add an item to the list now, as if this second were a tick; the ticks themselves do not change."""
         return await self._run(self._plain.trigger)
 
     async def pause(self, *, version: int | None = None) -> bool:
-        """Stop ticking; whether that changed anything."""
+        """Stop ticking; return whether that changed anything."""
         return await self._run(lambda: self._plain.pause(version=version))
 
     async def resume(self, *, version: int | None = None) -> bool:
-        """Tick again, from the next tick on; whether that changed anything."""
+        """Tick again, from the next tick on; return whether that changed anything."""
         return await self._run(lambda: self._plain.resume(version=version))
 
     async def remove(self, *, version: int | None = None) -> None:
-        """Forget the schedule; the items it has made stay."""
+        """Delete the schedule; the items that it has added stay."""
         await self._run(lambda: self._plain.remove(version=version))
 
 
@@ -790,7 +789,7 @@ class AsyncTokens(AsyncHandle[Tokens]):
 
 
 class AsyncTopic(AsyncHandle[Topic]):
-    """A topic by its name: standing queries, and the records that are held against them."""
+    """A topic by its name: standing queries, and the records that are matched against them."""
 
     @property
     def name(self) -> str:
@@ -799,56 +798,56 @@ class AsyncTopic(AsyncHandle[Topic]):
     async def define(
         self, fields: Mapping[str, str] | None = None, /, *, keep_for: str | None = None, **more: str
     ) -> TopicInfo:
-        """Make the topic with these fields, or add them to it: text, integer, number, boolean or date.
+        """Create the topic with these fields, or add them to it: text, integer, number, boolean or date.
 
-        Fields that are there stay; one of another kind is refused. `keep_for` is how long its history is kept.
+        Existing fields stay; another type for one of them is refused. `keep_for` is how long its history is kept.
         """
         return await self._run(lambda: self._plain.define(fields, keep_for=keep_for, **more))
 
     async def info(self) -> TopicInfo:
-        """The topic as a whole; NoSuchTopic if it is not there."""
+        """Return the topic's fields and settings; NoSuchTopic if it does not exist."""
         return await self._run(self._plain.info)
 
     async def subscribe(
         self, subscriber: str, predicates: Mapping[str, Any] | None = None, /, *, using: Any = None, **more: Any
     ) -> int:
-        """Subscribe somebody to records that fulfil all predicates; the subscription's number.
+        """Subscribe to records that fulfil all predicates, and return the subscription's number.
 
-        To ask for the same again changes nothing. `using` is an open transaction of yours to do it in.
+        Subscribing to the same again changes nothing. `using` is an open transaction of yours to do it in.
         """
         return await self._run(lambda: self._plain.subscribe(subscriber, predicates, using=plain(using), **more), using)
 
     async def subscribe_many(self, entries: Iterable[Entry], *, using: Any = None) -> list[int]:
-        """The same for many, given as pairs of subscriber and predicates; if one is wrong, nobody is subscribed."""
+        """Subscribe many pairs of subscriber and predicates, all or none, and return their numbers."""
         return await self._run(lambda: self._plain.subscribe_many(entries, using=plain(using)), using)
 
     async def unsubscribe(
         self, which: int | str, predicates: Mapping[str, Any] | None = None, /, *, using: Any = None, **more: Any
     ) -> int:
-        """Take back a subscription by its number, or a subscriber's: those to the predicates given, else all of them.
+        """Remove a subscription by its number, or a subscriber's: those with the predicates given, else all of them.
 
-        How many were there. Records that were published before are still told of.
+        Return how many were removed. Subscribers are still notified of records that were published before.
         """
         return await self._run(lambda: self._plain.unsubscribe(which, predicates, using=plain(using), **more), using)
 
     async def subscriptions(
         self, *, subscriber: str | None = None, after: int = 0, limit: int = 1000
     ) -> list[Subscription]:
-        """Subscriptions in the order in which they were made, strictly after a number; all, or one subscriber's."""
+        """Return subscriptions in the order of their numbers, strictly after one; all, or one subscriber's."""
         return await self._run(lambda: self._plain.subscriptions(subscriber=subscriber, after=after, limit=limit))
 
     async def count(self) -> int:
-        """How many subscriptions there are."""
+        """Return the number of subscriptions."""
         return await self._run(self._plain.count)
 
     async def matches(self, record: Mapping[str, Any], *, limit: int = 1000) -> list[Subscription]:
-        """Subscriptions that a record would fulfil if it were published now; nothing is."""
+        """Return the subscriptions that a record would match if it were published now; it is not published."""
         return await self._run(lambda: self._plain.matches(record, limit=limit))
 
     async def publish(self, record: Mapping[str, Any], *, key: str | None = None, using: Any = None) -> int:
-        """Publish a record: all who are subscribed when it commits are told of it, by whoever `deliver`s; its number.
+        """Publish a record and return its number; workers that `deliver` notify who is subscribed when it commits.
 
-        Nobody is told twice of records with one key.
+        A subscriber is not notified twice of records with one key.
         """
         return await self._run(lambda: self._plain.publish(record, key=key, using=plain(using)), using)
 
@@ -860,16 +859,16 @@ class AsyncTopic(AsyncHandle[Topic]):
         partial: bool = False,
         using: Any = None,
     ) -> list[Published]:
-        """Publish many records, up to 1,000 at once; what became of each, in order.
+        """Publish up to 1,000 records and return the result of each, in order.
 
-        If one is malformed nothing is published, and the error names it; with `partial` the others are.
+        If one is invalid nothing is published, and the error names it; with `partial` the others are published.
         """
         return await self._run(
             lambda: self._plain.publish_many(given, keys=keys, partial=partial, using=plain(using)), using
         )
 
     async def records(self, *, before: int | None = None, limit: int = 50) -> list[RecordInfo]:
-        """Records that were published, the newest first, strictly before a number."""
+        """Return published records, the newest first, strictly before a number."""
         return await self._run(lambda: self._plain.records(before=before, limit=limit))
 
     async def notifications(
@@ -880,21 +879,21 @@ class AsyncTopic(AsyncHandle[Topic]):
         before: int | None = None,
         limit: int = 50,
     ) -> list[Notification]:
-        """Who was or will be told of what, and why, the newest first, strictly before a number."""
+        """Return notifications, delivered and pending, the newest first, strictly before a number."""
         return await self._run(
             lambda: self._plain.notifications(subscriber=subscriber, delivered=delivered, before=before, limit=limit)
         )
 
     async def forget(self, subscriber: str, record: int | str, *, using: Any = None) -> bool:
-        """Let somebody be told again of a record, known by its number or its key; whether they had been."""
+        """Forget that a subscriber was notified of a record, by its number or key; return whether that was noted."""
         return await self._run(lambda: self._plain.forget(subscriber, record, using=plain(using)), using)
 
     async def failed(self) -> int:
-        """How many cannot be told of what they should be, all attempts spent; they stay until they are retried."""
+        """Return how many notifications have failed, all attempts spent; they stay until they are retried."""
         return await self._run(self._plain.failed)
 
     async def retry(self) -> int:
-        """Try again to tell everybody who could not be told; how many."""
+        """Retry all notifications that have failed, and return how many."""
         return await self._run(self._plain.retry)
 
     async def deliver(
@@ -907,10 +906,10 @@ class AsyncTopic(AsyncHandle[Topic]):
         timeout: Duration | None = "30s",
         in_memory: bool = False,
     ) -> Any:
-        """Have a worker match this topic's records and call `function(notification)` for everybody who is to be told.
+        """Have a worker match this topic's records and call `function(notification)` for every subscriber that matches.
 
-        As a decorator, or with the function given: a `def`, an `async def`, a `Webhook` or a `Mail`. What it returns or
-        raises is the outcome, as with any handler. With `in_memory` the worker keeps a copy of the subscriptions, to
+        Use it as a decorator, or give the function: a `def`, an `async def`, a `Webhook` or a `Mail`. What it returns
+        or raises is the outcome, as with any handler. With `in_memory` the worker keeps a copy of the subscriptions, to
         match faster.
         """
         return await self._run(
@@ -925,33 +924,33 @@ class AsyncTransaction(AsyncHandle[Transaction]):
 
     @property
     def begun(self) -> bool:
-        """Whether anything has been done in it: one that begins late holds no lock before."""
+        """Whether it has begun: a late transaction holds no lock before its first use."""
         return self._plain.begun
 
     def __getitem__(self, name: str) -> AsyncList:
         return AsyncList._view(self._plain[name], self._threads)
 
     def schedule(self, name: str) -> AsyncSchedule:
-        """A schedule whose changes land when this transaction commits."""
+        """Return a schedule whose changes commit with this transaction."""
         return AsyncSchedule._view(self._plain.schedule(name), self._threads)
 
     def counter(self, name: str) -> AsyncCounter:
-        """A counter by its name: a number taken here is taken only if this transaction commits."""
+        """Return a counter by its name: a number taken here is taken only if this transaction commits."""
         return AsyncCounter._view(self._plain.counter(name), self._threads)
 
     async def numbers(self, wanted: Mapping[str, int]) -> dict[str, range]:
-        """The next so many numbers of each of several counters, in one statement; taken only if this commits."""
+        """Take numbers of several counters in one statement: `wanted` says how many of each."""
         return await self._run(lambda: self._plain.numbers(wanted))
 
     async def once(self, key: str, asked: Any, *, do: Callable[[], T]) -> tuple[T, bool]:
-        """Do it and remember the answer under the key, or give that of the first time; and whether it was that.
+        """Call `do` once per key: return its answer, or the stored one of the first time, and whether it was stored.
 
-        The answer is anything that JSON can say. KeyReused if something else was asked under that key before.
+        The answer must be JSON. KeyReused if `asked` differs from that of the first time.
         """
         return await self._run(lambda: self._plain.once(key, asked, do=do))
 
     def topic(self, name: str) -> AsyncTopic:
-        """A topic whose changes commit with this transaction."""
+        """Return a topic whose changes commit with this transaction."""
         return AsyncTopic._view(self._plain.topic(name), self._threads)
 
     async def execute(self, sql: str, parameters: Any = ()) -> Any:
@@ -963,7 +962,7 @@ class AsyncTransaction(AsyncHandle[Transaction]):
         return await self._run(lambda: self._plain.executemany(sql, rows))
 
     async def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb here; it lands when this transaction commits. If it is refused, nothing of it stays."""
+        """Run a verb here; it commits with this transaction. If it raises, nothing of it stays."""
         return await self._run(lambda: self._plain.run(verb, *args, **kwargs))
 
     async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -971,6 +970,6 @@ class AsyncTransaction(AsyncHandle[Transaction]):
         return await self._run(lambda: self._plain.read(verb, *args, **kwargs))
 
     async def join(self, using: Any) -> AsyncTransaction:
-        """Another open transaction instead of this one: refused, one is enough."""
+        """Return this transaction; any other is refused."""
         await self._run(lambda: self._plain.join(plain(using)), using)
         return self

@@ -1,10 +1,9 @@
-"""What a user holds: an Engine, its lists, schedules, topics, transactions, sessions and claims."""
+"""The handles that users hold: an Engine, its lists, schedules, topics, transactions, sessions and claims."""
 
-from rowlock.engine.batched_function import BatchedFunction
 from rowlock.engine.claim import Claim
 from rowlock.engine.counter import Counter
 from rowlock.engine.engine import Engine
-from rowlock.engine.grouped import Grouped
+from rowlock.engine.grouped import BatchedFunction, Grouped
 from rowlock.engine.list import List
 from rowlock.engine.redis import RedisCounters
 from rowlock.engine.schedule import Schedule

@@ -1,4 +1,4 @@
-"""A counter in a user's hands: each method asks the database, nothing is remembered."""
+"""The handle of a counter: each method calls the database, nothing is cached."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from rowlock.engine.runner import Runner
 
 
 class Counter:
-    """A counter by its name: it hands out 1, 2, 3 …, no number twice and, taken in a transaction, none left out."""
+    """A counter by its name: it gives 1, 2, 3 …, no number twice and, taken in a transaction, without gaps."""
 
     def __init__(self, runner: Runner, name: str) -> None:
         self._runner = runner
@@ -17,19 +17,19 @@ class Counter:
         return f"Counter({self.name!r})"
 
     def next(self, *, using: Any = None) -> int:
-        """The next number. Within a transaction, `using` or `tx.counter(…)`, it is taken only if that commits."""
+        """Take the next number. Within a transaction, `using` or `tx.counter(…)`, it is taken only if that commits."""
         return self.take(1, using=using)[0]
 
     def take(self, count: int, *, using: Any = None) -> range:
-        """The next so many numbers, in a row."""
+        """Take the next `count` numbers, which follow each other."""
         runner = self._runner if using is None else self._runner.join(using)
         return runner.run(counters.take, self.name, count)
 
     def show(self) -> int:
-        """The last number that was taken; 0 if none."""
+        """Return the last number that was taken; 0 before the first."""
         return self._runner.read(counters.show, self.name)
 
     def raise_to(self, number: int, *, using: Any = None) -> int:
-        """See to it that the next number is above this one; a counter is never lowered. The last one taken."""
+        """Make the next number be above this one, and return the last one taken; a counter is never lowered."""
         runner = self._runner if using is None else self._runner.join(using)
         return runner.run(counters.raise_to, self.name, number)

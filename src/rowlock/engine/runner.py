@@ -1,4 +1,4 @@
-"""Whoever can run a verb: an engine in a transaction of its own, a transaction that is open, a client by a server."""
+"""What can run a verb: an engine in a transaction of its own, an open transaction, a client on a server."""
 
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -9,17 +9,17 @@ T = TypeVar("T")
 
 
 class Writer(Protocol):
-    """Whoever can run a verb that writes."""
+    """Runs verbs that write."""
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes."""
 
 
 class Runner(Writer, Protocol):
-    """Whoever can run any verb, and inside a transaction of the caller's own if it can be had."""
+    """Runs any verb, where it can also inside a transaction of the caller."""
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads."""
 
     def join(self, using: Any) -> "Runner":
-        """The same verbs inside a transaction that the caller has open."""
+        """Return what runs verbs inside the caller's open transaction."""

@@ -1,4 +1,4 @@
-"""A schedule in a user's hands: each method asks the database, nothing is remembered."""
+"""The handle of a schedule: each method calls the database, nothing is cached."""
 
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from rowlock.schedules.plans import DEFAULT_KEY
 
 
 class Schedule:
-    """A schedule by its name; it need not exist yet. Each tick puts one item on a list, whoever is alive."""
+    """A schedule by its name; it need not exist yet. Each tick adds one item to a list, once over all workers."""
 
     def __init__(self, runner: Runner, name: str) -> None:
         self._runner = runner
@@ -36,9 +36,9 @@ class Schedule:
         catch_up: str = "last",
         version: int | None = None,
     ) -> Change:
-        """Tick by cron or every so often, each time with an item for the list `to`; whether that is new or a change.
+        """Tick by `cron` or at an interval, each time with an item for the list `to`; return whether that is a change.
 
-        Setting what is set already changes nothing. What is left out goes back to its default.
+        Setting the same again changes nothing. A parameter that is left out goes back to its default.
         """
         when: dict[str, Any] = {"cron": cron, "every": every, "zone": zone, "start": start, "catch_up": catch_up}
         what: dict[str, Any] = {"key": key, "data": data, "gate": gate, "priority": priority}
@@ -46,25 +46,25 @@ class Schedule:
         return self._runner.run(schedules.define, self.name, plan, version=version)
 
     def info(self) -> ScheduleInfo:
-        """What it does, when it ticks, how far it is; NoSuchSchedule if it is not there."""
+        """Return what it does and when it ticks; NoSuchSchedule if it does not exist."""
         return self._runner.read(schedules.show, self.name)
 
     def ticks(self, limit: int = 5) -> list[datetime]:
-        """The next ticks, in the schedule's time zone; of a paused one, those it would have if it were resumed now."""
+        """Return the next ticks, in the schedule's time zone; of a paused one, those it would have if resumed now."""
         return self._runner.read(schedules.upcoming, self.name, limit=limit)
 
     def trigger(self) -> Added:
-        """Put an item on the list at once, as if this second were a tick; the ticks themselves stay as they are."""
+        """Add an item to the list now, as if this second were a tick; the ticks themselves do not change."""
         return self._runner.run(schedules.trigger, self.name)
 
     def pause(self, *, version: int | None = None) -> bool:
-        """Stop ticking; whether that changed anything."""
+        """Stop ticking; return whether that changed anything."""
         return self._runner.run(schedules.pause, self.name, version=version)
 
     def resume(self, *, version: int | None = None) -> bool:
-        """Tick again, from the next tick on; whether that changed anything."""
+        """Tick again, from the next tick on; return whether that changed anything."""
         return self._runner.run(schedules.resume, self.name, version=version)
 
     def remove(self, *, version: int | None = None) -> None:
-        """Forget the schedule; the items it has made stay."""
+        """Delete the schedule; the items that it has added stay."""
         self._runner.run(schedules.remove, self.name, version=version)

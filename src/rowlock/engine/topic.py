@@ -1,4 +1,4 @@
-"""A topic in a user's hands: each method asks the database, nothing is remembered."""
+"""The handle of a topic: each method calls the database, nothing is cached."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Topic:
-    """A topic by its name: standing queries, and the records that are held against them."""
+    """A topic by its name: standing queries, and the records that are matched against them."""
 
     def __init__(self, runner: Runner, name: str) -> None:
         self._runner = runner
@@ -30,38 +30,38 @@ class Topic:
     def define(
         self, fields: Mapping[str, str] | None = None, /, *, keep_for: str | None = None, **more: str
     ) -> TopicInfo:
-        """Make the topic with these fields, or add them to it: text, integer, number, boolean or date.
+        """Create the topic with these fields, or add them to it: text, integer, number, boolean or date.
 
-        Fields that are there stay; one of another kind is refused. `keep_for` is how long its history is kept.
+        Existing fields stay; another type for one of them is refused. `keep_for` is how long its history is kept.
         """
         return self._runner.run(topics.define, self.name, {**(fields or {}), **more}, keep_for=keep_for)
 
     def info(self) -> TopicInfo:
-        """The topic as a whole; NoSuchTopic if it is not there."""
+        """Return the topic's fields and settings; NoSuchTopic if it does not exist."""
         return self._runner.read(topics.show, self.name)
 
     def subscribe(
         self, subscriber: str, predicates: Mapping[str, Any] | None = None, /, *, using: Any = None, **more: Any
     ) -> int:
-        """Subscribe somebody to records that fulfil all predicates; the subscription's number.
+        """Subscribe to records that fulfil all predicates, and return the subscription's number.
 
-        To ask for the same again changes nothing. `using` is an open transaction of yours to do it in.
+        Subscribing to the same again changes nothing. `using` is an open transaction of yours to do it in.
         """
         entry = subscriber, {**(predicates or {}), **more}
         [answer] = self._joined(using).run(subscriptions.subscribe, self.name, [entry])
         return answer.id
 
     def subscribe_many(self, entries: Iterable[Entry], *, using: Any = None) -> list[int]:
-        """The same for many, given as pairs of subscriber and predicates; if one is wrong, nobody is subscribed."""
+        """Subscribe many pairs of subscriber and predicates, all or none, and return their numbers."""
         answers = self._joined(using).run(subscriptions.subscribe, self.name, list(entries))
         return [answer.id for answer in answers]
 
     def unsubscribe(
         self, which: int | str, predicates: Mapping[str, Any] | None = None, /, *, using: Any = None, **more: Any
     ) -> int:
-        """Take back a subscription by its number, or a subscriber's: those to the predicates given, else all of them.
+        """Remove a subscription by its number, or a subscriber's: those with the predicates given, else all of them.
 
-        How many were there. Records that were published before are still told of.
+        Return how many were removed. Subscribers are still notified of records that were published before.
         """
         runner = self._joined(using)
         asked = None if predicates is None and not more else {**(predicates or {}), **more}
@@ -72,21 +72,21 @@ class Topic:
         return runner.run(subscriptions.unsubscribe, self.name, [which])
 
     def subscriptions(self, *, subscriber: str | None = None, after: int = 0, limit: int = 1000) -> list[Subscription]:
-        """Subscriptions in the order in which they were made, strictly after a number; all, or one subscriber's."""
+        """Return subscriptions in the order of their numbers, strictly after one; all, or one subscriber's."""
         return self._runner.read(subscriptions.page, self.name, subscriber=subscriber, after=after, limit=limit)
 
     def count(self) -> int:
-        """How many subscriptions there are."""
+        """Return the number of subscriptions."""
         return self._runner.read(subscriptions.count, self.name)
 
     def matches(self, record: Mapping[str, Any], *, limit: int = 1000) -> list[Subscription]:
-        """Subscriptions that a record would fulfil if it were published now; nothing is."""
+        """Return the subscriptions that a record would match if it were published now; it is not published."""
         return self._runner.read(matching.matches, self.name, record, limit=limit)
 
     def publish(self, record: Mapping[str, Any], *, key: str | None = None, using: Any = None) -> int:
-        """Publish a record: all who are subscribed when it commits are told of it, by whoever `deliver`s; its number.
+        """Publish a record and return its number; workers that `deliver` notify who is subscribed when it commits.
 
-        Nobody is told twice of records with one key.
+        A subscriber is not notified twice of records with one key.
         """
         [answer] = self._joined(using).run(records.publish, self.name, [(record, key)])
         return int(answer.id or 0)
@@ -99,19 +99,20 @@ class Topic:
         partial: bool = False,
         using: Any = None,
     ) -> list[Published]:
-        """Publish many records, up to 1,000 at once; what became of each, in order.
+        """Publish up to 1,000 records and return the result of each, in order.
 
-        If one is malformed nothing is published, and the error names it; with `partial` the others are.
+        If one is invalid nothing is published, and the error names it; with `partial` the others are published.
         """
         each = list(given)
         known = [None] * len(each) if keys is None else list(keys)
         if len(known) != len(each):
-            raise Invalid(f"there are {len(known)} keys for {len(each)} records", "give one for each, or None")
+            what = f"keys must be as many as the {len(each)} records, got {len(known)}"
+            raise Invalid(what, "give None for a record without a key")
         pairs = list(zip(each, known, strict=True))
         return self._joined(using).run(records.publish, self.name, pairs, partial=partial)
 
     def records(self, *, before: int | None = None, limit: int = 50) -> list[RecordInfo]:
-        """Records that were published, the newest first, strictly before a number."""
+        """Return published records, the newest first, strictly before a number."""
         return self._runner.read(records.page, self.name, before=before, limit=limit)
 
     def notifications(
@@ -122,20 +123,20 @@ class Topic:
         before: int | None = None,
         limit: int = 50,
     ) -> list[Notification]:
-        """Who was or will be told of what, and why, the newest first, strictly before a number."""
+        """Return notifications, delivered and pending, the newest first, strictly before a number."""
         asked: dict[str, Any] = {"subscriber": subscriber, "delivered": delivered, "before": before, "limit": limit}
         return self._runner.read(notifications.page, self.name, **asked)
 
     def forget(self, subscriber: str, record: int | str, *, using: Any = None) -> bool:
-        """Let somebody be told again of a record, known by its number or its key; whether they had been."""
+        """Forget that a subscriber was notified of a record, by its number or key; return whether that was noted."""
         return self._joined(using).run(notifications.forget, self.name, subscriber, record=record)
 
     def failed(self) -> int:
-        """How many cannot be told of what they should be, all attempts spent; they stay until they are retried."""
+        """Return how many notifications have failed, all attempts spent; they stay until they are retried."""
         return sum(len(page) for page in self._failed())
 
     def retry(self) -> int:
-        """Try again to tell everybody who could not be told; how many."""
+        """Retry all notifications that have failed, and return how many."""
         return sum(self._runner.run(records.retry, page) for page in self._failed())
 
     def _failed(self) -> Iterator[list[Place]]:
@@ -154,17 +155,17 @@ class Topic:
         timeout: Duration | None = "30s",
         in_memory: bool = False,
     ) -> Any:
-        """Have a worker match this topic's records and call `function(notification)` for everybody who is to be told.
+        """Have a worker match this topic's records and call `function(notification)` for every subscriber that matches.
 
-        As a decorator, or with the function given: a `def`, an `async def`, a `Webhook` or a `Mail`. What it returns or
-        raises is the outcome, as with any handler. With `in_memory` the worker keeps a copy of the subscriptions, to
+        Use it as a decorator, or give the function: a `def`, an `async def`, a `Webhook` or a `Mail`. What it returns
+        or raises is the outcome, as with any handler. With `in_memory` the worker keeps a copy of the subscriptions, to
         match faster.
         """
-        finder = self._in_memory_matcher() if in_memory else None
+        matcher = self._in_memory_matcher() if in_memory else None
 
         def register(chosen: Any) -> Any:
             half = max(1, worker.concurrency // 2)
-            notifier = Notifier(self._runner, chosen, finder=finder, at_once=half, timeout=timeout)
+            notifier = Notifier(self._runner, chosen, matcher=matcher, per_subscriber=half, timeout=timeout)
             terms = {"attempts": attempts, "backoff": backoff, "timeout": timeout}
             worker.on(records.list_of(self.name, "*"), notifier.handler, within=notifier.note_delivered, **terms)
             if hasattr(chosen, "close"):

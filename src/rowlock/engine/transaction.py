@@ -1,4 +1,4 @@
-"""A transaction in a user's hands: their rows and ours commit together."""
+"""The handle of a transaction: rows of the user and of rowlock commit together."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
@@ -26,7 +26,7 @@ class Transaction:
 
     @property
     def begun(self) -> bool:
-        """Whether anything has been done in it: one that begins late holds no lock before."""
+        """Whether it has begun: a late transaction holds no lock before its first use."""
         return self._open is not None
 
     @property
@@ -45,30 +45,30 @@ class Transaction:
         return List(self, name)
 
     def schedule(self, name: str) -> Schedule:
-        """A schedule whose changes land when this transaction commits."""
+        """Return a schedule whose changes commit with this transaction."""
         check_name(name, "schedule")
         return Schedule(self, name)
 
     def counter(self, name: str) -> Counter:
-        """A counter by its name: a number taken here is taken only if this transaction commits."""
+        """Return a counter by its name: a number taken here is taken only if this transaction commits."""
         check_name(name, "counter")
         return Counter(self, name)
 
     def numbers(self, wanted: Mapping[str, int]) -> dict[str, range]:
-        """The next so many numbers of each of several counters, in one statement; taken only if this commits."""
+        """Take numbers of several counters in one statement: `wanted` says how many of each."""
         return self.run(counters.take_each, wanted)
 
     def once(self, key: str, asked: Any, *, do: Callable[[], T]) -> tuple[T, bool]:
-        """Do it and remember the answer under the key, or give that of the first time; and whether it was that.
+        """Call `do` once per key: return its answer, or the stored one of the first time, and whether it was stored.
 
-        The answer is anything that JSON can say. KeyReused if something else was asked under that key before.
+        The answer must be JSON. KeyReused if `asked` differs from that of the first time.
         """
         return self.run(
             idempotency.run_once, idempotency.digest(key), idempotency.digest(encode_json(asked)), do=lambda _: do()
         )
 
     def topic(self, name: str) -> Topic:
-        """A topic whose changes commit with this transaction."""
+        """Return a topic whose changes commit with this transaction."""
         check_topic(name)
         return Topic(self, name)
 
@@ -81,7 +81,7 @@ class Transaction:
         return self._tx.executemany(sql, rows)
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb here; it lands when this transaction commits. If it is refused, nothing of it stays."""
+        """Run a verb here; it commits with this transaction. If it raises, nothing of it stays."""
         with self._tx.savepoint():
             return audit.audited(verb)(self._tx, *args, **kwargs)
 
@@ -90,7 +90,7 @@ class Transaction:
         return verb(self._tx, *args, **kwargs)
 
     def join(self, using: Any) -> "Transaction":
-        """Another open transaction instead of this one: refused, one is enough."""
+        """Return this transaction; any other is refused."""
         if isinstance(using, Transaction) and using is self:
             return self
-        raise TypeError("a list of an open transaction takes no using=")
+        raise TypeError("using= must be the transaction itself, or left out, for a list of an open transaction")
