@@ -278,16 +278,16 @@ def _evaluated(source: str) -> set[str]:
 
 def written() -> str:
     """Return the module, formatted by ruff."""
-    known, classes = dict[str, str](), list[str]()
-    for name in NAMES:
-        plain = PlainClass(name)
-        classes.append(plain.written())
-        known = plain.imports() | known
-    known |= IMPORTS
-    source = "\n\n".join(classes)
-    used = {name for name in _names(source) if name in known}
-    runtime = {known[name] for name in used & _evaluated(source)}
-    typing = {known[name] for name in used} - runtime
+    classes = {name: PlainClass(name) for name in NAMES}
+    sources = {name: plain.written() for name, plain in classes.items()}
+    known = dict[str, str]()
+    for name, plain in classes.items():
+        # A name is looked up in the modules of the class that uses it: elsewhere it may mean something else.
+        found = plain.imports() | IMPORTS
+        known |= {each: found[each] for each in _names(sources[name]) if each in found}
+    source = "\n\n".join(sources.values())
+    runtime = {known[name] for name in known.keys() & _evaluated(source)}
+    typing = set(known.values()) - runtime
     imports = "\n".join([*sorted(runtime), "if TYPE_CHECKING:", *(f"    {line}" for line in sorted(typing))])
     text = f"{HEAD}\n{imports}\n\n\n{source}"
     for command in (["check", "--quiet", "--fix-only", "--select", "F401,I"], ["format", "--quiet"]):

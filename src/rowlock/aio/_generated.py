@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from rowlock.durations import Duration
     from rowlock.engine.grouped import BatchedFunction, X, Y
     from rowlock.engine.list import Keys
-    from rowlock.engine.runner import P, T, Writer
+    from rowlock.engine.runner import Writer
+    from rowlock.engine.transaction import P, T
     from rowlock.environment import Environment
     from rowlock.failures import Change, FailureGroup
     from rowlock.history import Sink
