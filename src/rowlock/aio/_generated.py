@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from rowlock.engine.runner import Writer
     from rowlock.engine.transaction import P, T
     from rowlock.environment import Environment
-    from rowlock.failures import Change, FailureGroup
+    from rowlock.failures import FailureGroup
     from rowlock.history import Sink
     from rowlock.item_input import Entries
     from rowlock.model import (
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from rowlock.outcomes import Outcome, Verdict
     from rowlock.ranges import Range
     from rowlock.results import Result
-    from rowlock.schedules import ScheduleInfo, Tick
+    from rowlock.schedules import Change, ScheduleInfo, Tick
     from rowlock.sessions import SessionInfo
     from rowlock.tokens import NewToken, TokenInfo
     from rowlock.topics.subscriptions import Entry
