@@ -7,8 +7,10 @@ import msgspec
 
 from rowlock import gates, leases, limits, tallies
 from rowlock.db import Pending, Transaction, pipelined, unflushed
+from rowlock.db.columns import decoder
 from rowlock.errors import Invalid, StaleClaim, StaleSession
 from rowlock.group_commit import GroupKey, groupable
+from rowlock.item_columns import CLAIMED
 from rowlock.list_limits import check_attempts
 from rowlock.model import PRIORITIES, Item, ListLimits, State
 
@@ -47,6 +49,26 @@ class ClaimedItems(msgspec.Struct, frozen=True):
         """The last position it covers."""
         last: int = self.items[-1].position
         return last
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """Where a new claim lies; each row of a claim begins with it."""
+
+    list_id: int
+    gate: int
+    priority: int
+    low: int
+    alone: bool | None
+    """Whether workers died while they held its item; None if no suspects are ahead."""
+
+
+COLUMNS = (*Interval.__struct_fields__, *CLAIMED)
+"""What the statements that claim give, in this order; those of a known lane give the items' columns alone."""
+
+_SAME = ("list", "state", "token", "due", "failed_at")
+_interval = decoder(Interval, COLUMNS, partial=True)
+_items = decoder(Item, COLUMNS, given=_SAME, partial=True)
+_items_of_lane = decoder(Item, CLAIMED, given=(*_SAME, "gate", "priority"))
 
 
 class ClaimRequest(msgspec.Struct, frozen=True):
@@ -126,8 +148,9 @@ def _only_lane(lanes: int, rows: list[tuple[Any, ...]]) -> Lane | None:
     """Return the list's only lane, if it has just one and no suspects are ahead."""
     if not rows:
         return None
-    list_id, gate, priority, _, alone, *_ = rows[0]
-    return Lane(list_id, gate, priority) if lanes == 1 << priority and alone is None else None
+    [interval] = _interval(rows[:1])
+    only = lanes == 1 << interval.priority and interval.alone is None
+    return Lane(interval.list_id, interval.gate, interval.priority) if only else None
 
 
 class _ThoroughSearch:
@@ -160,13 +183,14 @@ class _ThoroughSearch:
         found = limits.next_of_family(self._tx, self._list, bounds, allowed=self._allowed)
         if found is None:
             return []
+        rows = self._tx.rows("limits/item_at", **found.place)
+        [interval] = _interval(rows)
         who = {"token": self._request.token, "session": self._request.session, "attempts": self._request.attempts}
-        what = {name: getattr(found, name) for name in ("gate", "priority", "position", "alone", "family")}
-        if not self._tx.run("claims/take_item", list=self._list, **who, **what):
+        what = {"family": found.family, "alone": interval.alone, **found.place}
+        if not self._tx.run("claims/take_item", **who, **what):
             return []
         limits.rotate_family(self._tx, self._list, found)
-        low = found.position - 1
-        return [(self._list, found.gate, found.priority, low, found.alone, found.position, *found.rest)]
+        return rows
 
     def again_or_sleep(self, *, exclusive: bool) -> list[tuple[Any, ...]]:
         """Search once more while nobody can add; if nothing is there the next gate opens, or the list sleeps."""
@@ -214,27 +238,19 @@ def _taken(
 ) -> ClaimedItems | None:
     if not rows:
         return None
-    _, gate, priority, low, alone, *_ = rows[0]
-    items = _items(request.list, request.token, gate, priority, [row[5:] for row in rows])
-    return ClaimedItems(
-        request.token, request.list, gate, priority, low, items, bool(alone), bool(exclusive), limited, lane
-    )
+    [interval] = _interval(rows[:1])
+    items = _items(rows, request.list, State.CLAIMED, request.token, None, None)
+    place = request.token, request.list, interval.gate, interval.priority, interval.low
+    return ClaimedItems(*place, items, bool(interval.alone), bool(exclusive), limited, lane)
 
 
 def _taken_of_lane(request: ClaimRequest, lane: Lane, rows: list[tuple[Any, ...]]) -> ClaimedItems | None:
     if not rows:
         return None
-    items = _items(request.list, request.token, lane.gate, lane.priority, rows)
+    same = request.list, State.CLAIMED, request.token, None, None
+    items = _items_of_lane(rows, *same, lane.gate, lane.priority)
     low = items[0].position - 1
     return ClaimedItems(request.token, request.list, lane.gate, lane.priority, low, items, lane=lane)
-
-
-def _items(name: str, token: str, gate: int, priority: int, rows: list[tuple[Any, ...]]) -> list[Item]:
-    state = State.CLAIMED
-    return [
-        Item(name, key, position, gate, priority, attempts, None, None, version, data, state, token, trace)
-        for position, key, attempts, version, data, trace in rows
-    ]
 
 
 def lost(session: str) -> StaleSession:
@@ -266,7 +282,7 @@ def left(tx: Transaction, session: str, token: str) -> ClaimedItems | None:
         return None
     name, list_id, gate, priority, low, high = row
     rows = tx.rows("items/in_interval", list=list_id, gate=gate, priority=priority, low=low, high=high)
-    items = _items(name, token, gate, priority, rows)
+    items = _items_of_lane(rows, name, State.CLAIMED, token, None, None, gate, priority)
     return ClaimedItems(token, name, gate, priority, low, items)
 
 

@@ -3,14 +3,13 @@
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
 from rowlock import lists
 from rowlock.db import Transaction
 from rowlock.item_input import encode_json
-from rowlock.model import Failure, to_datetime
+from rowlock.model import Failure, ItemStatus, to_datetime
 from rowlock.names import check_key, check_limit, check_start
 
 MAX_MESSAGE_CHARACTERS = 4_000
@@ -82,10 +81,10 @@ def keys_matching_error(tx: Transaction, name: str, text: str, *, after: str = "
     return [key for (key,) in rows]
 
 
-def lock_existing(tx: Transaction, name: str, keys: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Of these keys those that are there, locked: key, gate, attempts, whether delayed, whether failed."""
+def lock_existing(tx: Transaction, name: str, keys: Sequence[str]) -> list[ItemStatus]:
+    """Lock those of the items that are on the list, and return them."""
     row = lists.find(tx, name)
-    return tx.rows("items/lock_existing", list=row.id, keys=encode_json(keys)) if row else []
+    return tx.structs(ItemStatus, "items/lock_existing", list=row.id, keys=encode_json(keys)) if row else []
 
 
 def count_existing(tx: Transaction, name: str, keys: Sequence[str]) -> int:
@@ -95,7 +94,7 @@ def count_existing(tx: Transaction, name: str, keys: Sequence[str]) -> int:
 
 def count_retryable(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     """Of these keys how many are delayed or failed: what a retry would change."""
-    return sum(1 for _, _, _, delayed, failed in lock_existing(tx, name, keys) if delayed or failed)
+    return sum(item.delayed or item.failed for item in lock_existing(tx, name, keys))
 
 
 def count_given(tx: Transaction, name: str, keys: Sequence[str]) -> int:  # noqa: ARG001
@@ -114,8 +113,8 @@ def change_failed(
     if row is None:
         raise lists.no_such_list(tx, name)
     if error is None:
-        keys = [key for key, *_ in tx.rows("items/lock_failed", list=row.id, after=after, limit=limit)]
+        keys = [item.key for item in tx.structs(ItemStatus, "items/lock_failed", list=row.id, after=after, limit=limit)]
         return (change(tx, name, keys), keys[-1]) if keys else (0, None)
     saying = keys_matching_error(tx, name, error, after=after, limit=limit)
-    still = [key for key, _, _, _, failed in lock_existing(tx, name, saying) if failed]
+    still = [item.key for item in lock_existing(tx, name, saying) if item.failed]
     return (change(tx, name, still), saying[-1]) if saying else (0, None)

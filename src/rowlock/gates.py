@@ -7,6 +7,8 @@ import msgspec
 from rowlock import dependencies, lists, tallies
 from rowlock.db import Transaction
 from rowlock.errors import GatePassed, GateShut
+from rowlock.item_columns import NO_PAYLOAD
+from rowlock.item_input import encode_json
 from rowlock.model import Counts, GateInfo, Settings, Then
 
 MAX_ADVANCED_PER_PASS = 100
@@ -171,15 +173,8 @@ def _deliver(tx: Transaction, then: Then, *, key: str) -> None:
     tx.run("gates/resume_complete", list=into.id)
     gate = max(into.gate, then.gate or 0)
     data = None if then.data is None else msgspec.json.encode(then.data).decode()
-    row = {
-        "gate": gate,
-        "priority": then.priority,
-        "delay": 0,
-        "data": data,
-        "trace": None,
-        "separator": into.separator,
-    }
-    if tx.run("items/add_keys", list=into.id, keys=msgspec.json.encode([key]).decode(), **row):
+    row = {**NO_PAYLOAD, "data": data, "gate": gate, "priority": then.priority, "delay": 0}
+    if tx.run("items/add_keys", list=into.id, keys=encode_json([key]), separator=into.separator, **row):
         tallies.record(tx, into.id, gate, added=1, items_change=1)
 
 

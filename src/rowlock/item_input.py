@@ -1,4 +1,4 @@
-"""What people add: keys, lines of a file, mappings, new items; read in batches, checked before anything is written."""
+"""Reads what is added (keys, lines of a file, mappings, new items) in batches, checked before anything is written."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -9,8 +9,9 @@ from msgspec import UNSET, UnsetType
 
 from rowlock.durations import DurationOrTime, delay_or_time
 from rowlock.errors import Invalid, InvalidData, InvalidKey
+from rowlock.item_columns import NO_PAYLOAD
 from rowlock.model import DEFAULT_PRIORITY, GATES, MAX_DATA_BYTES, PRIORITIES, NewItem, is_finite
-from rowlock.names import all_simple_keys, check_key
+from rowlock.names import MAX_KEY_BYTES, all_simple_keys, check_key
 from rowlock.nesting import check_levels, is_too_deep, too_deep
 
 Entry = str | NewItem | Mapping[str, Any]
@@ -18,6 +19,8 @@ Entries = Entry | Iterable[Entry] | IO[str] | IO[bytes]
 
 MAX_ROWS_PER_STATEMENT = 10_000
 MAX_SPOOL_MEMORY_BYTES = 8 * 1024 * 1024
+
+_NOT_UTF8_HINT = "convert it first, with iconv for example"
 
 
 class ItemDefaults(msgspec.Struct, frozen=True):
@@ -28,48 +31,66 @@ class ItemDefaults(msgspec.Struct, frozen=True):
     gate: int | str | None = None
     priority: int = DEFAULT_PRIORITY
     gate_number: Callable[[str], int] | None = None
-    """Tells the number of a gate that is given by its name."""
+    """Finds the number of a gate that is given by its name."""
     trace: str | None = None
-    """The W3C traceparent under which they are added."""
+    """The W3C traceparent under which the items are added."""
+
+    def payload(self, data: str | None) -> dict[str, str | None]:
+        """Return an item's payload columns: its own data as JSON, and what all items share."""
+        return {**NO_PAYLOAD, "data": data, "trace": self.trace}
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Items checked and ready for one statement: keys that share the rest, or rows that differ in it."""
+    """Checked items for one statement: keys that share all other columns, or rows that do not."""
 
     count: int
     json: str
     same: dict[str, Any] | None = None
-    """Gate, priority, delay, data and trace of all, if only the keys differ."""
+    """Gate, priority, delay and payload of all items, if only their keys differ."""
     lowest_gate: int | None = None
     lanes: int = 0
-    """A bit for each priority among them."""
+    """A bit for each priority of the items."""
 
     def keys(self) -> list[str]:
-        """The keys, decoded again: only a strict add and one among others look at them."""
+        """Decode the keys: a strict add needs them, and one that is merged with others."""
         decoded = msgspec.json.decode(self.json)
         return decoded if self.same is not None else [row["key"] for row in decoded]
 
     def rows(self) -> list[dict[str, Any]]:
-        """The items as rows, decoded again: for an add among others that may differ from it."""
+        """Decode the items as rows, for an add that is merged with others."""
         decoded = msgspec.json.decode(self.json)
         return decoded if self.same is None else [{"key": key, **self.same} for key in decoded]
 
 
+def batch_of_keys(
+    keys: Sequence[str],
+    payload: Mapping[str, str | None] = NO_PAYLOAD,
+    *,
+    gate: int | None = None,
+    priority: int = DEFAULT_PRIORITY,
+    delay: int = 0,
+) -> Batch:
+    """Make a batch of checked keys that share all other columns; `delay` is in milliseconds."""
+    same = {"gate": gate, "priority": priority, "delay": delay, **payload}
+    return Batch(len(keys), encode_json(keys), same, gate, 1 << priority)
+
+
 def batches(entries: Entries, shared: ItemDefaults, *, first_line: int = 1) -> Iterator[Batch]:
-    """Read what is to be added, a bounded batch at a time; the first wrong entry is refused by its line."""
-    same = _row(NewItem("-", None, shared.due, shared.gate, shared.priority), None, shared)
-    whose = f"the data of {entries!r}" if isinstance(entries, str) else "what was given as data of all"
-    same["data"] = _encoded(shared.data, whose, None)
+    """Read entries in batches of bounded size; the first wrong entry is refused with its line."""
+    whose = f"the data of {entries!r}" if isinstance(entries, str) else "data"
+    payload = shared.payload(_encode_data(shared.data, whose, None))
+    common = _row(NewItem("-", None, shared.due, shared.gate, shared.priority), None, shared)
     for line, chunk in _chunks(entries, first_line):
-        if same["due"] is None and _all_text(chunk):
-            keys = _checked([key for key in chunk if key], chunk, line)
-            yield _batch_of_keys(keys, same)
+        if common["due"] is None and set(map(type, chunk)) == {str}:
+            keys = _check_keys([key for key in chunk if key], chunk, line)
+            columns = {name: common[name] for name in ("gate", "priority", "delay")}
+            yield batch_of_keys(keys, payload, **columns)
         else:
             yield _batch_of_rows(chunk, shared, line)
 
 
 def batch_of_simple_lines(text: bytes, shared: ItemDefaults) -> Batch | None:
-    """Lines that are good beyond doubt, at a glance; None if they want a look, line by line."""
+    """Read lines of keys by a fast check of all at once; None if they must be checked one by one."""
     if shared.due is not None or shared.data is not None or shared.gate is not None:
         return None
     try:
@@ -78,9 +99,7 @@ def batch_of_simple_lines(text: bytes, shared: ItemDefaults) -> Batch | None:
         return None
     if not all_simple_keys(keys) or any(map(str.isspace, keys)):
         return None
-    priority = _number("priority", shared.priority, PRIORITIES, None)
-    same = {"gate": None, "priority": priority, "delay": 0, "data": None, "trace": shared.trace}
-    return Batch(len(keys), encode_json(keys), same, None, 1 << priority)
+    return batch_of_keys(keys, shared.payload(None), priority=_number("priority", shared.priority, PRIORITIES, None))
 
 
 def _chunks(entries: Entries, line: int) -> Iterator[tuple[int, list[Any]]]:
@@ -93,19 +112,17 @@ def _chunks(entries: Entries, line: int) -> Iterator[tuple[int, list[Any]]]:
 def _each(entries: Entries, first_line: int) -> Iterable[Any]:
     if isinstance(entries, str | NewItem | Mapping):
         if entries == "":
-            raise InvalidKey("the key '' is empty", "a key is 1 to 512 bytes of UTF-8 text")
+            raise InvalidKey("the key '' is empty", f"a key is 1 to {MAX_KEY_BYTES} bytes of UTF-8 text")
         return (entries,)
     if hasattr(entries, "readline"):
         return lines(entries, first_line)  # type: ignore[arg-type]
     if not hasattr(entries, "__iter__") or hasattr(entries, "decode"):
-        raise Invalid(
-            f"{type(entries).__name__} is nothing that can be added",
-            "give a key, keys, mappings or an open file",
-        )
-    return _not_blank(entries, first_line)
+        what = f"items must be keys, mappings or an open file, got {type(entries).__name__}"
+        raise Invalid(what, "give a key, an iterable of keys or mappings, or an open file")
+    return _refuse_blank(entries, first_line)
 
 
-def _not_blank(entries: Iterable[Any], first_line: int) -> Iterator[Any]:
+def _refuse_blank(entries: Iterable[Any], first_line: int) -> Iterator[Any]:
     for line, entry in enumerate(entries, first_line):
         if entry == "":
             check_key("", line)
@@ -113,9 +130,9 @@ def _not_blank(entries: Iterable[Any], first_line: int) -> Iterator[Any]:
 
 
 def lines(file: IO[str] | IO[bytes], first_line: int = 1) -> Iterator[str]:
-    """The lines of an open file without their ends; a blank one comes as "" so that numbers stay true."""
+    """Yield the lines of an open file without their ends; a blank line as "", so that line numbers stay right."""
     for number, line in enumerate(_readable(file), first_line):
-        text = _decoded(line, number) if isinstance(line, bytes) else str(line)
+        text = _decode_line(line, number) if isinstance(line, bytes) else str(line)
         yield text.rstrip("\r\n") if text.strip() else ""
 
 
@@ -123,24 +140,18 @@ def _readable(file: IO[str] | IO[bytes]) -> Iterator[str | bytes]:
     try:
         yield from file
     except UnicodeDecodeError:
-        # A text file is decoded in blocks, so its line is not known.
-        raise InvalidKey("the file is not UTF-8 text", "convert it first, with iconv for example") from None
+        # A text file is decoded in blocks, so the number of the line is not known.
+        raise InvalidKey("the file is not UTF-8 text", _NOT_UTF8_HINT) from None
 
 
-def _decoded(line: bytes, number: int) -> str:
+def _decode_line(line: bytes, number: int) -> str:
     try:
         return line.decode()
     except UnicodeDecodeError:
-        raise InvalidKey(
-            f"line {number} is not UTF-8 text", "convert it first, with iconv for example", line=number
-        ) from None
+        raise InvalidKey(f"line {number} is not UTF-8 text", _NOT_UTF8_HINT, line=number) from None
 
 
-def _all_text(chunk: Sequence[Any]) -> bool:
-    return set(map(type, chunk)) == {str}
-
-
-def _checked(keys: list[str], chunk: Sequence[str], first_line: int) -> list[str]:
+def _check_keys(keys: list[str], chunk: Sequence[str], first_line: int) -> list[str]:
     if keys and not all_simple_keys(keys):
         for line, key in enumerate(chunk, first_line):
             if key:
@@ -148,14 +159,11 @@ def _checked(keys: list[str], chunk: Sequence[str], first_line: int) -> list[str
     return keys
 
 
-def _batch_of_keys(keys: list[str], same: dict[str, Any]) -> Batch:
-    common = {name: same[name] for name in ("gate", "priority", "delay", "data", "trace")}
-    return Batch(len(keys), encode_json(keys), common, same["gate"], 1 << same["priority"])
-
-
 def _batch_of_rows(chunk: Iterable[Any], shared: ItemDefaults, first_line: int) -> Batch:
     rows = [
-        _row(_new(entry, shared, line), line, shared) for line, entry in enumerate(chunk, first_line) if entry != ""
+        _row(_new_item(entry, shared, line), line, shared)
+        for line, entry in enumerate(chunk, first_line)
+        if entry != ""
     ]
     gates = [row["gate"] for row in rows if row["gate"] is not None]
     lanes = sum(1 << priority for priority in {row["priority"] for row in rows})
@@ -163,29 +171,30 @@ def _batch_of_rows(chunk: Iterable[Any], shared: ItemDefaults, first_line: int) 
 
 
 class CheckedChanges(msgspec.Struct, frozen=True):
-    """What is to be different about an item; what is unset stays."""
+    """Changes of an item that were checked; fields that are unset stay as they are."""
 
     data: str | UnsetType | None = UNSET
+    """JSON; None for no data."""
     due: tuple[int, int | None] | UnsetType | None = UNSET
-    """A delay from the database's now, or a moment; None is at once."""
+    """A delay from the database's now, or a time, in milliseconds; None is at once."""
     priority: int | UnsetType = UNSET
 
 
 def read_changes(key: str, *, data: Any = UNSET, due: Any = UNSET, priority: Any = UNSET) -> CheckedChanges:
-    """Read what is to be different about an item; what cannot be is refused before anything is asked or written."""
+    """Check the changes of an item before anything is written."""
     check_key(key)
     if data is UNSET and due is UNSET and priority is UNSET:
-        raise Invalid(f"nothing is to be changed of {key!r}", "give data, due or priority")
+        raise Invalid(f"no changes were given for the item {key!r}", "give data, due or priority")
     when = due if due is UNSET or due is None else delay_or_time(due)
     return CheckedChanges(
-        data if data is UNSET else _encoded(data, f"the data of {key!r}", None),
+        data if data is UNSET else _encode_data(data, f"the data of {key!r}", None),
         None if when == (0, None) else when,
         priority if priority is UNSET else _number("priority", priority, PRIORITIES, None),
     )
 
 
 def encode_json(values: Any) -> str:
-    """Values as JSON, as statements take them; a subclass of str counts as text."""
+    """Encode values as statements take them; a subclass of str is encoded as text."""
     return msgspec.json.encode(values, enc_hook=_plain).decode()
 
 
@@ -195,22 +204,19 @@ def _plain(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-def _new(entry: Any, shared: ItemDefaults, line: int) -> NewItem:
+def _new_item(entry: Any, shared: ItemDefaults, line: int) -> NewItem:
     if isinstance(entry, NewItem):
         return entry
     defaults = {"data": shared.data, "due": shared.due, "gate": shared.gate, "priority": shared.priority}
     if isinstance(entry, str):
         return NewItem(entry, **defaults)
     if not isinstance(entry, Mapping):
-        raise Invalid(
-            f"line {line} is {type(entry).__name__}, nothing that can be added",
-            "give keys or mappings with a key",
-        )
+        what = f"an item must be a key or a mapping, got {type(entry).__name__} (line {line})"
+        raise Invalid(what, "give keys, or mappings with a key", line=line)
     unknown = set(entry) - {"key", *defaults}
     if unknown or "key" not in entry:
-        wrong = f"has no field {min(map(str, unknown))!r}" if unknown else "has no key"
-        what = f"an item {wrong} (line {line})"
-        raise Invalid(what, "its fields are key, data, due, gate and priority", line=line)
+        wrong = f"unknown field {min(map(str, unknown))!r} of an item" if unknown else "an item has no key"
+        raise Invalid(f"{wrong} (line {line})", f"its fields are key, {', '.join(defaults)}", line=line)
     return NewItem(**(defaults | dict(entry)))
 
 
@@ -223,8 +229,7 @@ def _row(new: NewItem, line: int | None, shared: ItemDefaults) -> dict[str, Any]
         "priority": _number("priority", new.priority, PRIORITIES, line),
         "due": due,
         "delay": delay,
-        "data": _encoded(new.data, f"the data of {new.key!r}", line),
-        "trace": shared.trace,
+        **shared.payload(_encode_data(new.data, f"the data of {new.key!r}", line)),
     }
 
 
@@ -238,19 +243,20 @@ def _due(due: Any, line: int | None) -> tuple[int, int | None]:
 
 
 def _gate(gate: int | str, line: int | None, shared: ItemDefaults) -> int:
-    named = isinstance(gate, str) and shared.gate_number is not None
-    return shared.gate_number(gate) if named else _number("gate", gate, GATES, line)  # type: ignore[misc,arg-type]
+    if isinstance(gate, str) and shared.gate_number is not None:
+        return shared.gate_number(gate)
+    return _number("gate", gate, GATES, line)
 
 
 def _number(name: str, value: Any, allowed: range, line: int | None) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value not in allowed:
         where = f" (line {line})" if line is not None else ""
-        hint = f"it is a whole number from 0 to {allowed[-1]}"
-        raise Invalid(f"{name} {value!r} cannot be had{where}", hint, line=line)
+        what = f"{name} must be 0 to {allowed[-1]}, got {value!r}{where}"
+        raise Invalid(what, "give a whole number", line=line)
     return value
 
 
-def _encoded(data: Any, whose: str, line: int | None) -> str | None:
+def _encode_data(data: Any, whose: str, line: int | None) -> str | None:
     if data is None:
         return None
     where = f" (line {line})" if line is not None else ""
@@ -260,39 +266,40 @@ def _encoded(data: Any, whose: str, line: int | None) -> str | None:
             check_levels(text, f"{whose}{where}", line=line)
         if "null" in text and not is_finite(msgspec.to_builtins(data, enc_hook=_plain)):
             raise ValueError("JSON has no such number")
-        if msgspec.json.decode(text) != data and _is_unordered(data):
+        if msgspec.json.decode(text) != data and _has_sets(data):
             raise ValueError("JSON has no sets")
     except RecursionError:
         raise too_deep(f"{whose}{where}", line=line) from None
     except (TypeError, ValueError, OverflowError, UnicodeEncodeError):
-        hint = "give text, numbers, lists and mappings"
+        hint = "give text, finite numbers, lists and mappings"
         raise InvalidData(f"{whose} cannot be written as JSON{where}", hint, line=line) from None
-    if len(text.encode()) > MAX_DATA_BYTES:
-        what = f"{whose} is larger than {MAX_DATA_BYTES} bytes{where}"
-        raise InvalidData(what, "keep it elsewhere and store where", line=line)
+    size = len(text.encode())
+    if size > MAX_DATA_BYTES:
+        what = f"{whose} must be at most {MAX_DATA_BYTES} bytes of JSON, got {size}{where}"
+        raise InvalidData(what, "store it elsewhere, and its address as data", line=line)
     return text
 
 
-def _is_unordered(data: Any) -> bool:
-    """Whether there is a set in it: it would come out as a list, in any order."""
+def _has_sets(data: Any) -> bool:
+    """Whether a set is in the data: it would be stored as a list, in any order."""
     if isinstance(data, Mapping):
-        return any(map(_is_unordered, data.values()))
+        return any(map(_has_sets, data.values()))
     if isinstance(data, list | tuple):
-        return any(map(_is_unordered, data))
+        return any(map(_has_sets, data))
     return isinstance(data, set | frozenset)
 
 
 def check_all(stream: Iterator[Batch]) -> Iterable[Batch]:
-    """All batches, read and checked to the end before the first is given: so that a wrong last line writes nothing.
+    """Read and check all batches before the first is written, so that a wrong last line adds nothing.
 
-    What does not fit a small part of memory lies in a temporary file meanwhile.
+    Batches that exceed a small part of memory are kept in a temporary file meanwhile.
     """
     first = list(islice(stream, 2))
-    return first if len(first) < 2 else _Spool(first, stream)
+    return first if len(first) < 2 else _SpooledBatches(first, stream)
 
 
-class _Spool:
-    """Batches on disk, to be read as often as a transaction has to be run again."""
+class _SpooledBatches:
+    """Batches in a temporary file, which can be read again when a transaction is retried."""
 
     def __init__(self, first: Iterable[Batch], rest: Iterable[Batch]) -> None:
         from tempfile import SpooledTemporaryFile  # heavy, and only a long add needs it

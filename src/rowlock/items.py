@@ -1,9 +1,8 @@
-"""Items: keys on a list, each to be done once. Verbs are functions of a transaction."""
+"""Verbs of items: add, read, change and remove them. Each is a function of a transaction."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
-from itertools import groupby
 from operator import or_
 from typing import Any
 
@@ -12,6 +11,7 @@ from msgspec import UNSET
 
 from rowlock import failures, gates, lists, tallies
 from rowlock.db import Transaction
+from rowlock.db.columns import decoder
 from rowlock.errors import (
     AlreadyThere,
     GatePassed,
@@ -23,165 +23,33 @@ from rowlock.errors import (
     StaleVersion,
 )
 from rowlock.group_commit import GroupedCall, GroupKey, Merge, groupable
+from rowlock.item_columns import CHANGEABLE
 from rowlock.item_input import Batch, CheckedChanges, encode_json
-from rowlock.model import Added, Item, State
+from rowlock.model import Added, Item, ItemStatus, State
 from rowlock.names import check_key, check_keys, check_limit, check_start
 
-_STATES = {state.value: state for state in State}
-
 MAX_GROUPED_KEYS = 500
-"""Keys of one call that others can be asked to wait for."""
+"""Keys of one call up to which other calls can wait for it in a group commit."""
 
 
-def _group_key_of_add(name: str, batches: Iterable[Batch], *, strict: bool = False) -> GroupKey:
-    weight = sum(batch.count for batch in batches) if isinstance(batches, list) else MAX_GROUPED_KEYS + 1
-    small = weight <= MAX_GROUPED_KEYS
-    return GroupKey(name, mergeable=small and not strict, isolated=not small, cost=weight, argument=batches)
+class AddedItem(msgspec.Struct, frozen=True):
+    """An item that an add has inserted."""
+
+    key: str
+    gate: int
+    due: int | None
 
 
-def _add_together(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Any]:
-    """One statement for all; of callers with the same key the first has added it."""
-    name = calls[0].group_key.name
-    into = _enter(tx, name)
-    given = [_brought(call, name, into.gate) for call in calls]
-    good = [row for each in given if isinstance(each, list) for row in each]
-    lists.add_lanes(tx, into, reduce(or_, {1 << row["priority"] for row in good}, 0))
-    landed = _add_rows(tx, into, encode_json(good))
-    return [_share(each, landed) if isinstance(each, list) else each for each in given]
+class IncrementedItem(msgspec.Struct, frozen=True):
+    """An item after a failed attempt was recorded."""
 
-
-def _brought(call: GroupedCall, name: str, gate: int) -> list[dict[str, Any]] | GatePassed:
-    """The rows of a call, or why it cannot have them."""
-    try:
-        for batch in call.group_key.argument:
-            _check_gate(batch, name, gate)
-    except GatePassed as passed:
-        return passed
-    return [row for batch in call.group_key.argument for row in batch.rows()]
-
-
-def _share(rows: list[dict[str, Any]], landed: set[str]) -> Added:
-    mine = landed.intersection([row["key"] for row in rows])
-    landed -= mine
-    return Added(len(mine), len(rows) - len(mine))
-
-
-@groupable(_group_key_of_add, _add_together)
-def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
-    """Put new items on the list, in the order given; those that are there already stay as they are.
-
-    With `strict`, one key that is there already, or comes twice, refuses them all.
-    """
-    into = _enter(tx, name)
-    given = added = 0
-    for batch in batches:
-        _check_gate(batch, name, into.gate)
-        into = lists.add_lanes(tx, into, batch.lanes)
-        if strict:
-            _refuse_taken(tx, into.id, name, batch)
-        given += batch.count
-        if batch.same is None:
-            added += len(_add_rows(tx, into, batch.json))
-        else:
-            added += _add_keys(tx, into, batch)
-        if strict and added < given:
-            raise _twice(name, batch)
-    return Added(added, given - added)
-
-
-def _enter(tx: Transaction, name: str) -> lists.ListForAdding:
-    into = lists.lock_for_adding(tx, name)
-    if into.sealed:
-        raise ListSealed(f"the list {name!r} is sealed and takes no new items", "reopen it, or add to another list")
-    return into
-
-
-def _check_gate(batch: Batch, name: str, gate: int) -> None:
-    lowest = batch.lowest_gate
-    if lowest is not None and lowest < gate:
-        what = f"the list {name!r} has passed gate {lowest}: it is at gate {gate}"
-        raise GatePassed(what, f"add at gate {gate} or later, or leave the gate out", gate=gate)
-
-
-def _add_keys(tx: Transaction, into: lists.ListForAdding, batch: Batch) -> int:
-    same = batch.same or {}
-    at = into.gate if same["gate"] is None else same["gate"]
-    row = {**same, "gate": at, "separator": into.separator}
-    added = tx.run("items/add_keys", list=into.id, keys=batch.json, **row)
-    if added:
-        delayed = added if same["delay"] else 0
-        tallies.record(tx, into.id, at, added=added, items_change=added, delayed_change=delayed)
-    return added
-
-
-def _add_rows(tx: Transaction, into: lists.ListForAdding, rows: str) -> set[str]:
-    landed = tx.rows("items/add_rows", list=into.id, gate=into.gate, rows=rows, separator=into.separator)
-    delayed = Counter(at for _, at, due in landed if due is not None)
-    for at, count in Counter(at for _, at, _ in landed).items():
-        tallies.record(tx, into.id, at, added=count, items_change=count, delayed_change=delayed[at])
-    return {key for key, _, _ in landed}
-
-
-def _refuse_taken(tx: Transaction, list_id: int, name: str, batch: Batch) -> None:
-    taken = tx.value("items/first_existing", list=list_id, keys=encode_json(batch.keys()))
-    if taken is not None:
-        hint = "nothing was added; leave strict out to add the rest"
-        raise AlreadyThere(f"{taken!r} is on the list {name!r} already", hint, key=taken)
-
-
-def _twice(name: str, batch: Batch) -> AlreadyThere:
-    keys = batch.keys()
-    twice = next((key for key, count in Counter(keys).items() if count > 1), keys[0])
-    hint = "nothing was added; give each key once"
-    return AlreadyThere(f"{twice!r} comes twice in what was given for {name!r}", hint, key=twice)
-
-
-def page(tx: Transaction, name: str, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
-    """Items in the byte order of their keys, strictly after one; none for a list that is not there."""
-    check_limit(limit, "items")
-    check_start(after)
-    if limit == 0:
-        return []
-    if state is None:
-        rows = tx.rows("items/page", list=name, after=after, limit=limit)
-    elif _known(state) is State.FAILED:
-        rows = tx.rows("items/page_failed", list=name, after=after, limit=limit)
-    else:
-        rows = tx.rows("items/page_state", list=name, after=after, limit=limit, state=state)
-    return [_item(row) for row in rows]
-
-
-def _known(state: str) -> State:
-    try:
-        return State(state)
-    except ValueError:
-        raise Invalid(f"there is no state {state!r}", f"the states are {', '.join(State)}") from None
-
-
-def _item(columns: tuple[Any, ...]) -> Item:
-    *plain, trace, state = columns
-    return Item(*plain, _STATES[state], None, trace)  # type: ignore[call-arg]
-
-
-def show(tx: Transaction, name: str, key: str) -> Item:
-    """One item as it stands."""
-    check_key(key)
-    row = tx.row("items/show", list=name, key=key)
-    if row is None:
-        if lists.find(tx, name) is None:
-            raise lists.no_such_list(tx, name)
-        raise _no_such_item(name, key)
-    return _item(row)
-
-
-def ask_many(tx: Transaction, name: str, keys: Sequence[str]) -> Callable[[], dict[str, tuple[Item, bool]]]:
-    """What reads items by their keys, each with whether it is known how it failed; who is not there is left out."""
-    rows = tx.send("items/show_many", list=name, keys=encode_json(keys))
-    return lambda: {row[1]: (_item(row[:-1]), bool(row[-1])) for row in rows()}
+    key: str
+    gate: int
+    attempts: int
 
 
 class LockedItem(msgspec.Struct, frozen=True):
-    """An item that is held, as it stands."""
+    """What is known of an item whose row is locked."""
 
     gate: int
     priority: int
@@ -191,29 +59,180 @@ class LockedItem(msgspec.Struct, frozen=True):
     claimed: bool
 
 
-def lock(tx: Transaction, row: lists.ListRow, key: str) -> LockedItem | None:
-    """An item of a list, locked until the transaction ends; None if it is not there."""
+def _group_key_of_add(name: str, batches: Iterable[Batch], *, strict: bool = False) -> GroupKey:
+    weight = sum(batch.count for batch in batches) if isinstance(batches, list) else MAX_GROUPED_KEYS + 1
+    small = weight <= MAX_GROUPED_KEYS
+    return GroupKey(name, mergeable=small and not strict, isolated=not small, cost=weight, argument=batches)
+
+
+def _add_merged(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Added | GatePassed]:
+    """Add the items of several calls by one statement; a key that several calls give is added by the first."""
+    name = calls[0].group_key.name
+    target = _lock_for_adding(tx, name)
+    accepted = [_rows_of(call, name, target.gate) for call in calls]
+    rows = [row for each in accepted if isinstance(each, list) for row in each]
+    lists.add_lanes(tx, target, reduce(or_, {1 << row["priority"] for row in rows}, 0))
+    unassigned = _add_rows(tx, target, encode_json(rows))
+    answers: list[Added | GatePassed] = []
+    for each in accepted:
+        if isinstance(each, GatePassed):
+            answers.append(each)
+        else:
+            added = unassigned.intersection([row["key"] for row in each])
+            unassigned -= added
+            answers.append(Added(len(added), len(each) - len(added)))
+    return answers
+
+
+def _rows_of(call: GroupedCall, name: str, gate: int) -> list[dict[str, Any]] | GatePassed:
+    try:
+        for batch in call.group_key.argument:
+            _check_gate(batch, name, gate)
+    except GatePassed as passed:
+        return passed
+    return [row for batch in call.group_key.argument for row in batch.rows()]
+
+
+@groupable(_group_key_of_add, _add_merged)
+def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
+    """Add items in the order given; those that are on the list already stay as they are.
+
+    With `strict`, a key that is on the list already, or is given twice, refuses them all: AlreadyThere.
+    """
+    target = _lock_for_adding(tx, name)
+    given = added = 0
+    for batch in batches:
+        _check_gate(batch, name, target.gate)
+        target = lists.add_lanes(tx, target, batch.lanes)
+        if strict:
+            _refuse_existing(tx, target.id, name, batch)
+        given += batch.count
+        if batch.same is None:
+            added += len(_add_rows(tx, target, batch.json))
+        else:
+            added += _add_keys(tx, target, batch.json, batch.same)
+        if strict and added < given:
+            raise _given_twice(name, batch)
+    return Added(added, given - added)
+
+
+def _lock_for_adding(tx: Transaction, name: str) -> lists.ListForAdding:
+    target = lists.lock_for_adding(tx, name)
+    if target.sealed:
+        raise ListSealed(f"the list {name!r} is sealed and takes no new items", "reopen it, or add to another list")
+    return target
+
+
+def _check_gate(batch: Batch, name: str, gate: int) -> None:
+    lowest = batch.lowest_gate
+    if lowest is not None and lowest < gate:
+        what = f"gate must be at least {gate}, the open gate of the list {name!r}, got {lowest}"
+        raise GatePassed(what, "leave the gate out to add at the open one", gate=gate)
+
+
+def _add_keys(tx: Transaction, target: lists.ListForAdding, keys: str, same: dict[str, Any]) -> int:
+    gate = target.gate if same["gate"] is None else same["gate"]
+    columns = {**same, "gate": gate, "separator": target.separator}
+    added = tx.run("items/add_keys", list=target.id, keys=keys, **columns)
+    if added:
+        delayed = added if same["delay"] else 0
+        tallies.record(tx, target.id, gate, added=added, items_change=added, delayed_change=delayed)
+    return added
+
+
+def _add_rows(tx: Transaction, target: lists.ListForAdding, rows: str) -> set[str]:
+    columns = {"gate": target.gate, "separator": target.separator}
+    added = tx.structs(AddedItem, "items/add_rows", list=target.id, rows=rows, **columns)
+    delayed = Counter(item.gate for item in added if item.due is not None)
+    for gate, count in Counter(item.gate for item in added).items():
+        tallies.record(tx, target.id, gate, added=count, items_change=count, delayed_change=delayed[gate])
+    return {item.key for item in added}
+
+
+def _refuse_existing(tx: Transaction, list_id: int, name: str, batch: Batch) -> None:
+    key = tx.value("items/first_existing", list=list_id, keys=encode_json(batch.keys()))
+    if key is not None:
+        hint = "nothing was added; leave strict out to add the others"
+        raise AlreadyThere(f"{key!r} is on the list {name!r} already", hint, key=key)
+
+
+def _given_twice(name: str, batch: Batch) -> AlreadyThere:
+    keys = batch.keys()
+    twice = next((key for key, count in Counter(keys).items() if count > 1), keys[0])
+    return AlreadyThere(f"{twice!r} was given twice for {name!r}", "nothing was added; give each key once", key=twice)
+
+
+def page(tx: Transaction, name: str, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
+    """Return items in the byte order of their keys, strictly after one; none if there is no such list."""
+    check_limit(limit, "items")
+    check_start(after)
+    if limit == 0:
+        return []
+    if state is None:
+        return tx.structs(Item, "items/page", list=name, after=after, limit=limit)
+    if _read_state(state) is State.FAILED:
+        return tx.structs(Item, "items/page_failed", list=name, after=after, limit=limit)
+    return tx.structs(Item, "items/page_state", list=name, after=after, limit=limit, state=state)
+
+
+def _read_state(state: str) -> State:
+    try:
+        return State(state)
+    except ValueError:
+        raise Invalid(f"state must be one of {', '.join(State)}, got {state!r}") from None
+
+
+def show(tx: Transaction, name: str, key: str) -> Item:
+    """Return one item as it stands; NoSuchList or NoSuchItem if it is not there."""
     check_key(key)
-    found = tx.row("items/lock", list=row.id, key=key)
-    return None if found is None else LockedItem(*found)
+    item = tx.struct(Item, "items/show", list=name, key=key)
+    if item is None:
+        raise _no_such_item(name, key) if lists.find(tx, name) else lists.no_such_list(tx, name)
+    return item
+
+
+class _Failures(msgspec.Struct, frozen=True):
+    has_failures: bool
+
+
+def ask_many(tx: Transaction, name: str, keys: Sequence[str]) -> Callable[[], dict[str, tuple[Item, bool]]]:
+    """Read items by their keys, each with whether failures of it are known; keys that are not there are left out.
+
+    The answer is read by calling what is returned, in a pipeline after its end.
+    """
+    rows = tx.send("items/show_many", list=name, keys=encode_json(keys))
+    columns = tx.statements.columns("items/show_many")
+
+    def answer() -> dict[str, tuple[Item, bool]]:
+        found = rows()
+        items, flags = decoder(Item, columns, partial=True)(found), decoder(_Failures, columns, partial=True)(found)
+        return {item.key: (item, flag.has_failures) for item, flag in zip(items, flags, strict=True)}
+
+    return answer
+
+
+def lock(tx: Transaction, row: lists.ListRow, key: str) -> LockedItem | None:
+    """Lock an item until the transaction ends; None if it is not there."""
+    check_key(key)
+    return tx.struct(LockedItem, "items/lock", list=row.id, key=key)
 
 
 def save(tx: Transaction, name: str, key: str, *, changes: CheckedChanges, version: int | None = None) -> Item:
-    """Change what is given of an item, leave the rest; with `version`, only if it is at that one still.
+    """Change an item's data, due time or priority, and leave the rest; with `version`, only if it is at that one.
 
-    What a worker has in hand stays as it was handed out: ItemClaimed. What is gone stays gone: NoSuchItem.
+    A claimed item stays as it was handed out: ItemClaimed. An item that is gone is not added again: NoSuchItem.
     """
-    row = lists.lock(tx, name)  # claimers wait meanwhile: nobody is handed what is being changed
+    row = lists.lock(tx, name)  # claimers wait meanwhile: an item that is being changed is not handed out
     item = lock(tx, row, key)
     if item is None:
         raise _no_such_item(name, key)
     _refuse_save(name, key, item, changes, version)
-    moves = changes.priority not in (UNSET, item.priority)
-    due = _new_due(item, changes.due, moves=moves)
-    if moves:
+    changes_lane = changes.priority not in (UNSET, item.priority)
+    due = _new_due(item, changes.due, changes_lane=changes_lane)
+    if changes_lane:
         tx.run("lists/add_lanes", list=row.id, lanes=1 << changes.priority)  # type: ignore[operator]
-    new = _columns(item, changes, due)
-    if not tx.run("items/save", list=row.id, key=key, version=item.version, **new):
+    columns = _changed_columns(item, changes, due)
+    if not tx.run("items/save", list=row.id, key=key, version=item.version, **columns):
         raise StaleVersion.of(f"the item {key!r} of {name!r}", asked=item.version, actual=item.version + 1)
     if due is not None:
         if not item.delayed:
@@ -231,33 +250,31 @@ def _refuse_save(name: str, key: str, item: LockedItem, changes: CheckedChanges,
     if version is not None and version != item.version:
         raise StaleVersion.of(what, asked=version, actual=item.version)
     if item.claimed:
-        raise ItemClaimed(f"{what} is in a worker's hands", "try again when its turn is over", key=key)
+        raise ItemClaimed(f"{what} is claimed by a worker", "try again when it is settled", key=key)
     if item.failed and changes.due is not UNSET:
-        raise ItemFailed(f"{what} has failed: it is not due", "retry it, then say when it is due", key=key)
+        raise ItemFailed(f"{what} has failed and has no due time", "retry it first, then set when it is due", key=key)
 
 
-def _new_due(item: LockedItem, due: Any, *, moves: bool) -> tuple[int, int | None] | None:
-    """When the item is due from now on; None leaves that as it is.
+def _new_due(item: LockedItem, due: Any, *, changes_lane: bool) -> tuple[int, int | None] | None:
+    """Return when the item is due from now on; None leaves its due time as it is.
 
-    Due at once it gets a new place, at the back of its lane, by the next claim: so does one that changes its lane.
+    An item that is due at once is put at the back of its lane by the next claim; so is one that changes its lane.
     """
     if isinstance(due, tuple):
         return due
     ready = not item.delayed and not item.failed
-    at_once = moves if ready else item.delayed and due is None
+    at_once = changes_lane if ready else item.delayed and due is None
     return (0, None) if at_once else None
 
 
-def _columns(item: LockedItem, changes: CheckedChanges, due: tuple[int, int | None] | None) -> dict[str, Any]:
+def _changed_columns(item: LockedItem, changes: CheckedChanges, due: tuple[int, int | None] | None) -> dict[str, Any]:
     delay, at = due or (0, None)
-    return {
-        "keeps_data": changes.data is UNSET,
-        "data": None if changes.data is UNSET else changes.data,
-        "priority": item.priority if changes.priority is UNSET else changes.priority,
-        "keeps_due": due is None,
-        "delay": delay,
-        "at": at,
-    }
+    columns = {"keeps_due": due is None, "delay": delay, "at": at}
+    columns["priority"] = item.priority if changes.priority is UNSET else changes.priority
+    for name in CHANGEABLE:
+        value = getattr(changes, name)
+        columns |= {f"keeps_{name}": value is UNSET, name: None if value is UNSET else value}
+    return columns
 
 
 def _group_key_of_keys(name: str, keys: Sequence[str], *, error: str | None = None) -> GroupKey:
@@ -265,130 +282,119 @@ def _group_key_of_keys(name: str, keys: Sequence[str], *, error: str | None = No
     return GroupKey(name, mergeable=small and error is None, isolated=not small, cost=len(keys), argument=keys)
 
 
-def _keys_together(change: Callable[[Transaction, lists.ListRow, Sequence[str]], Iterable[str]]) -> Merge:
-    """One change for the keys of all; whoever names a key that was named before comes in a round of its own."""
+def _merged(change: Callable[[Transaction, lists.ListRow, Sequence[str]], Iterable[str]]) -> Merge:
+    """Run several calls by one statement for all their keys; calls that share a key run one after the other.
 
-    def together(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Any]:
-        answers: list[Any] = [_wrong_keys(call) for call in calls]
+    `change` returns the keys that were there. Each call is answered with how many of its keys were, or with an error.
+    """
+
+    def merged(tx: Transaction, calls: Sequence[GroupedCall]) -> list[int | Invalid]:
+        answers: dict[int, int | Invalid] = {}
+        keys_of: dict[int, Sequence[str]] = {}
+        for number, call in enumerate(calls):
+            try:
+                check_keys(call.group_key.argument)
+                keys_of[number] = call.group_key.argument
+            except Invalid as wrong:
+                answers[number] = wrong
         row = lists.find_for_keys(tx, calls[0].group_key.name)
-        waiting = [number for number, wrong in enumerate(answers) if wrong is None]
-        while waiting:
-            keys, this_round, waiting = _round(calls, waiting)
-            there = set(change(tx, row, list(keys))) if row and keys else set()
-            for number in this_round:
-                answers[number] = len(there.intersection(calls[number].group_key.argument))
-        return answers
+        for numbers in _without_shared_keys(keys_of):
+            keys = [key for number in numbers for key in set(keys_of[number])]
+            changed = set(change(tx, row, keys)) if row and keys else set()
+            answers |= {number: len(changed.intersection(keys_of[number])) for number in numbers}
+        return [answers[number] for number in range(len(calls))]
 
-    return together
+    return merged
 
 
-def _wrong_keys(call: GroupedCall) -> Invalid | None:
-    try:
-        check_keys(call.group_key.argument)
-    except Invalid as wrong:
-        return wrong
-    return None
-
-
-def _round(calls: Sequence[GroupedCall], numbers: Iterable[int]) -> tuple[set[str], list[int], list[int]]:
-    keys: set[str] = set()
-    named: set[str] = set()
-    now, later = [], []
-    for number in numbers:
-        given = calls[number].group_key.argument
-        if named.isdisjoint(given):
-            keys.update(given)
-            now.append(number)
-        else:
-            later.append(number)
-        named.update(given)
-    return keys, now, later
+def _without_shared_keys(keys_of: dict[int, Sequence[str]]) -> Iterator[list[int]]:
+    """Split calls into rounds in which no two share a key; calls that do keep their order."""
+    while keys_of:
+        seen: set[str] = set()
+        this_round: list[int] = []
+        for number, keys in keys_of.items():
+            if seen.isdisjoint(keys):
+                this_round.append(number)
+            seen.update(keys)
+        yield this_round
+        keys_of = {number: keys for number, keys in keys_of.items() if number not in this_round}
 
 
 def _increment(tx: Transaction, row: lists.ListRow, keys: Sequence[str]) -> dict[str, int]:
-    touched = tx.rows("items/increment", list=row.id, keys=encode_json(keys))
-    for gate, count in Counter(gate for _, gate, _ in touched).items():
+    changed = tx.structs(IncrementedItem, "items/increment", list=row.id, keys=encode_json(keys))
+    for gate, count in Counter(item.gate for item in changed).items():
         tallies.record(tx, row.id, gate, retried=count)
-    return {key: attempts for key, _, attempts in touched}
+    return {item.key: item.attempts for item in changed}
 
 
-@groupable(_group_key_of_keys, _keys_together(_increment))
+@groupable(_group_key_of_keys, _merged(_increment))
 def increment(tx: Transaction, name: str, keys: Sequence[str], *, error: str | None = None) -> int:
-    """Note one failed attempt for each key that is there; how many were."""
-    row = _named(tx, name, keys)
+    """Record one failed attempt for each key that is on the list, and return how many there were."""
+    row = _find(tx, name, keys)
     if row is None:
         return 0
-    touched = _increment(tx, row, keys)
+    attempts = _increment(tx, row, keys)
     if error:
-        for key, attempts in touched.items():
-            _record_error(tx, row, key, attempts, error)
-    return len(touched)
+        for key, attempt in attempts.items():
+            _record_error(tx, row, key, attempt, error)
+    return len(attempts)
 
 
 def _record_error(tx: Transaction, row: lists.ListRow, key: str, attempt: int, message: str) -> None:
     text = failures.truncate_message(message)
-    said = {"attempt": attempt, "kind": "increment", "message": text, "shape": failures.shape(text), "holder": ""}
-    tx.run("errors/record", list=row.id, key=key, keep=row.settings.keep, **said)
+    error = {"attempt": attempt, "kind": "increment", "message": text, "shape": failures.shape(text), "holder": ""}
+    tx.run("errors/record", list=row.id, key=key, keep=row.settings.keep, **error)
 
 
-def _take_off(tx: Transaction, row: lists.ListRow, keys: Sequence[str]) -> list[str]:
-    gone = tx.rows("items/delete", list=row.id, keys=encode_json(keys))
-    tallies.record_removed(tx, row.id, gone, event="done")
-    _go_on(tx, row)
-    if row.settings.keep_results and gone:
-        kept = [{"key": key, "attempts": attempts, "data": None} for key, _, attempts, *_ in gone]
-        tx.run("results/keep_many", list=row.id, keep=row.settings.keep, rows=encode_json(kept))
-    return [key for key, *_ in gone]
+def _remove(tx: Transaction, row: lists.ListRow, keys: Sequence[str], *, event: str) -> list[ItemStatus]:
+    removed = tx.structs(ItemStatus, "items/delete", list=row.id, keys=encode_json(keys))
+    tallies.record_removed(tx, row.id, removed, event=event)
+    if gates.is_awaited(tx, row.id):
+        gates.advance_if_cleared(tx, row.id, row.name)
+    return removed
 
 
-@groupable(_group_key_of_keys, _keys_together(_take_off))
+def _done(tx: Transaction, row: lists.ListRow, keys: Sequence[str]) -> list[str]:
+    removed = _remove(tx, row, keys, event="done")
+    if row.settings.keep_results and removed:
+        results = [{"key": item.key, "attempts": item.attempts, "data": None} for item in removed]
+        tx.run("results/keep_many", list=row.id, keep=row.settings.keep, rows=encode_json(results))
+    return [item.key for item in removed]
+
+
+@groupable(_group_key_of_keys, _merged(_done))
 def done(tx: Transaction, name: str, keys: Sequence[str]) -> int:
-    """Take off the list what has been done; how many were there."""
-    row = _named(tx, name, keys)
-    return 0 if row is None else len(_take_off(tx, row, keys))
+    """Remove items that are done, and return how many were on the list."""
+    row = _find(tx, name, keys)
+    return 0 if row is None else len(_done(tx, row, keys))
 
 
 @groupable(_group_key_of_keys)
 def abandon(tx: Transaction, name: str, keys: Sequence[str]) -> int:
-    """Give up on items: off the list, undone; how many were there."""
-    row = _named(tx, name, keys)
-    if row is None:
-        return 0
-    gone = tx.rows("items/delete", list=row.id, keys=encode_json(keys))
-    tallies.record_removed(tx, row.id, gone, event="abandoned")
-    _go_on(tx, row)
-    return len(gone)
-
-
-def _go_on(tx: Transaction, row: lists.ListRow) -> None:
-    if gates.is_awaited(tx, row.id):
-        gates.advance_if_cleared(tx, row.id, row.name)
+    """Remove items that are given up, and return how many were on the list."""
+    row = _find(tx, name, keys)
+    return 0 if row is None else len(_remove(tx, row, keys, event="abandoned"))
 
 
 @groupable(_group_key_of_keys)
 def retry(tx: Transaction, name: str, keys: Sequence[str]) -> int:
-    """Make failed and delayed items ready at once, with a clean count of attempts; how many were."""
-    row = _named(tx, name, keys)
+    """Make failed and delayed items ready at once with no attempts counted, and return how many."""
+    row = _find(tx, name, keys)
     if row is None:
         return 0
-    found = tx.rows("items/lock_existing", list=row.id, keys=encode_json(keys))
-    waiting = [(gate, bool(delayed), bool(failed)) for _, gate, _, delayed, failed in found if delayed or failed]
+    found = tx.structs(ItemStatus, "items/lock_existing", list=row.id, keys=encode_json(keys))
+    waiting = [item for item in found if item.delayed or item.failed]
     if not waiting:
         return 0
     tx.run("items/retry", list=row.id, keys=encode_json(keys))
-    for gate, group in groupby(sorted(waiting), key=lambda each: each[0]):
-        of_gate = list(group)
-        tallies.record(
-            tx,
-            row.id,
-            gate,
-            delayed_change=-sum(delayed for _, delayed, _ in of_gate),
-            failed_change=-sum(failed for _, _, failed in of_gate),
-        )
+    delayed = Counter(item.gate for item in waiting if item.delayed)
+    failed = Counter(item.gate for item in waiting if item.failed)
+    for gate in sorted({*delayed, *failed}):
+        tallies.record(tx, row.id, gate, delayed_change=-delayed[gate], failed_change=-failed[gate])
     tx.run("lists/wake", list=row.id)
     return len(waiting)
 
 
-def _named(tx: Transaction, name: str, keys: Sequence[str]) -> lists.ListRow | None:
+def _find(tx: Transaction, name: str, keys: Sequence[str]) -> lists.ListRow | None:
     check_keys(keys)
     return lists.find_for_keys(tx, name) if keys else None

@@ -4,7 +4,6 @@ A claimer counts while it holds the list's lock: meanwhile the number can only b
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
@@ -35,12 +34,8 @@ class FamilyItem(msgspec.Struct, frozen=True):
     """A single item that may be claimed, and its position."""
 
     family: str
-    gate: int
-    priority: int
-    position: int
-    alone: bool
-    rest: tuple[Any, ...]
-    """Its key, attempts, version, data and trace."""
+    place: dict[str, int]
+    """Its list, gate, priority and position."""
 
 
 def read(text: str) -> ListLimits:
@@ -104,8 +99,7 @@ def next_of_family(tx: Transaction, list_id: int, limits: ListLimits, *, allowed
         row = tx.row("limits/next_family", start=start, most=limits.by.limit, **where)
         if row is not None:
             family, position = row
-            *rest, alone = tx.rows("limits/item_at", position=position, **where)[0]
-            return FamilyItem(family, allowed.gate, priority, position, bool(alone), tuple(rest))
+            return FamilyItem(family, {**where, "position": position})
     return None
 
 

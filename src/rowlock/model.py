@@ -21,12 +21,15 @@ MAX_DATA_BYTES = 256 * 1024
 GATES = range(2**31)
 MAX_GATE_NAME_CHARACTERS = 60
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NO_DATA = msgspec.Raw(b"null")
+"""The data of an item that has none."""
+
+_EPOCH, _MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
 
-def to_datetime(at: int) -> datetime:
-    """Milliseconds of the database's clock as an aware datetime."""
-    return _EPOCH + timedelta(milliseconds=at)
+def to_datetime(milliseconds: int) -> datetime:
+    """Make an aware datetime of milliseconds since 1970, as the database's clock counts them."""
+    return _EPOCH + _MILLISECOND * milliseconds  # a third of the time that a new timedelta takes
 
 
 def is_finite(data: Any) -> bool:
@@ -70,39 +73,51 @@ class Added(msgspec.Struct, frozen=True):
     existing: int
 
 
-class Item(msgspec.Struct, frozen=True, gc=False):
-    """One item of a list, as it stood when it was read."""
+class Item(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename={"raw": "data"}):
+    """One item of a list, as it stood when it was read.
 
-    list: str
+    It is a row of the database and JSON over HTTP and on the command line: a field is added here and in `item_columns`.
+    """
+
     key: str
-    position: int
+    state: State
+    attempts: int
     gate: int
     priority: int
-    attempts: int
-    due_at: int | None
-    failed_since: int | None
+    position: int
+    due: datetime | None
+    """When a delayed item becomes ready."""
+    failed_at: datetime | None
+    """When a failed item gave up."""
     version: int
-    raw_data: str | None
-    state: State
+    raw: msgspec.Raw
+    """The item's data as JSON, not decoded; `data` decodes it."""
+    trace: str | None
+    """The W3C traceparent under which the item was added."""
+    list: str
     token: str | None = None
-    """The claim under which it was handed out."""
-    trace: str | None = None
-    """The W3C traceparent under which it was added."""
+    """The claim under which the item was handed out."""
 
     @property
     def data(self) -> Any:
-        """The item's data, decoded when asked for; InvalidData if it was stored with more levels than are allowed."""
-        return None if self.raw_data is None else nesting.decode(self.raw_data, f"the data of {self.key!r}")
+        """The item's data, decoded on each access; InvalidData if it is nested deeper than is allowed."""
+        text = self.raw_data
+        return None if text is None else nesting.decode(text, f"the data of {self.key!r}")
 
     @property
-    def due(self) -> datetime | None:
-        """When a delayed item becomes ready."""
-        return None if self.due_at is None else to_datetime(self.due_at)
+    def raw_data(self) -> str | None:
+        """The item's data as JSON text; None if it has none."""
+        return None if self.raw == NO_DATA else bytes(self.raw).decode()
 
-    @property
-    def failed_at(self) -> datetime | None:
-        """When a failed item gave up."""
-        return None if self.failed_since is None else to_datetime(self.failed_since)
+
+class ItemStatus(msgspec.Struct, frozen=True):
+    """What verbs that change items by their keys must know of each."""
+
+    key: str
+    gate: int
+    attempts: int
+    delayed: bool
+    failed: bool
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -113,6 +128,17 @@ class Failure(msgspec.Struct, frozen=True):
     holder: str
     kind: str
     message: str
+
+
+class ItemDetails(Item, frozen=True, kw_only=True):
+    """An item as it stands, and how it has failed, the newest failure first."""
+
+    failures: list[Failure]
+
+    @classmethod
+    def of(cls, item: Item, failures: list[Failure]) -> "ItemDetails":
+        """Add its failures to an item."""
+        return cls(*msgspec.structs.astuple(item), failures=failures)
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -346,6 +372,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
 __all__ = [
     "DEFAULT_PRIORITY",
     "MAX_DATA_BYTES",
+    "NO_DATA",
     "PRIORITIES",
     "Added",
     "ConcurrencyBy",

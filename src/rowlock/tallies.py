@@ -2,13 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import msgspec
 
 from rowlock.db import Transaction
 from rowlock.item_input import encode_json
-from rowlock.model import Counts, Progress
+from rowlock.model import Counts, ItemStatus, Progress
 
 EVENTS = ("added", "done", "retried", "moved", "failed", "abandoned")
 CHANGES = ("items_change", "delayed_change", "failed_change")
@@ -39,17 +38,17 @@ def record(tx: Transaction, list_id: int, gate: int, **numbers: int) -> None:
     tx.run("tallies/record", list=list_id, gate=gate, **(blank | numbers))
 
 
-def record_removed(tx: Transaction, list_id: int, rows: Iterable[Any], *, event: str) -> None:
-    """Write down items that left the list, given as (key, gate, attempts, delayed, failed)."""
-    gates: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for _, gate, _, delayed, failed in rows:
-        gates[gate].append((bool(delayed), bool(failed)))
-    for gate, left in gates.items():
+def record_removed(tx: Transaction, list_id: int, items: Iterable[ItemStatus], *, event: str) -> None:
+    """Record that items left the list, one tally for each gate."""
+    gates: dict[int, list[ItemStatus]] = defaultdict(list)
+    for item in items:
+        gates[item.gate].append(item)
+    for gate, removed in gates.items():
         numbers = {
-            event: len(left),
-            "items_change": -len(left),
-            "delayed_change": -sum(delayed for delayed, _ in left),
-            "failed_change": -sum(failed for _, failed in left),
+            event: len(removed),
+            "items_change": -len(removed),
+            "delayed_change": -sum(item.delayed for item in removed),
+            "failed_change": -sum(item.failed for item in removed),
         }
         record(tx, list_id, gate, **numbers)
 

@@ -153,9 +153,9 @@ def test_a_json_line_may_be_due_at_a_moment(quick: Shell) -> None:
     [
         ('"a"\n{"key"\n', "line 2 must be JSON"),
         ('"a"\n7\n', "line 2 must be a string or an object, got int"),
-        ('"a"\n{"kex": "b"}\n', "has no field 'kex' (line 2)"),
+        ('"a"\n{"kex": "b"}\n', "unknown field 'kex' of an item (line 2)"),
         ('\n{"key": ""}\n', "the key '' in line 2 is empty"),
-        ('{"key": "a", "priority": 12}\n', "priority 12"),
+        ('{"key": "a", "priority": 12}\n', "priority must be 0 to 9, got 12"),
     ],
 )
 def test_wrong_json_lines_are_refused(quick: Shell, content: str, wrong: str) -> None:
@@ -176,8 +176,8 @@ def test_items_carry_data_gate_priority_and_due(quick: Shell) -> None:
         ("--data", "{", "--data must be JSON"),
         ("--due", "soon", "'soon' is not a duration"),
         ("--due", "2030-01-01", "a time must have a time zone, got '2030-01-01'"),
-        ("--priority", "12", "priority 12"),
-        ("--gate", "-1", "gate -1"),
+        ("--priority", "12", "priority must be 0 to 9, got 12"),
+        ("--gate", "-1", "gate must be 0 to 2147483647, got -1"),
         ("--gate", "two", "there is no gate 'two'"),
     ],
 )

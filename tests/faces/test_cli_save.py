@@ -49,16 +49,16 @@ def test_what_is_gone_is_not_made_again(fruit: QuickShell) -> None:
 def test_what_a_worker_has_in_hand_is_refused(fruit: QuickShell) -> None:
     fruit("claim", "fruit")
     ran = fruit("save", "fruit", "apple", "--data", "1")
-    assert (ran.status, "in a worker's hands" in ran.error) == (4, True)
+    assert (ran.status, "is claimed by a worker" in ran.error) == (4, True)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "nothing is to be changed"),
+        ([], "no changes were given"),
         (["--data", "{"], "--data must be JSON"),
         (["--due", "soon"], "not a duration"),
-        (["--priority", "99"], "priority 99"),
+        (["--priority", "99"], "priority must be 0 to 9, got 99"),
         (["--version", "one", "--data", "1"], "not a valid integer"),
     ],
 )

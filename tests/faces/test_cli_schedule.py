@@ -98,7 +98,7 @@ def test_a_version_that_is_past_is_refused(nightly: QuickShell, verb: list[str])
         (["--every", "1h", "--data", "{"], "--data must be JSON"),
         (["--every", "1h", "--key", "{when}"], "a part that nobody fills"),
         (["--every", "1h", "--catch-up", "some"], "'skip', 'last', 'all'"),
-        (["--every", "1h", "--priority", "10"], "priority 10"),
+        (["--every", "1h", "--priority", "10"], "priority must be 0 to 9, got 10"),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_is_made(quick: QuickShell, options: list[str], said: str) -> None:

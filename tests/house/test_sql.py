@@ -42,8 +42,9 @@ def said(path: Path) -> Iterator[str]:
     """The statement names that a module gives to a transaction; a part filled in later is a `*`."""
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-            name = written(node.args[0])
-            if node.func.attr in ("row", "rows", "run", "send", "value") and "/" in name:
+            decoded = node.func.attr in ("struct", "structs") and len(node.args) > 1
+            name = written(node.args[1 if decoded else 0])
+            if (decoded or node.func.attr in ("row", "rows", "run", "send", "value")) and "/" in name:
                 yield name
 
 

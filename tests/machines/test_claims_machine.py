@@ -24,6 +24,7 @@ from rowlock import Done, Fail, Move, Retry, StaleClaim, StaleSession, claims, s
 from rowlock.claims import ClaimedItems, ClaimRequest, Lane
 from rowlock.errors import GatePassed
 from rowlock.integrity import check
+from rowlock.model import to_datetime
 
 KEYS = st.sampled_from([f"{number:02}" for number in range(16)])
 MANY = st.lists(KEYS, min_size=1, max_size=8, unique=True)
@@ -301,8 +302,8 @@ class Turns(RuleBasedStateMachine):
         self.oracle.gate = gate
         for item in self.work.page():
             expected = self.oracle.items[item.key]
-            in_line = item.due_at is None
-            assert in_line or expected.due == item.due_at
+            in_line = item.due is None
+            assert in_line or (expected.due is not None and to_datetime(expected.due) == item.due)
             assert not in_line or expected.due is None or expected.due <= self.oracle.now
             assert expected.position in (-1, 0, item.position) or not expected.in_line
             expected.position, expected.in_line = item.position, in_line

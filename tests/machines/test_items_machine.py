@@ -168,7 +168,8 @@ def plain(key: str, due: int = 0, data: Any = None) -> dict[str, Any]:
 
 
 def shown(item: Any) -> tuple[Any, ...]:
-    return item.key, item.gate, item.priority, item.attempts, item.due_at, item.data, item.version, str(item.state)
+    due = None if item.due is None else round(item.due.timestamp() * 1_000)
+    return item.key, item.gate, item.priority, item.attempts, due, item.data, item.version, str(item.state)
 
 
 @contextmanager

@@ -10,8 +10,9 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.sample_items import claimed_item
 
-from rowlock import Invalid, Item, State
+from rowlock import Invalid, Item
 from rowlock.worker.exec.templates import CommandTemplate
 
 CANARY = "canary"
@@ -137,7 +138,7 @@ COMMON = [
 
 
 def item(key: str) -> Item:
-    return Item(key, key, 1, 0, 5, 0, None, None, 1, None, State.CLAIMED)
+    return claimed_item(key, list=key)
 
 
 def ran(template: CommandTemplate, key: str, folder: Path, shell: str = "sh") -> bytes:

@@ -3,15 +3,16 @@
 import subprocess
 
 import pytest
+from tests.sample_items import claimed_item
 
-from rowlock import Invalid, Item, State
+from rowlock import Invalid, Item
 from rowlock.worker.exec.commands import safe_name
 from rowlock.worker.exec.supervisor import left_behind
 from rowlock.worker.exec.templates import CommandTemplate
 
 
 def item(key: str, attempts: int = 0) -> Item:
-    return Item("names", key, 1, 0, 5, attempts, None, None, 1, None, State.CLAIMED)
+    return claimed_item(key, list="names", attempts=attempts)
 
 
 @pytest.mark.parametrize(

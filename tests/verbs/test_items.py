@@ -86,7 +86,7 @@ def test_a_strict_add_refuses_what_is_there_and_adds_nothing(engine: Engine) -> 
 
 
 def test_a_strict_add_refuses_a_key_that_comes_twice(engine: Engine) -> None:
-    with pytest.raises(AlreadyThere, match="'a' comes twice"):
+    with pytest.raises(AlreadyThere, match="'a' was given twice"):
         engine["downloads"].add(["a", "b", "a"], strict=True)
     assert keys(engine) == []
 

@@ -108,7 +108,7 @@ def test_a_list_that_is_not_there_is_told(work: Engine) -> None:
 def test_what_a_worker_has_in_hand_stays_as_it_was_handed_out(work: Engine) -> None:
     desk = Desk(work)
     taken = desk.got(1)
-    with pytest.raises(ItemClaimed, match="in a worker's hands"):
+    with pytest.raises(ItemClaimed, match="is claimed by a worker"):
         work["work"].save("a", data=2)
     assert work["work"].save("b", data=2).data == 2
     assert (desk.done(taken), "a" in work["work"]) == (["done"], False)
@@ -209,12 +209,12 @@ def test_an_item_behind_a_gate_is_saved(work: Engine) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], type[Invalid], str]] = [
-    ({"key": "a"}, Invalid, "nothing is to be changed"),
+    ({"key": "a"}, Invalid, "no changes were given"),
     ({"key": "", "data": 1}, InvalidKey, "empty"),
     ({"key": "a", "data": object()}, InvalidData, "JSON"),
-    ({"key": "a", "data": "x" * 300_000}, InvalidData, "larger than"),
-    ({"key": "a", "priority": 10}, Invalid, "priority 10"),
-    ({"key": "a", "priority": None}, Invalid, "priority None"),
+    ({"key": "a", "data": "x" * 300_000}, InvalidData, "at most 262144 bytes of JSON, got 300002"),
+    ({"key": "a", "priority": 10}, Invalid, "priority must be 0 to 9, got 10"),
+    ({"key": "a", "priority": None}, Invalid, "priority must be 0 to 9, got None"),
     ({"key": "a", "due": "soon"}, InvalidDuration, "soon"),
     ({"key": "a", "due": datetime(2030, 1, 1)}, InvalidDuration, "no time zone"),
 ]

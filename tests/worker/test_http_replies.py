@@ -4,13 +4,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.sample_items import claimed_item
 
-from rowlock import Done, Fail, Item, Move, Retry, State
+from rowlock import Done, Fail, Move, Retry
 from rowlock.delivery.responses import HttpResponse
 from rowlock.outcomes import UNCHANGED
 from rowlock.worker.http_processor import read_reply
 
-ITEM = Item("work", "a", 7, 2, 5, 0, None, None, 1, '{"n":1}', State.CLAIMED)
+ITEM = claimed_item("a", data='{"n":1}', gate=2)
 
 
 def answer(body: Any, line: str = "200 OK", **headers: str) -> HttpResponse:

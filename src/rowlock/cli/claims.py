@@ -65,7 +65,7 @@ def held_by_another(info: ListInfo) -> str:
 
 def _write_claim(session: Session, taken: Claim, *, as_json: bool) -> None:
     if as_json:
-        items = [output.item_document(item) for item in taken]
+        items = list(taken)
         output.document({"session": session.id, "token": taken.token, "list": taken.taken.list, "items": items})
         return
     output.lines([(session.id, taken.token)])

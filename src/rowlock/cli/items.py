@@ -24,7 +24,7 @@ from rowlock.cli.invocation import Invocation, command, json_option, list_argume
 from rowlock.cli.progress import AddProgress, Terminal
 from rowlock.engine import List
 from rowlock.errors import Invalid, RowlockError
-from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item
+from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item, ItemDetails
 
 # Commands run by the program that sets this variable belong to its trace.
 TRACE_VARIABLE = "TRACEPARENT"
@@ -123,7 +123,7 @@ def show(invocation: Invocation, *, name: str, key: str, as_json: bool) -> None:
     with invocation.open() as engine:
         item, failures = engine[name].show(key), engine[name].failures(key)
     if as_json:
-        output.document({"list": item.list, **output.item_document(item), "failures": failures})
+        output.document(ItemDetails.of(item, failures))
     elif on_terminal():
         _show_item(item, failures)
     else:
@@ -184,7 +184,7 @@ def save(invocation: Invocation, /, *, name: str, key: str, version: int | None,
     with invocation.open() as engine, invocation.acting():
         item = engine[name].save(key, version=version, **changes)
     if as_json:
-        output.document({"list": item.list, **output.item_document(item)})
+        output.document(item)
     else:
         sentence = f"saved {key} of {name}: version {item.version}"
         output.result(invocation, {"version": item.version}, sentence=sentence, as_json=False)

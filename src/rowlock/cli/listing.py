@@ -126,7 +126,7 @@ def _writer(invocation: Invocation, options: dict[str, Any]) -> WritePages:
     if options["null"]:
         return _write_each(lambda item: f"{item.key}\0")
     if options["ndjson"]:
-        return _write_each(lambda item: output.format_json(output.item_document(item)) + "\n")
+        return _write_each(lambda item: output.format_json(item) + "\n")
     if options["as_json"]:
         return _write_document
     if options["keys_only"]:
@@ -150,7 +150,7 @@ def _write_document(pages: Iterable[list[Item]]) -> None:
     between = ""
     for page in pages:
         for item in page:
-            output.write(between + output.format_json(output.item_document(item)))
+            output.write(between + output.format_json(item))
             between = ",\n"
     output.write("]}\n")
 

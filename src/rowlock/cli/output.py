@@ -11,7 +11,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from rowlock.cli.invocation import Invocation
-    from rowlock.model import Item, ListInfo
+    from rowlock.model import ListInfo
 
 # Characters that move the cursor, change colours or turn the direction of reading.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -153,20 +153,3 @@ def bar(info: "ListInfo") -> str:
     full, part = divmod(done_share(info, _BAR_COLUMNS * 8), 8)
     drawn = "█" * full + (" ▏▎▍▌▋▊▉"[part] if part else "")
     return f"{drawn:<{_BAR_COLUMNS}} {done_share(info):>3}%"
-
-
-def item_document(item: "Item") -> dict[str, Any]:
-    """Return an item as its JSON object."""
-    return {
-        "key": item.key,
-        "state": item.state,
-        "attempts": item.attempts,
-        "gate": item.gate,
-        "priority": item.priority,
-        "position": item.position,
-        "due": item.due,
-        "failed_at": item.failed_at,
-        "version": item.version,
-        "trace": item.trace,
-        "data": None if item.raw_data is None else msgspec.Raw(item.raw_data.encode()),
-    }

@@ -214,8 +214,7 @@ class ListProgress:
 
     def _read_next_due(self) -> float | None:
         delayed = self._list.page(state="delayed", limit=MAX_DELAYED_READ)
-        due = [item.due_at for item in delayed if item.due_at is not None]
-        return min(due) / 1_000 if due else None
+        return min((item.due.timestamp() for item in delayed if item.due is not None), default=None)
 
     def _rate(self, done: int) -> float:
         now = time.monotonic()

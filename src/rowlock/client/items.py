@@ -1,7 +1,6 @@
 """Ways of items: each is a verb of `rowlock.items` and its neighbours, asked of a server."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -11,7 +10,7 @@ from rowlock.client.link import Link
 from rowlock.errors import InvalidData
 from rowlock.failures import Change, FailureGroup, count_given, truncate_message
 from rowlock.item_input import CheckedChanges
-from rowlock.model import Failure, Item, State, to_datetime
+from rowlock.model import Failure, Item, to_datetime
 from rowlock.names import check_key, check_keys, check_limit, check_start
 from rowlock.nesting import MAX_LEVELS, is_too_deep
 from rowlock.results import Result
@@ -20,52 +19,10 @@ KEYS_PER_REQUEST = 10_000
 """More are sent in several requests, each of them a transaction: a server bounds the size of a body."""
 
 
-class ItemShown(msgspec.Struct, frozen=True):
-    """An item as a server shows it."""
-
-    key: str
-    state: State
-    attempts: int
-    gate: int
-    priority: int
-    position: int
-    due: datetime | None
-    failed_at: datetime | None
-    version: int
-    data: msgspec.Raw
-    trace: str | None = None
-
-    def of(self, name: str, token: str | None = None) -> Item:
-        """The same as the engine has it; its data may have been cut if it is nested too deeply to be decoded."""
-        return Item(
-            name,
-            self.key,
-            self.position,
-            self.gate,
-            self.priority,
-            self.attempts,
-            _milliseconds(self.due),
-            _milliseconds(self.failed_at),
-            self.version,
-            stored(self.data),
-            self.state,
-            token,
-            self.trace,
-        )
-
-    def whole(self, name: str) -> Item:
-        """The same as the engine has it; InvalidData if its data is nested deeper than is allowed."""
-        item = self.of(name)
-        if item.raw_data is not None and is_too_deep(item.raw_data):
-            what = f"the data of {self.key!r} of the list {name!r} is nested deeper than {MAX_LEVELS} levels"
-            raise InvalidData(what, "it was stored when that was allowed: save other data, or abandon the item")
-        return item
-
-
 class ItemPage(msgspec.Struct, frozen=True):
     """A page of items."""
 
-    items: list[ItemShown]
+    items: list[Item]
     next: str | None = None
 
 
@@ -99,8 +56,13 @@ def stored(data: msgspec.Raw) -> str | None:
     return None if raw == b"null" else raw.decode()
 
 
-def _milliseconds(at: datetime | None) -> int | None:
-    return None if at is None else round(at.timestamp() * 1_000)
+def _not_too_deep(item: Item) -> Item:
+    """Refuse an item whose data is nested deeper than is allowed: what arrived of it may have been truncated."""
+    text = item.raw_data
+    if text is not None and is_too_deep(text):
+        what = f"the data of {item.key!r} of the list {item.list!r} is nested deeper than {MAX_LEVELS} levels"
+        raise InvalidData(what, "it was stored when that was allowed: save other data, or abandon the item")
+    return item
 
 
 def page(link: Link, name: str, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
@@ -113,7 +75,7 @@ def page(link: Link, name: str, *, after: str = "", limit: int = 1000, state: st
     while following is not None:
         query = {"count": limit - len(found), "after": following or None, "state": state}
         part = link.ask("GET", "lists", name, "items", gives=ItemPage, query=query, cut=True)
-        found += [item.whole(name) for item in part.items]
+        found += [_not_too_deep(item) for item in part.items]
         following = part.next if len(found) < limit else None
     return found
 
@@ -121,7 +83,7 @@ def page(link: Link, name: str, *, after: str = "", limit: int = 1000, state: st
 def show(link: Link, name: str, key: str) -> Item:
     """One item as it stands."""
     check_key(key)
-    return link.ask("GET", "lists", name, "items", key, gives=ItemShown, cut=True).whole(name)
+    return _not_too_deep(link.ask("GET", "lists", name, "items", key, gives=Item, cut=True))
 
 
 def save(link: Link, name: str, key: str, *, changes: CheckedChanges, version: int | None = None) -> Item:
@@ -133,9 +95,7 @@ def save(link: Link, name: str, key: str, *, changes: CheckedChanges, version: i
         given["due"] = None if changes.due is None else when(*changes.due)
     if changes.priority is not msgspec.UNSET:
         given["priority"] = changes.priority
-    return link.ask("PATCH", "lists", name, "items", key, gives=ItemShown, body=given, version=version, cut=True).of(
-        name
-    )
+    return link.ask("PATCH", "lists", name, "items", key, gives=Item, body=given, version=version, cut=True)
 
 
 def when(delay: int, at: int | None) -> str | None:

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from rowlock.claims import ClaimedItems, ClaimRequest
-from rowlock.client.items import ItemShown
 from rowlock.client.link import Link
 from rowlock.client.problems import told
 from rowlock.errors import StaleSession
 from rowlock.failures import truncate_message
+from rowlock.model import Item
 from rowlock.outcomes import Fail, Outcome, PositionedOutcome, Retry, Verdict
 from rowlock.receipts import OutcomesByPosition
 from rowlock.sessions import EXPIRY_MILLISECONDS, SessionInfo
@@ -36,7 +36,7 @@ class Claimed(msgspec.Struct, frozen=True):
     """What was handed out."""
 
     claim: str | None
-    items: list[ItemShown]
+    items: list[Item]
     list: str
     gate: int | None = None
     priority: int | None = None
@@ -50,9 +50,8 @@ class Claimed(msgspec.Struct, frozen=True):
         token = self.claim
         if token is None:
             return None
-        items = [item.of(self.list, token) for item in self.items]
         where = self.gate or 0, self.priority or 0, self.low or 0
-        return ClaimedItems(token, self.list, *where, items, self.alone, self.exclusive)
+        return ClaimedItems(token, self.list, *where, self.items, self.alone, self.exclusive)
 
 
 class SyncResult(msgspec.Struct, frozen=True):

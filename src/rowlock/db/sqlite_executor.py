@@ -7,15 +7,12 @@ from typing import Any
 
 import msgspec
 
+from rowlock.db.columns import PACKED
 from rowlock.db.connections import DATABASE_FAULTS, DriverCursor, Parameters, Row
 from rowlock.db.pending import Pending
 from rowlock.db.sqlite_errors import translate_error
 from rowlock.db.urls import Address
 from rowlock.errors import InvalidData, InvalidTransaction
-
-PACKED = "select json_group_array(json_array("
-"""The beginning of a statement that gives all its rows as one JSON value: stepping from row to row releases the lock of
-the interpreter at each of them, and is slower than JSON even in a single thread."""
 
 
 class SqliteExecutor:

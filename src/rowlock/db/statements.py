@@ -6,8 +6,15 @@ What several statements have in common is a part, a file in sql/parts: `{parts/s
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
+
+from rowlock.db.columns import decoder, result_columns
+from rowlock.db.connections import Row
+from rowlock.item_columns import FRAGMENTS
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 SQL = Path(__file__).parent.parent / "sql"
 
@@ -44,15 +51,31 @@ class Statements:
 
     def __init__(self, dialect: Dialect, *, movable_clock: bool = False) -> None:
         self._dialect = dialect
-        self._fragments = dict(dialect.fragments)
+        self._fragments = {**FRAGMENTS, **dialect.fragments}
         if movable_clock:
             self._fragments["now"] = self._fragments["given_now"]
         self._ready: dict[str, Statement] = {}
+        self._columns: dict[str, tuple[str, ...]] = {}
+        self._decoders: dict[tuple[type[msgspec.Struct], str], Callable[..., Any]] = {}
 
     def __getitem__(self, name: str) -> Statement:
         found = self._ready.get(name)
         if found is None:
             found = self._ready[name] = self._translate(name)
+        return found
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """Return the names of the columns that a statement gives."""
+        found = self._columns.get(name)
+        if found is None:
+            found = self._columns[name] = result_columns(self[name].text)
+        return found
+
+    def decoder(self, kind: type[S], name: str) -> Callable[[list[Row]], list[S]]:
+        """Return the function that makes structs of a statement's rows."""
+        found = self._decoders.get((kind, name))
+        if found is None:
+            found = self._decoders[kind, name] = decoder(kind, self.columns(name))
         return found
 
     def _translate(self, name: str) -> Statement:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import msgspec
+
 from rowlock.db.connections import DriverCursor, Parameters, RetryTransaction, Row, StatementExecutor
 from rowlock.db.pending import Pending
 from rowlock.db.statements import Statements
@@ -11,6 +13,7 @@ from rowlock.errors import RowlockError
 
 Clock = Callable[[], int]
 T = TypeVar("T")
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 class Transaction:
@@ -34,6 +37,15 @@ class Transaction:
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
         """Run the statement and return its rows."""
         return self._execute(self._connection.query, name, parameters)
+
+    def structs(self, kind: type[S], name: str, /, **parameters: Any) -> list[S]:
+        """Run the statement and decode its rows, each column into the field of its name."""
+        return self.statements.decoder(kind, name)(self._execute(self._connection.query, name, parameters))
+
+    def struct(self, kind: type[S], name: str, /, **parameters: Any) -> S | None:
+        """Run the statement and decode its first row; None if it gives none."""
+        rows = self._execute(self._connection.query, name, parameters)
+        return self.statements.decoder(kind, name)(rows[:1])[0] if rows else None
 
     def row(self, name: str, /, **parameters: Any) -> Row | None:
         """Run the statement and return its first row, or None."""

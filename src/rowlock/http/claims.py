@@ -13,10 +13,10 @@ from rowlock.errors import Invalid, InvalidOutcome, RowlockError
 from rowlock.http.auth import check_outcomes, check_session, check_session_id
 from rowlock.http.bodies import Gone
 from rowlock.http.call import Answer, Call
-from rowlock.http.forms import ItemShown, shown
 from rowlock.http.long_poll import LongPollClaim
 from rowlock.http.once import key_of
 from rowlock.http.texts import form, row
+from rowlock.model import Item
 from rowlock.names import check_keys
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict
 from rowlock.remote_claims import Settlement
@@ -37,7 +37,7 @@ class Claimed(msgspec.Struct, frozen=True):
     """What was handed out; no claim and no items if nothing is ready."""
 
     claim: str | None
-    items: list[ItemShown]
+    items: list[Item]
     session: str
     list: str
     alone: bool = False
@@ -159,7 +159,7 @@ async def _still_theirs(call: Call, session: str, taken: ClaimedItems) -> None:
 def claimed(session: str, taken: ClaimedItems) -> Claimed:
     """A claim as it is told."""
     where = taken.gate, taken.priority, taken.low
-    items = list(map(shown, taken.items))
+    items = list(taken.items)
     return Claimed(taken.token, items, session, taken.list, taken.alone, taken.exclusive, *where)
 
 

@@ -9,7 +9,7 @@ from rowlock import model
 from rowlock.errors import InvalidDuration
 from rowlock.http.pages import Page
 from rowlock.http.texts import form, row, text
-from rowlock.model import Failure, Item, State
+from rowlock.model import NO_DATA, Failure, Item, ItemDetails
 
 
 class NewItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -29,34 +29,10 @@ class NewItems(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     items: list[str | NewItem]
 
 
-class ItemShown(msgspec.Struct, frozen=True):
-    """An item as it stands."""
-
-    key: str
-    state: State
-    attempts: int
-    gate: int
-    priority: int
-    position: int
-    due: datetime | None
-    failed_at: datetime | None
-    version: int
-    data: Any
-    trace: str | None
-    """The W3C traceparent under which it was added."""
-
-
-class ItemDetails(ItemShown, frozen=True):
-    """An item as it stands, and how it has failed."""
-
-    failures: list[Failure]
-    list: str
-
-
 class ItemPage(Page, frozen=True):
     """A page of items in the byte order of their keys."""
 
-    items: list[ItemShown]
+    items: list[Item]
     next: str | None
     """What to give as `after` for the next page; none if this is the last."""
 
@@ -91,37 +67,6 @@ def entry_of(given: str | NewItem) -> Any:
     return {"key": given.key, **{name: value for name, value in said.items() if value is not None}}
 
 
-def shown(item: Item) -> ItemShown:
-    """An item of the engine as it is shown."""
-    return ItemShown(*_fields(item))
-
-
-def details(item: Item, failures: list[Failure]) -> ItemDetails:
-    """The same with its failures."""
-    return ItemDetails(*_fields(item), failures, item.list)  # type: ignore[call-arg]
-
-
-def _fields(item: Item) -> tuple[Any, ...]:
-    return (
-        item.key,
-        item.state,
-        item.attempts,
-        item.gate,
-        item.priority,
-        item.position,
-        item.due,
-        item.failed_at,
-        item.version,
-        raw(item),
-        item.trace,
-    )
-
-
-def raw(item: Item) -> Any:
-    """An item's data, not read: JSON as it was stored."""
-    return None if item.raw_data is None else msgspec.Raw(item.raw_data.encode())
-
-
 @form(ItemPage)
 def _rows(page: ItemPage) -> str:
     return "".join([f"{item.key}\t{item.attempts}\t{item.state}\n" for item in page.items])
@@ -133,9 +78,10 @@ def _facts(item: ItemDetails) -> str:
         f"key\t{item.key}\nlist\t{item.list}\nstate\t{item.state}\nattempts\t{item.attempts}\n"
         f"gate\t{item.gate}\npriority\t{item.priority}\nversion\t{item.version}\n"
     )
-    if item.due is None and item.failed_at is None and item.data is None and not item.failures:
+    data = None if item.raw == NO_DATA else item.raw
+    if item.due is None and item.failed_at is None and data is None and not item.failures:
         return facts
-    rare = text({"due": item.due, "failed_at": item.failed_at, "data": item.data})
+    rare = text({"due": item.due, "failed_at": item.failed_at, "data": data})
     return facts + rare + "".join(row(("failure", *_failure(each))) for each in item.failures)
 
 

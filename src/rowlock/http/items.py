@@ -17,13 +17,13 @@ from rowlock.http import kinds
 from rowlock.http.bodies import decoded
 from rowlock.http.call import Answer, Call
 from rowlock.http.changes import Deleted
-from rowlock.http.forms import ItemPage, NewItem, NewItems, Report, details, entry_of, moment_of, shown
+from rowlock.http.forms import ItemPage, NewItem, NewItems, Report, entry_of, moment_of
 from rowlock.http.kinds import Kind
 from rowlock.http.once import once
 from rowlock.http.pages import Page, link
 from rowlock.http.versions import Condition, condition
 from rowlock.item_input import Batch, CheckedChanges, ItemDefaults
-from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item
+from rowlock.model import DEFAULT_PRIORITY, NO_DATA, Added, Failure, Item, ItemDetails
 from rowlock.results import Result
 
 PAGE = 1_000
@@ -213,7 +213,7 @@ async def page(call: Call) -> Answer:
     count = PAGE if query.count is None else query.count
     found, more = await _page(call, query.after, count)
     after = found[-1].key if found and more else None
-    return Answer(ItemPage(list(map(shown, found)), after), headers=link(call, after, count=count, state=query.state))
+    return Answer(ItemPage(found, after), headers=link(call, after, count=count, state=query.state))
 
 
 async def _page(
@@ -240,7 +240,7 @@ def _some(
         found += some
         if len(some) < step:
             return found, False
-        held += sum(len(item.raw_data) for item in some if item.raw_data is not None)
+        held += sum(len(memoryview(item.raw)) for item in some if item.raw != NO_DATA)
         if held >= most:
             break
         fitting = len(found) * (most - held) // held if held else MANY
@@ -253,7 +253,7 @@ async def _all(call: Call, query: PageQuery) -> AsyncIterator[ItemPage]:
     while more:
         found, more = await _page(call, after, STREAM, first=first, most=STREAM_BYTES)
         if found:
-            yield ItemPage(list(map(shown, found)), None)
+            yield ItemPage(found, None)
             after, first = found[-1].key, len(found)
 
 
@@ -266,7 +266,7 @@ async def put(call: Call) -> Answer:
     name, key = call.path["list"], call.path["key"]
     [batch] = item_input.batches([_entry(key, given)], ItemDefaults(trace=call.trace))
     made, item, failed = await call.service.executor.write(_put, name, batch, _changes(key, given), condition(call))
-    return Answer(details(item, failed), 201 if made else 200, version=item.version)
+    return Answer(ItemDetails.of(item, failed), 201 if made else 200, version=item.version)
 
 
 async def patch(call: Call) -> Answer:
@@ -275,7 +275,7 @@ async def patch(call: Call) -> Answer:
     name, key = call.path["list"], call.path["key"]
     changes = item_input.read_changes(key, data=given.data, due=_due(given.due), priority=given.priority)
     item, failed = await call.service.executor.write(_save, name, key, changes, condition(call))
-    return Answer(details(item, failed), version=item.version)
+    return Answer(ItemDetails.of(item, failed), version=item.version)
 
 
 def _entry(key: str, given: ItemData) -> Any:
@@ -361,7 +361,7 @@ async def failed(call: Call) -> FailurePage:
 async def show(call: Call) -> Answer:
     """One item: its state, its data, how it has failed."""
     item, failed = await call.service.item_reader.item(call.path["list"], call.path["key"])
-    return Answer(details(item, failed), version=item.version)
+    return Answer(ItemDetails.of(item, failed), version=item.version)
 
 
 def _show(tx: Transaction, name: str, key: str) -> tuple[Item, list[Failure]]:

@@ -22,10 +22,10 @@ from rowlock.http import (
     topics,
     worker_sync,
 )
-from rowlock.http.forms import ItemDetails, ItemPage, NewItem, NewItems
+from rowlock.http.forms import ItemPage, NewItem, NewItems
 from rowlock.http.limits import ServerLimits
 from rowlock.http.route import Route
-from rowlock.model import Added, ListInfo, Settings, TopicInfo
+from rowlock.model import Added, ItemDetails, ListInfo, Settings, TopicInfo
 from rowlock.roles import Role
 
 METRICS = "text/plain; version=0.0.4; charset=utf-8"

@@ -11,7 +11,8 @@ import msgspec
 from rowlock import item_input
 from rowlock.durations import Duration, delay_or_time
 from rowlock.errors import InvalidSchedule
-from rowlock.item_input import Batch, ItemDefaults, encode_json
+from rowlock.item_columns import NO_PAYLOAD
+from rowlock.item_input import Batch, ItemDefaults, batch_of_keys
 from rowlock.model import DEFAULT_PRIORITY, to_datetime
 from rowlock.names import check_name, short_repr
 from rowlock.schedules.recurrence import SECOND, Cron, Every, Recurrence, last_ticks, latest_tick, seconds, ticks, zone
@@ -84,8 +85,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     def batch(self, keys: Sequence[str]) -> Batch:
         """Items of these keys, ready to be added."""
-        same = {"gate": self.gate, "priority": self.priority, "delay": 0, "data": self.data, "trace": None}
-        return Batch(len(keys), encode_json(keys), same, self.gate, 1 << self.priority)
+        return batch_of_keys(keys, {**NO_PAYLOAD, "data": self.data}, gate=self.gate, priority=self.priority)
 
 
 def planned(

@@ -1,7 +1,7 @@
 -- The next items of a list that was seen to have one lane and neither limits nor leases nor suspects ahead: little has to be
 -- looked up. Where that has changed nothing is found, and a thorough claim follows.
 with next as materialized (
-    select i.position, i.key, i.attempts, i.version, i.data, i.trace from rowlock_items i
+    select {claimed_columns} from rowlock_items i
     where i.list = :list and i.gate = :gate and i.priority = :priority and i.due is null and i.failed_at is null
         and i.position > greatest(:floor, (
             select c.high from rowlock_claims c
@@ -17,4 +17,4 @@ took as (
         cast(:attempts as integer), {now}
     from next n having count(*) > 0
 )
-select position, key, attempts, version, data, trace from next order by position
+select {claimed_columns} from next i order by i.position

@@ -13,10 +13,10 @@ with next as (
 )
 select :token, :session, :list, :gate, :priority, min(n.position) - 1, max(n.position), count(*), count(*), :attempts, {now}
 from next n having count(*) > 0;
-select json_group_array(json_array(position, key, attempts, version, data, trace))
+select json_group_array(json_array({claimed_columns}))
 from (
-    select i.position, i.key, i.attempts, i.version, i.data, i.trace
+    select {claimed_columns}
     from rowlock_claims c join rowlock_items i on i.list = :list and i.gate = :gate and i.priority = :priority
     where c.token = :token and i.due is null and i.failed_at is null and i.position > c.low and i.position <= c.high
     order by i.position
-)
+) as i

@@ -1,7 +1,7 @@
 -- Positions follow the order given; rows are written in the order of their keys, so that two adders never deadlock.
-insert into rowlock_items (list, key, position, gate, priority, due, data, trace, family)
-select :list, placed.key, placed.position, :gate, :priority, {now} + nullif(cast(:delay as bigint), 0), :data, :trace,
-    split_part(placed.key, cast(:separator as text), 1)
+insert into rowlock_items (list, key, position, gate, priority, due, family, {payload_columns})
+select :list, placed.key, placed.position, :gate, :priority, {now} + nullif(cast(:delay as bigint), 0),
+    split_part(placed.key, cast(:separator as text), 1), {payload_parameters}
 from (select given.key, nextval('rowlock_positions') as position from {keys}) as placed
 order by placed.key collate "C", placed.position
 on conflict (list, key) do nothing

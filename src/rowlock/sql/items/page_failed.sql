@@ -1,11 +1,9 @@
--- The failed ones have an index of their own, so that a few among a million are found at once; ranged as in page.
-select l.name, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data, i.trace,
-    'failed' as state
+-- Failed items have an index of their own, so that a few among a million are found at once; a range as in page.
+select l.name as list, 'failed' as state, {item_columns}
 from rowlock_lists l cross join lateral (
-    select list, key, position, gate, priority, attempts, due, failed_at, version, data, trace
-    from rowlock_items
-    where (list, key) > (l.id, :after) and list <= l.id and failed_at is not null
-    order by list, key limit :limit
+    select {item_columns} from rowlock_items i
+    where (i.list, i.key) > (l.id, :after) and i.list <= l.id and i.failed_at is not null
+    order by i.list, i.key limit :limit
 ) as i
 where l.name = :list
 order by i.key

@@ -1,17 +1,14 @@
--- Walks the list until the page is full: states but failed are no columns. Ranged as in page; the second case keeps
--- the planner from taking a state for rare, which would have it sort the whole list.
-select l.name, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data, i.trace, i.state
+-- Walks the list until the page is full: no state but failed has an index. A range as in page; the second case keeps the
+-- planner from estimating that the state is rare, which would make it sort the whole list.
+select l.name as list, i.state, {item_columns}
 from rowlock_lists l cross join lateral (
-    select page.key, page.position, page.gate, page.priority, page.attempts, page.due, page.failed_at, page.version,
-        page.data, page.trace, page.state
+    select i.state, {item_columns}
     from (
-        select i.list, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data, i.trace,
-            {parts/state} as state
-        from rowlock_items i
+        select i.list, {parts/state} as state, {item_columns} from rowlock_items i
         where (i.list, i.key) > (l.id, :after) and i.list <= l.id
-    ) as page
-    where case when page.state = :state then true else false end
-    order by page.list, page.key limit :limit
+    ) as i
+    where case when i.state = :state then true else false end
+    order by i.list, i.key limit :limit
 ) as i
 where l.name = :list
 order by i.key

@@ -1,6 +1,6 @@
--- What stands as it was seen, and in nobody's hands; a row that is gone is not made again.
+-- Only an item of the version that was read and that no claim covers; a row that is gone is not inserted again.
 update rowlock_items as i
-set data = case when cast(:keeps_data as boolean) then i.data else cast(:data as text) end, priority = :priority,
+set {payload_changes}, priority = :priority,
     due = case
         when cast(:keeps_due as boolean) then i.due
         else coalesce(cast(:at as bigint), {now} + cast(:delay as bigint))

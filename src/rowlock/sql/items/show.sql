@@ -1,5 +1,4 @@
--- One item as it stands; its state is worked out as in page.
-select l.name, i.key, i.position, i.gate, i.priority, i.attempts, i.due, i.failed_at, i.version, i.data, i.trace,
-    {parts/state} as state
+-- One item as it stands; its state is computed from its place and from the claims.
+select l.name as list, {parts/state} as state, {item_columns}
 from rowlock_lists l join rowlock_items i on i.list = l.id
 where l.name = :list and i.key = :key

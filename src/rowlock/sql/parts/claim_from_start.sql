@@ -10,19 +10,19 @@ bound as (
     ) as suspect
 ),
 next as materialized (
-    select b.list, b.gate, b.priority, b.low, b.alone, line.position, line.key, line.attempts, line.version, line.data, line.trace
+    select b.list as list_id, b.gate, b.priority, b.low, b.alone, {claimed_columns}
     from bound b cross join lateral (
-        select i.position, i.key, i.attempts, i.version, i.data, i.trace from rowlock_items i
+        select {claimed_columns} from rowlock_items i
         where i.list = b.list and i.gate = b.gate and i.priority = b.priority and i.due is null and i.failed_at is null
             and i.position > b.low and i.position <= b.high
         order by i.position limit :limit
-    ) as line
+    ) as i
 ),
 took as (
     insert into rowlock_claims
         (token, session, list, gate, priority, low, high, taken, remaining, attempts, alone, taken_at)
-    select :token, :session, min(n.list), min(n.gate), min(n.priority), min(n.low), max(n.position), count(*), count(*),
+    select :token, :session, min(n.list_id), min(n.gate), min(n.priority), min(n.low), max(n.position), count(*), count(*),
         cast(:attempts as integer), coalesce(bool_or(n.alone), false), {now}
     from next n having count(*) > 0
 )
-select list, gate, priority, low, alone, position, key, attempts, version, data, trace from next order by position
+select i.list_id, i.gate, i.priority, i.low, i.alone, {claimed_columns} from next i order by i.position
