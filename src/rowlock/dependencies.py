@@ -1,28 +1,27 @@
-"""Waiters: items that stand aside until another list is complete. Verbs of a transaction."""
+"""Verbs of dependencies: items that wait until another list is complete."""
 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 
-import msgspec
-
 from rowlock import tallies
 from rowlock.db import Transaction
+from rowlock.item_input import encode_json
 
 WAITING_DELAY = timedelta(days=2_000_000)
-"""How far off an item is due that waits for another list: longer than any duration that can be asked for."""
+"""The delay of an item that waits for another list: longer than any duration that can be given."""
 WAITING_DELAY_MILLISECONDS = WAITING_DELAY // timedelta(milliseconds=1)
 
 
 def wait(tx: Transaction, list_id: int, keys: Sequence[str], *, awaited: int) -> None:
-    """Note that items of a list wait for another one alone. The caller holds that one, and it is not complete."""
-    tx.run("dependencies/wait", list=list_id, keys=msgspec.json.encode(keys).decode(), awaited=awaited)
+    """Record that items wait for another list alone. The caller holds that list's lock, and it is not complete."""
+    tx.run("dependencies/wait", list=list_id, keys=encode_json(keys), awaited=awaited)
 
 
 def release(tx: Transaction, awaited: int) -> None:
-    """Put what waited for a list back in line; what was abandoned or retried meanwhile is left alone."""
-    back = Counter(tx.rows("dependencies/release", awaited=awaited, waiting=WAITING_DELAY_MILLISECONDS))
-    for (list_id, gate), count in sorted(back.items()):
+    """Make the items ready that waited for a list; those that were abandoned or retried meanwhile are left alone."""
+    released = Counter(tx.rows("dependencies/release", awaited=awaited, waiting=WAITING_DELAY_MILLISECONDS))
+    for (list_id, gate), count in sorted(released.items()):
         tallies.record(tx, list_id, gate, delayed_change=-count)
         tx.run("lists/wake", list=list_id)
     tx.run("dependencies/forget", awaited=awaited)

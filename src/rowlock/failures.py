@@ -1,4 +1,4 @@
-"""Failures: what was said of failed attempts, by item and by shape. Verbs are functions of a transaction."""
+"""Verbs of failures: the errors of failed attempts, by item and by the shape of their messages."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -9,13 +9,14 @@ import msgspec
 from rowlock import lists
 from rowlock.db import Transaction
 from rowlock.item_input import encode_json
-from rowlock.model import Failure, ItemStatus, to_datetime
+from rowlock.model import Failure, ItemStatus
 from rowlock.names import check_key, check_limit, check_start
 
 MAX_MESSAGE_CHARACTERS = 4_000
 MAX_SHAPE_CHARACTERS = 200
 
 Change = Callable[[Transaction, str, Sequence[str]], int]
+"""A verb that changes items by their keys, and returns how many."""
 
 _PARTICULARS = re.compile(
     r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|https?://\S+|'[^']*'|\"[^\"]*\"|"
@@ -24,61 +25,50 @@ _PARTICULARS = re.compile(
 
 
 class FailureGroup(msgspec.Struct, frozen=True):
-    """Failed items whose last error has one shape."""
+    """Failed items whose last error has the same shape."""
 
     kind: str
     shape: str
     count: int
     example: str
-    """The key of one of them."""
+    """The key of one of the items."""
     last: datetime
 
 
 def truncate_message(message: str) -> str:
-    """What was said, as it can be stored everywhere: without NUL and lone surrogates, its end kept if it is long."""
+    """Make a message storable on every database: no NUL or lone surrogate, and only its end if it is long."""
     text = message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
     return text if len(text) <= MAX_MESSAGE_CHARACTERS else f"…{text[1 - MAX_MESSAGE_CHARACTERS :]}"
 
 
 def shape(message: str) -> str:
-    """The last line of a message with its particulars masked: numbers, quoted words and addresses become #."""
+    """Return the last line of a message with `#` in place of numbers, quoted words and addresses."""
     lines = message.strip().splitlines()
     return _PARTICULARS.sub("#", lines[-1].strip())[:MAX_SHAPE_CHARACTERS] if lines else ""
 
 
 def of_item(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Failure]:
-    """How an item has failed, the newest first; also after it is gone, while errors are kept."""
+    """Return how an item has failed, the newest first; also of an item that is gone, while its errors are kept."""
     check_key(key)
     check_limit(limit, "failures")
-    return [
-        Failure(attempt, to_datetime(at), holder, kind, message)
-        for attempt, at, holder, kind, message in tx.rows("errors/of_item", list=name, key=key, limit=limit)
-    ]
+    return tx.structs(Failure, "errors/of_item", list=name, key=key, limit=limit)
 
 
 def groups(tx: Transaction, name: str, *, limit: int = 50) -> list[FailureGroup]:
-    """The list's failed items by the shape of their last error, the most frequent first."""
+    """Return the list's failed items by the shape of their last error, the most frequent first."""
     check_limit(limit, "groups")
-    row = lists.find(tx, name)
-    if row is None:
-        raise lists.no_such_list(tx, name)
-    return [
-        FailureGroup(kind, said, count, example, to_datetime(last))
-        for kind, said, count, example, last in tx.rows("errors/groups", list=row.id, limit=limit)
-    ]
+    return tx.structs(FailureGroup, "errors/groups", list=lists.get(tx, name).id, limit=limit)
 
 
 def keys_matching_error(tx: Transaction, name: str, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
-    """The keys of failed items whose last error contains the text, in byte order, strictly after one."""
-    row = lists.find(tx, name)
-    if row is None:
-        raise lists.no_such_list(tx, name)
+    """Return the keys of failed items whose last error contains the text, in byte order, strictly after one."""
+    row = lists.get(tx, name)
     check_start(after)
     check_limit(limit, "keys")
     text = truncate_message(text)
-    escaped = re.sub(r"([!%_])", r"!\1", text)
-    rows = tx.rows("errors/keys_matching_error", list=row.id, said=f"%{escaped}%", kind=text, after=after, limit=limit)
-    return [key for (key,) in rows]
+    pattern = "%" + re.sub(r"([!%_])", r"!\1", text) + "%"
+    given = {"said": pattern, "kind": text, "after": after, "limit": limit}
+    return [key for (key,) in tx.rows("errors/keys_matching_error", list=row.id, **given)]
 
 
 def lock_existing(tx: Transaction, name: str, keys: Sequence[str]) -> list[ItemStatus]:
@@ -88,33 +78,32 @@ def lock_existing(tx: Transaction, name: str, keys: Sequence[str]) -> list[ItemS
 
 
 def count_existing(tx: Transaction, name: str, keys: Sequence[str]) -> int:
-    """Of these keys how many are there."""
+    """Count those of the keys that are on the list: the dry run of `done` and `abandon`."""
     return len(lock_existing(tx, name, keys))
 
 
 def count_retryable(tx: Transaction, name: str, keys: Sequence[str]) -> int:
-    """Of these keys how many are delayed or failed: what a retry would change."""
+    """Count those of the keys that are delayed or failed: the dry run of `retry`."""
     return sum(item.delayed or item.failed for item in lock_existing(tx, name, keys))
 
 
 def count_given(tx: Transaction, name: str, keys: Sequence[str]) -> int:  # noqa: ARG001
-    """How many keys these are: what is done to them by who only wants to know."""
+    """Count the keys: the dry run of a change of items that are known to be there."""
     return len(keys)
 
 
 def change_failed(
     tx: Transaction, name: str, *, change: Change, after: str = "", error: str | None = None, limit: int = 1000
 ) -> tuple[int, str | None]:
-    """Do something to the next failed items, all or those that say something; how many, and after which to go on.
+    """Change the next failed items, or those whose error contains a text; return how many, and the key to go on after.
 
-    They are found and changed under one lock: an item that somebody retries meanwhile is not given up.
+    They are found and changed under one lock: an item that is retried meanwhile is not abandoned.
     """
-    row = lists.find(tx, name)
-    if row is None:
-        raise lists.no_such_list(tx, name)
+    row = lists.get(tx, name)
     if error is None:
-        keys = [item.key for item in tx.structs(ItemStatus, "items/lock_failed", list=row.id, after=after, limit=limit)]
+        failed = tx.structs(ItemStatus, "items/lock_failed", list=row.id, after=after, limit=limit)
+        keys = [item.key for item in failed]
         return (change(tx, name, keys), keys[-1]) if keys else (0, None)
-    saying = keys_matching_error(tx, name, error, after=after, limit=limit)
-    still = [item.key for item in lock_existing(tx, name, saying) if item.failed]
-    return (change(tx, name, still), saying[-1]) if saying else (0, None)
+    matching = keys_matching_error(tx, name, error, after=after, limit=limit)
+    still_failed = [item.key for item in lock_existing(tx, name, matching) if item.failed]
+    return (change(tx, name, still_failed), matching[-1]) if matching else (0, None)

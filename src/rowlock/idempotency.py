@@ -1,6 +1,6 @@
-"""Requests: what was asked under a key of the caller's own, and what was answered. Verbs of a transaction.
+"""Verbs of idempotency keys: what was answered to a request, stored in the transaction that did what was asked.
 
-What is remembered commits with what was done: asked again after a lost answer, it is answered again and not done twice.
+A request that is repeated after its answer was lost gets the stored answer and is not executed again.
 """
 
 from collections.abc import Callable
@@ -11,13 +11,21 @@ import msgspec
 
 from rowlock.db import Transaction
 from rowlock.errors import KeyReused
+from rowlock.item_input import encode_json
 
 KEPT_MILLISECONDS = 24 * 3_600_000
-"""How long an answer is remembered, in milliseconds."""
+"""How long an answer is stored."""
+
+
+class StoredAnswer(msgspec.Struct, frozen=True):
+    """The answer to a request, and the digest of the request."""
+
+    fingerprint: str
+    answer: Any
 
 
 def digest(*parts: str | bytes) -> str:
-    """A short name for texts that may be long."""
+    """Return a short name for texts that may be long."""
     whole = blake2b(digest_size=18)
     for part in parts:
         text = part.encode(errors="backslashreplace") if isinstance(part, str) else part
@@ -26,9 +34,9 @@ def digest(*parts: str | bytes) -> str:
 
 
 def run_once(tx: Transaction, key: str, fingerprint: str, *, do: Callable[[Transaction], Any]) -> tuple[Any, bool]:
-    """Do it, or give the answer of the first time; and whether it was that. The answer comes as JSON gives it back.
+    """Run a function, or return the stored answer of the first run; and whether it was stored.
 
-    KeyReused if something else was asked under that key before.
+    A stored answer is as JSON gives it back. KeyReused if the key was used for another request.
     """
     known = find(tx, key, fingerprint)
     if known is not None:
@@ -39,21 +47,21 @@ def run_once(tx: Transaction, key: str, fingerprint: str, *, do: Callable[[Trans
 
 
 def find(tx: Transaction, key: str, fingerprint: str) -> Any:
-    """What was answered before under that key; None if nothing was asked."""
-    row = tx.row("idempotency/find", key=key)
-    if row is None:
+    """Return the answer that is stored under a key; None if there is none."""
+    stored = tx.struct(StoredAnswer, "idempotency/find", key=key)
+    if stored is None:
         return None
-    if row[0] != fingerprint:
-        what = "something else was asked before under the same key"
-        raise KeyReused(what, "take a new key for each request; the same one only to ask the same again")
-    return msgspec.json.decode(row[1])
+    if stored.fingerprint != fingerprint:
+        what = "the idempotency key was used before for another request"
+        raise KeyReused(what, "use a new key for each request, and the same one only to repeat it")
+    return stored.answer
 
 
 def record(tx: Transaction, key: str, fingerprint: str, *, answer: Any) -> None:
-    """Note what is answered; it commits with what was done."""
-    tx.run("idempotency/remember", key=key, fingerprint=fingerprint, answer=msgspec.json.encode(answer).decode())
+    """Store the answer to a request; it commits with what the request did."""
+    tx.run("idempotency/remember", key=key, fingerprint=fingerprint, answer=encode_json(answer))
 
 
 def prune(tx: Transaction, *, limit: int = 1000, age: int = KEPT_MILLISECONDS) -> int:
-    """Forget what nobody asks again; how many."""
+    """Delete answers that are older than `age` milliseconds, and return how many."""
     return tx.run("idempotency/prune", limit=limit, age=age)

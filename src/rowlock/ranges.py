@@ -1,4 +1,4 @@
-"""Ranges: a list cut into parts of equal size, for whoever hands out its keys by hand. Verbs of a transaction."""
+"""Verbs of key ranges: a list cut into parts of equal size, and a snapshot of its keys in memory."""
 
 from typing import TYPE_CHECKING
 
@@ -16,44 +16,38 @@ MAX_PARTS = 10_000
 
 
 class Range(msgspec.Struct, frozen=True):
-    """Keys strictly after one, up to and with another, in byte order."""
+    """Keys strictly after one, up to and including another, in byte order."""
 
     after: str
     upto: str
     count: int
 
 
-def split(tx: Transaction, name: str, parts: int) -> list[Range]:
-    """The list's keys in up to `parts` ranges whose sizes differ by one at the most; they touch and cover all.
+class _RangeEnd(msgspec.Struct, frozen=True):
+    key: str
+    place: int
 
-    One walk over the index, in the database: no matter how long the list is. Fewer parts if there are fewer keys.
+
+def split(tx: Transaction, name: str, parts: int) -> list[Range]:
+    """Cut the list's keys into up to `parts` adjacent ranges whose sizes differ by at most one.
+
+    One walk over the index, in the database, however long the list is. Fewer ranges if there are fewer keys.
     """
     check_parts(parts)
-    row = _find(tx, name)
-    ends = tx.rows("items/range_ends", list=row.id, parts=parts, ids=encode_json(list(range(1, parts + 1))))
-    cut, after, place = [], "", 0
-    for key, until in ends:
-        cut.append(Range(after, key, until - place))
-        after, place = key, until
-    return cut
+    numbers = encode_json(list(range(1, parts + 1)))
+    ends = tx.structs(_RangeEnd, "items/range_ends", list=lists.get(tx, name).id, parts=parts, ids=numbers)
+    starts = [_RangeEnd("", 0), *ends]
+    return [Range(start.key, end.key, end.place - start.place) for start, end in zip(starts, ends, strict=False)]
 
 
 def check_parts(parts: int) -> None:
-    """Refuse a number of parts that cannot be had."""
+    """Refuse a number of parts that is out of bounds."""
     if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= MAX_PARTS:
-        raise Invalid(f"a list cannot be cut into {parts!r} parts", f"ask for 1 to {MAX_PARTS}")
+        raise Invalid(f"parts must be 1 to {MAX_PARTS}, got {parts!r}")
 
 
 def snapshot(tx: Transaction, name: str) -> "RankedSet[str]":
-    """All keys as they stand now, in memory: rank, nth and ranges of a list that fits, while it goes on changing."""
-    from rowlock.trees import RankedSet  # only who asks for a snapshot needs trees
+    """Read all keys into memory: rank, nth and ranges as of now, while the list goes on changing."""
+    from rowlock.trees import RankedSet  # only a snapshot needs trees
 
-    row = _find(tx, name)
-    return RankedSet(key for (key,) in tx.rows("items/keys", list=row.id))
-
-
-def _find(tx: Transaction, name: str) -> lists.ListRow:
-    row = lists.find(tx, name)
-    if row is None:
-        raise lists.no_such_list(tx, name)
-    return row
+    return RankedSet(key for (key,) in tx.rows("items/keys", list=lists.get(tx, name).id))

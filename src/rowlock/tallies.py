@@ -1,4 +1,4 @@
-"""Tallies: an append-only record of what happened to each batch; counts and progress are their sums."""
+"""Verbs of tallies: an append-only record of what happened to each batch. Counts and progress are their sums."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,14 +11,17 @@ from rowlock.model import Counts, ItemStatus, Progress
 
 EVENTS = ("added", "done", "retried", "moved", "failed", "abandoned")
 CHANGES = ("items_change", "delayed_change", "failed_change")
+SUMMED = (*EVENTS, *CHANGES, "seconds")
 NO_PROGRESS = Progress()
 MINUTE_MILLISECONDS = 60_000
 RECEIPT_KEPT_MILLISECONDS = 10 * MINUTE_MILLISECONDS
-"""How long a settlement can be asked for again and is answered from its tally."""
+"""How long a repeated settlement is answered from its tally."""
+
+_BLANK = dict.fromkeys(EVENTS + CHANGES, 0)
 
 
 class TallyRecord(msgspec.Struct, frozen=True):
-    """What happened to a batch, as it was recorded."""
+    """What happened to one batch."""
 
     id: int
     list: str
@@ -32,10 +35,59 @@ class TallyRecord(msgspec.Struct, frozen=True):
     abandoned: int
 
 
+class GateSums(msgspec.Struct, frozen=True):
+    """The sums of all tallies of a gate, and of the open gate how many items are overdue or claimed."""
+
+    gate: int
+    added: int
+    done: int
+    retried: int
+    moved: int
+    failed: int
+    abandoned: int
+    items_change: int
+    delayed_change: int
+    failed_change: int
+    overdue: int
+    claimed: int
+
+    @property
+    def progress(self) -> Progress:
+        """What has ever happened at the gate."""
+        return Progress(self.added, self.done, self.retried, self.moved, self.failed, self.abandoned)
+
+    def counts(self, open_gate: int) -> Counts:
+        """Count the gate's items by state."""
+        items, delayed, failed = self.items_change, self.delayed_change, self.failed_change
+        if self.gate > open_gate:
+            return Counts(gated=items - failed, failed=failed)
+        overdue, claimed = (self.overdue, self.claimed) if self.gate == open_gate else (0, 0)
+        ready = items - failed - delayed + overdue - claimed
+        return Counts(ready=ready, delayed=delayed - overdue, claimed=claimed, failed=failed)
+
+
+class UnfoldedTally(msgspec.Struct, frozen=True):
+    """A tally that is old enough to be folded."""
+
+    id: int
+    list: int
+    gate: int
+    at: int
+    added: int
+    done: int
+    retried: int
+    moved: int
+    failed: int
+    abandoned: int
+    items_change: int
+    delayed_change: int
+    failed_change: int
+    seconds: float
+
+
 def record(tx: Transaction, list_id: int, gate: int, **numbers: int) -> None:
-    """Write down what happened to a batch; what is left out is zero."""
-    blank = dict.fromkeys(EVENTS + CHANGES, 0)
-    tx.run("tallies/record", list=list_id, gate=gate, **(blank | numbers))
+    """Record what happened to a batch; numbers that are left out are zero."""
+    tx.run("tallies/record", list=list_id, gate=gate, **(_BLANK | numbers))
 
 
 def record_removed(tx: Transaction, list_id: int, items: Iterable[ItemStatus], *, event: str) -> None:
@@ -54,7 +106,7 @@ def record_removed(tx: Transaction, list_id: int, items: Iterable[ItemStatus], *
 
 
 def read(tx: Transaction, list_id: int, gate: int) -> tuple[Counts, Progress]:
-    """How many items stand in each state, and what has ever happened; exact, without counting items."""
+    """Return how many items are in each state, and what has ever happened; exact, without counting items."""
     gates = by_gate(tx, list_id, gate)
     counts = [msgspec.structs.astuple(at_gate) for _, at_gate, _ in gates]
     events = [msgspec.structs.astuple(at_gate) for _, _, at_gate in gates]
@@ -62,47 +114,37 @@ def read(tx: Transaction, list_id: int, gate: int) -> tuple[Counts, Progress]:
 
 
 def by_gate(tx: Transaction, list_id: int, gate: int) -> list[tuple[int, Counts, Progress]]:
-    """The same for each gate that ever had items, in order; `gate` is the one that is open."""
-    rows = tx.rows("tallies/sum", list=list_id, open=gate)
-    return [_at_gate(gate, *row) for row in rows]
-
-
-def _at_gate(open_gate: int, gate: int, *sums: int) -> tuple[int, Counts, Progress]:
-    progress = Progress(*sums[: len(EVENTS)])
-    items, delayed, failed, overdue, claimed = sums[len(EVENTS) :]
-    if gate > open_gate:
-        return gate, Counts(gated=items - failed, failed=failed), progress
-    if gate < open_gate:
-        overdue = claimed = 0
-    counts = Counts(items - failed - delayed + overdue - claimed, delayed - overdue, 0, claimed, failed)
-    return gate, counts, progress
+    """Return counts and progress of each gate that ever had items, in order; `gate` is the open one."""
+    sums = tx.structs(GateSums, "tallies/sum", list=list_id, open=gate)
+    return [(each.gate, each.counts(gate), each.progress) for each in sums]
 
 
 def claim_seconds(tx: Transaction, names: Sequence[str]) -> dict[str, float]:
-    """How long the claims of each of these lists were held, added up."""
+    """Return how long the claims of each of the lists were held, in total."""
     return {name: float(total) for name, total in tx.rows("tallies/seconds", keys=encode_json(names))}
 
 
 def records_after(tx: Transaction, *, after: int, limit: int = 1000) -> list[TallyRecord]:
-    """What has been recorded since, in the order of its numbers."""
-    return [TallyRecord(*row) for row in tx.rows("tallies/after", after=after, limit=limit)]
+    """Return tallies in the order of their ids, strictly after one."""
+    return tx.structs(TallyRecord, "tallies/after", after=after, limit=limit)
 
 
 def last_id(tx: Transaction) -> int:
-    """The number of the last record."""
+    """Return the id of the newest tally."""
     number: int = tx.value("tallies/last")
     return number
 
 
 def fold(tx: Transaction, *, limit: int = 5000, age: int = RECEIPT_KEPT_MILLISECONDS) -> int:
-    """Add up old tallies by list, gate and minute; how many were folded. The sums stay what they were."""
-    rows = tx.rows("tallies/oldest", age=age, recent=min(age, MINUTE_MILLISECONDS), limit=limit)
-    sums: dict[tuple[int, int, int], list[float]] = defaultdict(lambda: [0] * (len(EVENTS) + len(CHANGES) + 1))
-    for _, list_id, gate, at, *numbers in rows:
-        total = sums[list_id, gate, at - at % MINUTE_MILLISECONDS]
-        total[:] = map(sum, zip(total, numbers, strict=True))
+    """Replace old tallies by one sum for each list, gate and minute, and return how many were folded."""
+    recent = min(age, MINUTE_MILLISECONDS)
+    old = tx.structs(UnfoldedTally, "tallies/oldest", age=age, recent=recent, limit=limit)
+    sums: dict[tuple[int, int, int], dict[str, float]] = defaultdict(lambda: dict.fromkeys(SUMMED, 0))
+    for tally in old:
+        total = sums[tally.list, tally.gate, tally.at - tally.at % MINUTE_MILLISECONDS]
+        for name in SUMMED:
+            total[name] += getattr(tally, name)
     for (list_id, gate, at), total in sums.items():
-        names = (*EVENTS, *CHANGES, "seconds")
-        tx.run("tallies/fold", list=list_id, gate=gate, at=at, **dict(zip(names, total, strict=True)))
-    tx.run("tallies/delete", ids=msgspec.json.encode([row[0] for row in rows]).decode())
-    return len(rows)
+        tx.run("tallies/fold", list=list_id, gate=gate, at=at, **total)
+    tx.run("tallies/delete", ids=encode_json([tally.id for tally in old]))
+    return len(old)

@@ -26,7 +26,7 @@ def test_the_gates_are_told_in_json(stages: Shell) -> None:
 
 def test_no_gate_opens_past_items(stages: Shell) -> None:
     ran = stages("gate", "work", "second")
-    assert (ran.status, "2 items of the list 'work' still stand below gate 1" in ran.error) == (4, True)
+    assert (ran.status, "the list 'work' has 2 items before gate 1" in ran.error) == (4, True)
 
 
 def test_a_gate_is_opened_by_hand(stages: Shell) -> None:

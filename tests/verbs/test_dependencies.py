@@ -147,4 +147,4 @@ def test_an_item_that_waits_for_nothing_is_found_by_the_check(timed: Engine) -> 
     ann.settle(ann.got(), Move(until="parts"))
     with timed.transaction() as tx:
         tx.execute("delete from rowlock_waiters")
-    assert broken(timed) == ["the item 'parent' of the list 'work' waits for a list that is complete or no more"]
+    assert broken(timed) == ["the item 'parent' of the list 'work' waits for a list that is complete or does not exist"]

@@ -268,7 +268,7 @@ def test_a_list_that_is_not_there_cannot_be_ended(timed: Engine) -> None:
 
 def test_a_list_cannot_follow_itself(timed: Engine) -> None:
     timed["work"].add("a")
-    with pytest.raises(InvalidSetting, match="would never end"):
+    with pytest.raises(InvalidSetting, match="then must name another list, got"):
         timed["work"].seal(then="work")
     with pytest.raises(InvalidSetting):
         timed["work"].settings(then=[{"list": "work"}])

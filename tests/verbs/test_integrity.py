@@ -19,12 +19,12 @@ CLAIM = (
         (CLAIM, "overlap"),
         ("update rowlock_claims set remaining = 9", "has 9 of 2 items left"),
         ("update rowlock_claims set remaining = -1", "has -1 of 2 items left"),
-        ("update rowlock_items set due = 1, failed_at = 1 where key = 'c'", "delayed and failed at once"),
+        ("update rowlock_items set due = 1, failed_at = 1 where key = 'c'", "both delayed and failed"),
         ("delete from rowlock_items where key = 'c'", "differ from its items by 1 items, 0 delayed, 0 failed"),
         ("update rowlock_items set failed_at = 1 where key = 'c'", "0 items, 0 delayed, -1 failed"),
-        ("update rowlock_lists set gate = 1", "which is at gate 1 already"),
-        ("update rowlock_lists set lanes = 0", "of which the list hands out nothing"),
-        ("delete from rowlock_lists", "of the list number 1, which is no more"),
+        ("update rowlock_lists set gate = 1", "which is past it, at gate 1"),
+        ("update rowlock_lists set lanes = 0", "which the list does not hand out"),
+        ("delete from rowlock_lists", "of the list number 1, which does not exist"),
     ],
 )
 def test_damage_is_told_in_a_sentence(timed: Engine, damage: str, told: str) -> None:
@@ -41,11 +41,11 @@ def test_a_list_that_sleeps_past_a_free_item_is_told(timed: Engine) -> None:
     with timed.transaction() as tx:
         tx.execute("delete from rowlock_wakes")
         tx.execute("update rowlock_lists set wake_at = null")
-    assert broken(timed) == ["the list 'work' sleeps although 'a' is free, or is due before it wakes"]
+    assert broken(timed) == ["the list 'work' sleeps although 'a' is free, or is due before the list wakes"]
 
 
 def test_a_list_that_no_worker_would_find_is_told(timed: Engine) -> None:
     timed["work"].settings(exclusive=True)
     with timed.transaction() as tx:
         tx.execute("update rowlock_lists set leased = (1 = 1)")
-    assert broken(timed) == ["the list 'work' is marked as in somebody's hands, and is in none"]
+    assert broken(timed) == ["the list 'work' is marked as leased but has no lease"]

@@ -98,7 +98,7 @@ def test_a_list_is_not_dropped_by_who_cannot_see_all_of_it(
     postgres_url: str, old_view: "psycopg.Connection[Any]"
 ) -> None:
     with Engine(postgres_url) as engine:
-        with pytest.raises(Invalid, match="cannot be dropped at repeatable read"):
+        with pytest.raises(Invalid, match="cannot be dropped in a transaction at repeatable read"):
             engine.join(old_view)["mail"].drop()
         old_view.rollback()
         assert engine["mail"].drop() == 3

@@ -1,2 +1,2 @@
--- Nothing is known of such a setting here.
-select id, name, state, gate, sealed, version, settings, null from rowlock_lists where name = :name
+-- CockroachDB: it has no such setting.
+select id, name, state, gate, sealed, version, settings from rowlock_lists where name = :name

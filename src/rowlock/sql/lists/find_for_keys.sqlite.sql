@@ -1,2 +1,2 @@
--- This planner always looks up each key.
-select id, name, state, gate, sealed, version, settings, null from rowlock_lists where name = :name
+-- SQLite: no setting is needed, its planner always looks up each key.
+select id, name, state, gate, sealed, version, settings from rowlock_lists where name = :name

@@ -1,1 +1,2 @@
-select data, attempts, settled_at from rowlock_results where list = :list and key = :key order by id desc limit :limit
+select key, data as result, attempts, settled_at from rowlock_results
+where list = :list and key = :key order by id desc limit :limit
