@@ -108,7 +108,7 @@ def test_an_item_without_a_gate_stands_at_that_of_its_list(engine: Engine) -> No
 def test_an_item_at_a_gate_that_was_passed_is_refused(engine: Engine) -> None:
     engine["work"].add("a")
     at_gate(engine, 3)
-    with pytest.raises(GatePassed, match="gate must be at least 3, .* got 2") as refusal:
+    with pytest.raises(GatePassed, match=r"gate must be at least 3, .* got 2") as refusal:
         engine["work"].add(["b", {"key": "c", "gate": 2}])
     assert (refusal.value.fields["gate"], states(engine)) == (3, {"a": "ready"})
 
