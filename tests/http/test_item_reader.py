@@ -10,11 +10,12 @@ import psycopg
 import pytest
 from tests.http.serving import SECONDS, Client, Reply, Serving
 
-from rowlock import Engine, items
+from rowlock import Engine, RowlockError
 from rowlock.db import Transaction
-from rowlock.db.pipeline import Pipeline
 from rowlock.http import item_reader
-from rowlock.http.item_reader import look
+from rowlock.http.executor import VerbExecutor
+from rowlock.http.item_reader import ItemReader
+from rowlock.item_details import ItemDetail, show_many
 
 WANTED = {
     "one/plain": (200, "ready"),
@@ -57,17 +58,17 @@ def test_everybody_hears_of_what_they_asked_for(served: Serving) -> None:
 def test_a_file_that_is_slow_is_read_by_others_meanwhile(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(served.service.engine)
     ask = partial(served.client, "GET", "/v1/lists/one/items/plain", accept="application/json")
-    monkeypatch.setattr(item_reader, "SLOW", -1.0)  # however quick a read is, it was slow
-    monkeypatch.setattr(item_reader, "AWAY", 3600.0)
+    monkeypatch.setattr(item_reader, "SLOW_READ_SECONDS", -1.0)  # however quick a read is, it was slow
+    monkeypatch.setattr(item_reader, "SLOW_PAUSE_SECONDS", 3600.0)
     assert [told(ask()) for _ in range(2)] == [(200, "ready")] * 2  # the first opens the file, the second is slow
     begun, go_on = threading.Semaphore(0), threading.Event()
 
-    def slow_look(tx: Transaction, places: Sequence[item_reader.Place]) -> list[item_reader.Look | BaseException]:
+    def slow_show_many(tx: Transaction, places: Sequence[item_reader.Place]) -> list[ItemDetail | RowlockError]:
         begun.release()
         assert go_on.wait(SECONDS)
-        return look(tx, places)
+        return show_many(tx, places)
 
-    monkeypatch.setattr(item_reader, "look", slow_look)
+    monkeypatch.setattr(item_reader, "show_many", slow_show_many)
     with ThreadPoolExecutor(2) as threads:
         replies = []
         for _ in range(2):
@@ -76,15 +77,6 @@ def test_a_file_that_is_slow_is_read_by_others_meanwhile(served: Serving, monkey
         alive = served.client("GET", "/livez").status
         go_on.set()
         assert (alive, [told(reply.result(SECONDS)) for reply in replies]) == (200, [(200, "ready")] * 2)
-
-
-@pytest.mark.parametrize("dialect", ["postgres"])
-def test_one_line_to_the_server_serves_look_after_look(served: Serving) -> None:
-    fill(served.service.engine)
-    ask = partial(served.client.json, "GET", "/v1/lists/one/items/plain")
-    ask()
-    [pipeline] = served.service.item_reader._pipelines
-    assert ([ask()["key"] for _ in range(20)], served.service.item_reader._pipelines) == (["plain"] * 20, [pipeline])
 
 
 @pytest.mark.parametrize("dialect", ["postgres"])
@@ -100,25 +92,24 @@ def test_a_line_that_was_cut_is_opened_anew(served: Serving, url: str) -> None:
     assert [told(ask()) for _ in range(3)] == [(200, "ready")] * 3
 
 
-@pytest.mark.parametrize("dialect", ["postgres"])
-def test_a_question_that_does_not_fit_the_socket_is_sent_on(engine: Engine) -> None:
+def test_nobody_waits_for_another_request_to_be_answered(engine: Engine) -> None:
     fill(engine)
-    keys = [f"{number:06}" + "x" * 500 for number in range(10_000)]
-    pipeline = engine.database.open_pipeline()
-    pipeline.send(partial(items.ask_many, name="one", keys=[*keys, "plain"]))
-    waits = asyncio.run(home(pipeline))
-    [found] = pipeline.results()
-    pipeline.close()
-    assert (list(found), any(waits)) == (["plain"], True)
 
+    async def read_again_and_again(reader: ItemReader) -> list[str]:
+        return [(await reader.item("one", "plain"))[0].key for _ in range(20)]
 
-async def home(pipeline: Pipeline) -> list[bool]:
-    """Whether something was unsent at each wait."""
-    waits = []
-    while not pipeline.poll():
-        waits.append(pipeline.unsent)
-        await item_reader.news(pipeline)
-    return waits
+    async def read_beside_each_other() -> list[list[str]]:
+        executor = VerbExecutor(engine, waiting=10)
+        reader = ItemReader(executor, waiting=10)
+        try:
+            async with asyncio.timeout(SECONDS):
+                await reader.item("one", "plain")  # opens a connection: those after it are quick
+                return await asyncio.gather(*[read_again_and_again(reader) for _ in range(3)])
+        finally:
+            reader.close()
+            executor.close()
+
+    assert asyncio.run(read_beside_each_other()) == [["plain"] * 20] * 3
 
 
 def test_an_item_is_shown_with_how_it_has_failed(served: Serving) -> None:
@@ -137,5 +128,5 @@ def test_a_look_is_never_older_than_the_question(served: Serving) -> None:
 
 def test_one_statement_looks_for_all(engine: Engine) -> None:
     fill(engine)
-    plain, missing, again = engine.read(look, [("one", "plain"), ("one", "missing"), ("one", "plain")])
+    plain, missing, again = engine.read(show_many, [("one", "plain"), ("one", "missing"), ("one", "plain")])
     assert (plain[0].key, plain == again, getattr(missing, "code", None)) == ("plain", True, "no-such-item")

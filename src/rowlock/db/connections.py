@@ -82,23 +82,6 @@ class DatabaseConnection(StatementExecutor, Protocol):
         """Roll back the transaction and close the connection; never raises, and may be called again."""
 
 
-class PipelinedConnection(DatabaseConnection, Protocol):
-    """A connection with a socket, whose results an event loop can wait for."""
-
-    @property
-    def unsent(self) -> bool:
-        """Whether the socket's buffer was full, so that part of the pipeline is still to be sent."""
-
-    def start(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Send a pipeline without waiting; its results can be read when `poll` says that they are there."""
-
-    def poll(self) -> bool:
-        """Send and receive what the socket is ready for, and return whether all results are there; never waits."""
-
-    def fileno(self) -> int:
-        """Return the socket's descriptor."""
-
-
 class RetryTransaction(Exception):
     """The transaction was not committed and may be run again; `error` is raised when patience ends."""
 

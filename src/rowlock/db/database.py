@@ -4,19 +4,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
 from rowlock.db.adapters import driver_connection, in_transaction
-from rowlock.db.connections import (
-    ConnectionLost,
-    DatabaseConnection,
-    PipelinedConnection,
-    RetryTransaction,
-    StatementExecutor,
-)
-from rowlock.db.pipeline import Pipeline, Work
+from rowlock.db.connections import ConnectionLost, DatabaseConnection, RetryTransaction, StatementExecutor
 from rowlock.db.pool import Pool
 from rowlock.db.statements import Dialect, Statements
 from rowlock.db.transaction import Clock, Transaction
@@ -27,6 +20,8 @@ from rowlock.errors import Invalid
 P = ParamSpec("P")
 T = TypeVar("T")
 Verb = Callable[Concatenate[Transaction, P], T]
+Work = Callable[[Transaction], Callable[[], Any]]
+"""A piece of a pipeline: it sends statements, and its result is read when the pipeline has ended."""
 W = TypeVar("W", bound=Callable[..., Any])
 
 MAX_CONNECTIONS = 32
@@ -97,6 +92,11 @@ class Database:
         return self.driver.pooled()
 
     @property
+    def is_embedded(self) -> bool:
+        """Whether the database runs in this process: a short read costs less than handing it to a thread."""
+        return self.driver.embedded
+
+    @property
     def clock_is_given(self) -> bool:
         """Whether a clock was given in place of the database's own, as tests do."""
         return self._clock is not None
@@ -136,12 +136,6 @@ class Database:
             return [each() for each in pending]
 
         return self._retrying(pipelined)
-
-    def open_pipeline(self) -> Pipeline:
-        """Open a connection for an event loop, to a database that is a server; this may take a while."""
-        with _raising_conflicts():
-            connection = self.driver.open_connection(self.address, self._deadline())
-        return Pipeline(cast("PipelinedConnection", connection), self._transaction_on)
 
     def wait_for_hint(self, seconds: float) -> bool:
         """Wait for a hint that somebody has added work, and return whether one came."""

@@ -53,8 +53,6 @@ class LibpqSession:
         self.prepares = False
         """Whether the server keeps statements under a name; otherwise it parses and plans them every time."""
         self.pipelining = False
-        self.unsent = False
-        """Whether the socket's buffer was full at the last poll."""
 
     def query(self, sql: str, parameters: Parameters) -> list[Row]:
         """Run a statement and return its rows."""
@@ -93,12 +91,6 @@ class LibpqSession:
         """Wait for all results; raise the driver's error for the first statement, or commit, that failed."""
         while not self._receive_ready():
             self._wait()
-
-    def poll(self) -> bool:
-        """Send and receive what the socket is ready for, and return whether all results are there."""
-        self.unsent = bool(self._pgconn.flush())
-        self._pgconn.consume_input()
-        return self._receive_ready()
 
     def _receive_ready(self) -> bool:
         while self._expected:

@@ -1,12 +1,11 @@
-"""Pipelines: verbs that send their statements first and read the rows later, together or driven by an event loop."""
+"""Pipelines: verbs that send their statements first and read the rows later, for one round trip."""
 
 from collections.abc import Callable
-from functools import partial, update_wrapper
+from functools import update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import msgspec
 
-from rowlock.db.connections import PipelinedConnection, RetryTransaction
 from rowlock.db.pending import Pending
 from rowlock.db.transaction import Transaction
 
@@ -60,47 +59,3 @@ class BoundVerb(msgspec.Struct, frozen=True):
 def pipelined(send: Callable[Concatenate[Transaction, P], Pending[T]]) -> PipelinedVerb[P, T]:
     """Make a verb of a function that sends statements and returns their result as pending."""
     return PipelinedVerb(send)
-
-
-class Pipeline:
-    """A connection that runs one pipeline at a time; after an error it can only be closed."""
-
-    def __init__(
-        self, connection: PipelinedConnection, transaction_on: Callable[[PipelinedConnection], Transaction]
-    ) -> None:
-        self._connection = connection
-        self._transaction_on = transaction_on
-        self._pending: list[Callable[[], Any]] = []
-
-    def fileno(self) -> int:
-        """Return the socket's descriptor, to watch it."""
-        return self._connection.fileno()
-
-    @property
-    def unsent(self) -> bool:
-        """Whether the socket's buffer was full: watch for room to write too."""
-        return self._connection.unsent
-
-    def send(self, *works: Work) -> None:
-        """Send all pieces without waiting for a result."""
-        tx = self._transaction_on(self._connection)
-        self._pending = _translated(self._connection.start, [partial(work, tx) for work in works])
-
-    def poll(self) -> bool:
-        """Send and receive what the socket is ready for; return whether all results are there."""
-        return _translated(self._connection.poll)
-
-    def results(self) -> list[Any]:
-        """Return the results of the pieces, in order."""
-        return [pending() for pending in self._pending]
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
-
-
-def _translated(step: Callable[..., T], *arguments: Any) -> T:
-    try:
-        return step(*arguments)
-    except RetryTransaction as conflict:
-        raise conflict.error from None

@@ -178,25 +178,6 @@ class PostgresConnection(PostgresExecutor):
         """
         return self._round_trip(works)
 
-    def start(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Send a pipeline without waiting; its results can be read when `poll` says that they are there."""
-        with self._closing_on_error():
-            return self._send_all(works)
-
-    def poll(self) -> bool:
-        """Send and receive what the socket is ready for, and return whether all results are there; never waits."""
-        with self._closing_on_error():
-            return self._libpq.poll()
-
-    @property
-    def unsent(self) -> bool:
-        """Whether the socket's buffer was full, so that part of the pipeline is still to be sent."""
-        return self._libpq.unsent
-
-    def fileno(self) -> int:
-        """Return the descriptor of the socket."""
-        return self._driver.fileno()
-
     def _round_trip(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
         with self._closing_on_error():
             pending = self._send_all(works)

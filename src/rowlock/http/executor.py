@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from rowlock.db.database import Verb
 from rowlock.engine import Engine
 from rowlock.errors import Overloaded
-from rowlock.http.readers import Readers
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MAX_THREADS = 8
+MAX_THREADS = 16
 
 
 class VerbExecutor:
@@ -24,7 +24,6 @@ class VerbExecutor:
         self.engine = engine
         self._max_pending = waiting
         self._pending = 0
-        self._readers = Readers(engine)
         self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="rowlock http")
 
     async def write(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -34,8 +33,7 @@ class VerbExecutor:
 
     async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads."""
-        self._refuse_overload()
-        return await self._counted(self._readers.awaited(verb, *args, **kwargs))
+        return await self.run_in_thread(partial(self.engine.read, verb, *args, **kwargs))
 
     async def run_in_thread(self, work: Callable[[], T]) -> T:
         """Run any blocking function; once begun, it is finished even if the caller is cancelled."""
@@ -58,4 +56,3 @@ class VerbExecutor:
     def close(self) -> None:
         """Finish what has begun and stop the threads."""
         self._threads.shutdown(wait=True, cancel_futures=True)
-        self._readers.close()
