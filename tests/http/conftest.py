@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.http.serving import Client, Serving, serving
+from tests.http import serving as servers
+from tests.http.serving import PROTOCOLS, Client, Serving, serving
 
 from rowlock import Engine
 
@@ -12,6 +13,33 @@ from rowlock import Engine
 def dialect(request: pytest.FixtureRequest) -> str:
     """The kinds of database that a face is tried on; the verbs below it are tried on all."""
     return str(request.param)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test by rowlock's own protocol and by uvicorn's, which the service must not be able to tell apart."""
+    if "protocol" in metafunc.fixturenames:
+        own_only = metafunc.definition.get_closest_marker("own_protocol") is not None
+        metafunc.parametrize("protocol", ["own"] if own_only else list(PROTOCOLS), indirect=True, scope="module")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """By uvicorn's protocol on SQLite alone: what the protocol does has nothing to do with the database."""
+    twice = {each for each in items if params(each) >= {("protocol", "uvicorn"), ("dialect", "postgres")}}
+    config.hook.pytest_deselected(items=list(twice))
+    items[:] = [each for each in items if each not in twice]
+
+
+def params(item: pytest.Item) -> set[tuple[str, object]]:
+    callspec = getattr(item, "callspec", None)
+    return {(name, callspec.params[name]) for name in ("protocol", "dialect") if callspec and name in callspec.params}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def protocol(request: pytest.FixtureRequest) -> Iterator[str]:
+    """What servers speak HTTP with: those of a wider scope than a test must ask for this fixture too."""
+    servers.chosen = request.param
+    yield request.param
+    servers.chosen = "own"
 
 
 @pytest.fixture
@@ -28,7 +56,7 @@ def ask(served: Serving) -> Client:
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def quick(protocol: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A client of one server on SQLite for a whole file of tests, for what does not depend on the database."""
     with Engine(str(tmp_path_factory.mktemp("quick") / "work.db")) as engine, serving(engine) as found:
         yield found.client

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgspec
+import uvicorn
 import uvicorn.server
 from tests.waiting import WAIT_SECONDS
 from tests.waiting import until as until
@@ -18,6 +19,10 @@ from rowlock.http.server import Server, bind
 from rowlock.http.service import Service
 
 SECONDS = WAIT_SECONDS
+PROTOCOLS = {"own": None, "uvicorn": "httptools"}
+"""What uvicorn's server speaks HTTP with: the protocol of rowlock, or one of its own."""
+chosen = "own"
+"""Which of them the next server speaks."""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -99,12 +104,29 @@ class Serving(msgspec.Struct):
 
 
 @contextmanager
+def serving_app(app: Any, **options: Any) -> Iterator[Client]:
+    """Any ASGI application, served by uvicorn as it comes."""
+    sock = bind("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(app, http="httptools", log_config=None, **options))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
+    thread.start()
+    until(lambda: server.started)
+    try:
+        yield Client(sock.getsockname()[1])
+    finally:
+        server.should_exit = True
+        thread.join(SECONDS)
+        assert not thread.is_alive()
+
+
+@contextmanager
 def serving(engine: Engine, limits: ServerLimits | None = None, **options: Any) -> Iterator[Serving]:
     """A server in a thread of this process, on any free port; it ends with the block."""
     sock = bind("127.0.0.1", 0)
     started = threading.Event()
     service = Service(engine, limits=limits, **{"loopback": True, **options})
     server = Server(service, drain=0.0, started=started.set)
+    server.config.http = PROTOCOLS[chosen] or server.config.http
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
     thread.start()
     assert started.wait(SECONDS)

@@ -68,7 +68,7 @@ APPS = {"first": FIRST, "second": SECOND}
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+def served(protocol: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     """Two applications, and nobody has a token yet."""
     where = str(tmp_path_factory.mktemp("apps") / "work.db")
     with Engine(where) as engine, serving(engine, ServerLimits(document_bytes=1_000), applications=APPS) as found:

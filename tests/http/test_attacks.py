@@ -13,6 +13,8 @@ from tests.http.serving import until
 from tests.http.victim import Victim, victim
 from tests.waiting import WAIT_SECONDS
 
+pytestmark = pytest.mark.own_protocol
+
 MB = 1024 * 1024
 BOUND = 32 * MB
 ITEMS = "/v1/lists/work/items"

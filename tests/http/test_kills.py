@@ -18,6 +18,8 @@ from tests.waiting import WAIT_SECONDS
 from rowlock import Engine
 from rowlock.db.sqlite import SqliteConnection
 
+pytestmark = pytest.mark.own_protocol
+
 THREADS = 8
 PAIR = "/v1/lists/pairs/items"
 

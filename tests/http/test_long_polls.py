@@ -87,6 +87,7 @@ def test_who_stops_waiting_makes_room(tmp_path: Path) -> None:
             until(lambda: served.service.long_polls.count == 0)
 
 
+@pytest.mark.own_protocol
 @pytest.mark.parametrize(
     "limits", [ServerLimits(connections_per_address=2), ServerLimits(connections=2)], ids=["address", "all"]
 )
@@ -97,6 +98,7 @@ def test_health_answers_when_all_connections_are_used(tmp_path: Path, limits: Se
         assert answers == {"/livez": 200, "/readyz?verbose": 200, "/v1/lists": 503}
 
 
+@pytest.mark.own_protocol
 def test_silent_connections_do_not_keep_health_from_answering(tmp_path: Path) -> None:
     limits = ServerLimits(connections_per_address=2, health_connections=2)
     with narrow(tmp_path, limits) as served, ExitStack() as stack:
@@ -106,6 +108,7 @@ def test_silent_connections_do_not_keep_health_from_answering(tmp_path: Path) ->
         assert served.client("GET", "/livez").status == 200
 
 
+@pytest.mark.own_protocol
 def test_a_connection_kept_for_health_answers_once(tmp_path: Path) -> None:
     with narrow(tmp_path, ServerLimits(connections_per_address=1)) as served, ExitStack() as stack:
         unfinished(served, stack, 1)

@@ -12,6 +12,8 @@ from tests.http.working import Remote
 
 from rowlock import Engine
 
+pytestmark = pytest.mark.own_protocol
+
 ITEMS = "/v1/lists/work/items"
 MANY = 8
 AT_ONCE = struct.pack("ii", 1, 0)

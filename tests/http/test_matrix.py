@@ -27,7 +27,7 @@ def named_by(route: Route) -> bool:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+def served(protocol: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     with Engine(str(tmp_path_factory.mktemp("matrix") / "work.db")) as engine, serving(engine) as found:
         yield found
 

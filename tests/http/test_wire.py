@@ -12,6 +12,8 @@ from rowlock import Engine, List
 from rowlock.http.limits import ServerLimits
 from rowlock.http.protocol import timeouts
 
+pytestmark = pytest.mark.own_protocol
+
 ITEMS = b"/v1/lists/work/items"
 
 

@@ -54,9 +54,8 @@ class Applications:
         self._routes = {name: _routes(name, application.asgi) for name, application in given.items()}
         self._known: dict[tuple[str, str, str, Role | None], Route] = {}
 
-    def route(self, scope: Mapping[str, Any]) -> Route | None:
+    def route(self, scope: Mapping[str, Any], path: str) -> Route | None:
         """Where a request goes that the service has no route for; None if nobody has one."""
-        path: str = scope["path"]
         if path.startswith(_BELOW) or path in OURS:
             return None
         found = self._fitting(scope)

@@ -10,6 +10,7 @@ import msgspec
 from rowlock import tracing, validation_errors
 from rowlock.errors import InvalidQuery, NotAllowed, UnknownKind
 from rowlock.http import kinds
+from rowlock.http.asgi import split_root_path
 from rowlock.http.auth import ANONYMOUS
 from rowlock.http.bodies import Body
 from rowlock.http.kinds import Kind
@@ -48,11 +49,27 @@ class Answer(msgspec.Struct):
 class Call:
     """One request: where it goes, what it brings, who asks."""
 
-    __slots__ = ("_headers", "_sent", "body", "id", "kind", "path", "principal", "query", "route", "scope", "service")
+    __slots__ = (
+        "_headers",
+        "_sent",
+        "body",
+        "id",
+        "kind",
+        "path",
+        "principal",
+        "query",
+        "raw_path",
+        "root_path",
+        "route",
+        "scope",
+        "service",
+    )
 
     def __init__(self, service: "Service", scope: Mapping[str, Any], body: Body) -> None:
         self.service = service
         self.scope = scope
+        self.root_path, self.raw_path = split_root_path(scope)
+        """The prefix that the service is mounted under, and the path below it; both percent-encoded."""
         self.body = body
         self._headers = body.headers
         self.id = service.request_id(self.header(b"x-request-id"))
@@ -82,7 +99,7 @@ class Call:
     @property
     def address(self) -> str:
         """Where this service is, as the caller wrote it."""
-        return f"{self.scope['scheme']}://{self.header(b'host')}"
+        return f"{self.scope['scheme']}://{self.header(b'host')}{self.root_path}"
 
     @property
     def client(self) -> str:

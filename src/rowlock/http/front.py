@@ -34,8 +34,8 @@ curl {address}/v1/lists/downloads/items
 curl -H 'Accept: application/json' {address}/v1/lists/downloads</pre>
 <h2>Work</h2>
 <pre>{work}</pre>
-<p><a href="/openapi.json">What else can be asked</a> · <a href="/v1/limits">limits</a>
-· <a href="/readyz?verbose">health</a></p>
+<p><a href="{root}/openapi.json">What else can be asked</a> · <a href="{root}/v1/limits">limits</a>
+· <a href="{root}/readyz?verbose">health</a></p>
 </html>
 """
 
@@ -51,7 +51,9 @@ async def page(call: Call) -> Answer:
     address = escape(call.address)
     policy = (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
     work = escape(f"rowlock --server {call.address} work downloads -- echo {{}}")
-    return Answer(PAGE.format(lists=shown, address=address, work=work).encode(), headers=[policy])
+    return Answer(
+        PAGE.format(lists=shown, address=address, work=work, root=escape(call.root_path)).encode(), headers=[policy]
+    )
 
 
 def _table(found: list[ListInfo]) -> str:

@@ -95,7 +95,7 @@ async def limits(call: Call) -> ServerLimits:
 
 async def description(call: Call) -> Answer:
     """What this service offers, described as OpenAPI 3.1."""
-    return Answer(call.service.description)
+    return Answer(call.service.description(call.root_path))
 
 
 @form(Ready)

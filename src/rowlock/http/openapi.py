@@ -28,8 +28,8 @@ class Problem(msgspec.Struct, frozen=True):
     request: str = ""
 
 
-def document(routes: Sequence[Route]) -> dict[str, Any]:
-    """The whole description."""
+def document(routes: Sequence[Route], root_path: str = "") -> dict[str, Any]:
+    """Return the whole description, of a service that is mounted under `root_path`."""
     schemas, components = _schemas(routes)
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -42,6 +42,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
             "summary": "Work that must get done, tracked in the database you already have.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
+        **({"servers": [{"url": root_path}]} if root_path else {}),
         "paths": paths,
         "components": {
             "schemas": components,

@@ -18,5 +18,5 @@ def link(call: Call, after: str | None, *, by: str = "after", **query: Any) -> l
     if after is None:
         return []
     asked = {name: field(value) for name, value in {**query, by: after}.items() if value is not None}
-    target = f"{call.scope['raw_path'].decode('latin-1')}?{urlencode(asked, quote_via=quote)}"
+    target = f"{call.root_path}{call.raw_path.decode('latin-1')}?{urlencode(asked, quote_via=quote)}"
     return [(b"link", f'<{target}>; rel="next"'.encode("latin-1"))]

@@ -1,11 +1,10 @@
 """The service as an ASGI application: finds the route, asks who it is, runs the function, sends the answer."""
 
 import logging
-import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
-from functools import cached_property, partial
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from urllib.parse import unquote
 
 import msgspec
 
@@ -19,6 +18,7 @@ from rowlock.http.answers import begun, send_answer
 from rowlock.http.applications import Application, Applications
 from rowlock.http.asgi import ClientDisconnected, Receive, Scope, Send
 from rowlock.http.auth import Principal
+from rowlock.http.background import BackgroundThreads
 from rowlock.http.bodies import Body, Budget, Gone
 from rowlock.http.call import Answer, Call
 from rowlock.http.executor import VerbExecutor
@@ -29,7 +29,6 @@ from rowlock.http.route import NOWHERE_IN_IIDY, Route
 from rowlock.http.router import Router
 from rowlock.http.routes import ROUTES
 from rowlock.http.session_pollers import SessionPollers
-from rowlock.http.upkeep import Upkeep
 from rowlock.worker import Worker
 
 Authorize = Callable[[Call], Awaitable[Principal]]
@@ -81,6 +80,8 @@ class Service:
         self._applications = Applications(applications or {})
         self._prefix = engine.environment.token()[:8]
         self._count = 0
+        self._background = BackgroundThreads(engine)
+        self._descriptions: dict[str, bytes] = {}
 
     def request_id(self, given: str) -> bytes:
         """What a request is called in logs and problems: as the client calls it, or by a number."""
@@ -89,46 +90,47 @@ class Service:
         self._count += 1
         return f"{self._prefix}-{self._count:x}".encode()
 
-    @cached_property
-    def description(self) -> bytes:
-        """The OpenAPI document."""
-        return msgspec.json.encode(openapi.document(ROUTES))
+    def description(self, root_path: str) -> bytes:
+        """Return the OpenAPI document of a service that is mounted under that path."""
+        if root_path not in self._descriptions:
+            self._descriptions = {root_path: msgspec.json.encode(openapi.document(ROUTES, root_path))}
+        return self._descriptions[root_path]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._run_lifespan(receive, send)
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1003})
         else:
             await self._serve(scope, receive, send)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
-        await self.executor.run_in_thread(self.engine.make_ready)
-        upkeep = Upkeep(self.engine)
-        upkeep.start()
-        working = self._start_work()
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        if self.worker is not None and working is not None:
-            self.worker.stop()
-            await self.executor.run_in_thread(working.join)
-        upkeep.stop()
-        await self._authenticator.save_token_use()
-        self.close()
+        async with self.lifespan():
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
         await send({"type": "lifespan.shutdown.complete"})
 
-    def _start_work(self) -> threading.Thread | None:
-        if self.worker is None:
-            return None
-        work = partial(self.worker.run, signals=False)
-        working = threading.Thread(target=work, name="rowlock http worker", daemon=True)
-        working.start()
-        return working
+    @asynccontextmanager
+    async def lifespan(self, _: object = None) -> AsyncIterator[None]:
+        """Run the service within a block, which an outer application's lifespan can be.
+
+        Without it the service starts with the first request, and its threads end with the process.
+        """
+        await self.executor.run_in_thread(self.engine.make_ready)
+        self._background.start(self.worker)
+        try:
+            yield
+        finally:
+            await self.executor.run_in_thread(self._background.stop)
+            await self._authenticator.save_token_use()
+            self.close()
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
+        if not self._background.started:
+            self._background.start(self.worker)  # an outer application runs no lifespan for those it mounts
         body = Body(receive, dict(scope["headers"]), self.limits, budget=self._budget, scope=scope)
         call = Call(self, scope, body)
         answer = await self._answered(call)
@@ -193,7 +195,7 @@ class Service:
         self.claimer.long_poll.stop()
 
     def _find(self, call: Call) -> None:
-        path = call.scope["raw_path"]
+        path = call.raw_path
         try:
             found = _ROUTER.seek(call.method, path) or self._applied(call, path)
             call.route, call.path = found or _ROUTER.find(call.method, path)
@@ -212,5 +214,5 @@ class Service:
 
     def _applied(self, call: Call, path: bytes) -> tuple[Route, dict[str, str]] | None:
         """The route of an application, where the service has none of any method."""
-        route = None if _ROUTER.knows(path) else self._applications.route(call.scope)
+        route = None if _ROUTER.knows(path) else self._applications.route(call.scope, unquote(path.decode("latin-1")))
         return None if route is None else (route, {})

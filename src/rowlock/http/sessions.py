@@ -82,7 +82,8 @@ async def open_session(call: Call) -> Answer:
         scope=call.principal.lists,
         seeks=opening.seeks,
     )
-    return Answer(Living(session, to_datetime(until)), 201, [(b"location", f"/v1/sessions/{session}".encode())])
+    location = f"{call.root_path}/v1/sessions/{session}".encode()
+    return Answer(Living(session, to_datetime(until)), 201, [(b"location", location)])
 
 
 async def beat(call: Call) -> Living:
