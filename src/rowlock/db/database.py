@@ -10,6 +10,7 @@ import msgspec
 
 from rowlock.db.adapters import driver_connection, in_transaction
 from rowlock.db.connections import ConnectionLost, DatabaseConnection, RetryTransaction, StatementExecutor
+from rowlock.db.pipeline import Work
 from rowlock.db.pool import Pool
 from rowlock.db.statements import Dialect, Statements
 from rowlock.db.transaction import Clock, Transaction
@@ -20,8 +21,6 @@ from rowlock.errors import Invalid
 P = ParamSpec("P")
 T = TypeVar("T")
 Verb = Callable[Concatenate[Transaction, P], T]
-Work = Callable[[Transaction], Callable[[], Any]]
-"""A piece of a pipeline: it sends statements, and its result is read when the pipeline has ended."""
 W = TypeVar("W", bound=Callable[..., Any])
 
 MAX_CONNECTIONS = 32

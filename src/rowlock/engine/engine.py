@@ -191,7 +191,7 @@ class Engine(Handles):
         if self._schema_known:
             return
         # Without a lock: threads may do it at once, as processes may, and none waits out the patience of another.
-        if self.database.driver.embedded:
+        if self.database.is_embedded:
             self._migrate_file(self.database)
         else:
             schema.require(self.database)
@@ -199,7 +199,7 @@ class Engine(Handles):
 
     def _make_ready_at_once(self) -> bool:
         """Check the schema for a caller who may hold the file's lock; return False if that is in the way."""
-        if self._schema_known or not self.database.driver.embedded:
+        if self._schema_known or not self.database.is_embedded:
             self.make_ready()
             return True
         with closing(self.database.clone(connections=1, patience=0)) as impatient:
