@@ -115,6 +115,62 @@ CODE = [
     "(( {} > 3 ))",
     'echo "${x:{}}"',
     "[[ {} -eq 3 ]]",
+    "if eval {}; then true; fi",
+    "if true; then eval {}; fi",
+    "if true; then true; else eval {}; fi",
+    "if false; then true; elif eval {}; then true; fi",
+    "for x in 1; do eval {}; done",
+    "while eval {}; do break; done",
+    "until eval {}; do break; done",
+    "! eval {}",
+    "{ eval {}; }",
+    "case x in *) eval {};; esac",
+    "case x in (x) eval {};; esac",
+    "A=1 eval {}",
+    "A=1 B='2 3' eval {}",
+    ">o eval {}",
+    "2> o eval {}",
+    "builtin eval {}",
+    "'eval' {}",
+    'ev"al" {}',
+    "ev\\al {}",
+    "\\eval {}",
+    "/usr/bin/ssh host {}",
+    "then trap {} EXIT",
+    "A=1 script -c {}",
+    "do su bob -c {}",
+    "$(echo eval) {}",
+    "`echo eval` {}",
+    "$e {}",
+    '"$e" {}',
+    "${e} {}",
+    "ev${x}al {}",
+    "if true; then $e {}; fi",
+    "A=1 >o $e {}",
+    "command $e {}",
+    "nice -n 5 $e {}",
+    "awk {} file",
+    "awk -F , {} file",
+    "awk -v a=1 {} file",
+    "awk /{}/ file",
+    "sed {} f",
+    "sed -n {} f",
+    "sed -n s/a/{}/ f",
+    "sed -e p -e {} f",
+    "sed -es/a/{}/ f",
+    "jq {} f",
+    "jq --arg a b {} f",
+    "sqlite3 :memory: {}",
+    "sqlite3 file.db {}",
+    "sqlite3 -cmd {} file.db",
+    "php -r {}",
+    "perl -e {}",
+    "env -S {}",
+    "env -iS {}",
+    "env --split-string={}",
+    "env -S 'echo {}'",
+    "unset {}",
+    "let {}",
 ]
 
 COMMON = [
@@ -132,7 +188,20 @@ COMMON = [
     "sqlite3 {} 'select 1'",
     "psql -v key={} -f query.sql",
     "cat {} | ssh host 'cat > copy'",
-    "ls /etc/ssh {}",
+    "cd /etc/ssh && ls {}",
+    "sed -n 5p {}",
+    "sed s/a/b/ {}",
+    "sed -r s/a/b/ {}",
+    "awk -F , -v key={} '$1 == key' file",
+    "awk -f prog.awk {}",
+    "jq -r .name {}",
+    "jq -c --arg key {} '.[$key]' file",
+    "$HOME/bin/tool {}",
+    "A=$x tool {}",
+    "if $ready; then cp {} there; fi",
+    "cp $flags {} there",
+    "env A={} tool",
+    "sort {} > $target",
     "[[ {} == *.jpg ]]",
 ]
 
@@ -199,7 +268,10 @@ plain = st.sampled_from(
     ["a", "'b c'", '"d e"', "-n", "\\'", '\\"', "$x", '"${x:-y}"', "'it'\\''s'", "a#b", "2>/dev/null"]
 )
 words = st.lists(places | plain, max_size=3).map(" ".join)
-starts = st.sampled_from(["echo", "printf %s", "sh -c", "bash -c", "env bash -c", "eval", "X=1 sh -c 'echo \"$0\"'"])
+hidden = ["A=1 eval", "! eval", ">/dev/null ev'al'", "$(echo eval)", "e=eval; $e", "awk", "env -S"]
+starts = st.sampled_from(
+    [*hidden, "echo", "printf %s", "sh -c", "bash -c", "env bash -c", "eval", "X=1 sh -c 'echo \"$0\"'"]
+)
 simple = st.builds("{} {}".format, starts, words)
 
 
