@@ -22,12 +22,12 @@ class Caller:
 
     def __init__(self, using: Any, execute: Callable[[str], Any]) -> None:
         self.using = using
-        self._execute = execute
+        self.execute = execute
 
     def settle(self, claim: Claim, **options: Any) -> dict[str, Any]:
         """Write a result of each item that was handed out, and settle them."""
         for item in claim:
-            self._execute(f"insert into results values ('{item.key}')")
+            self.execute(f"insert into results values ('{item.key}')")
             claim.done(item)
         return claim.settle(using=self.using, **options)
 

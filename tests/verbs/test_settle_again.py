@@ -80,7 +80,7 @@ def test_a_part_that_has_landed_is_refused_in_another_transaction(work: Engine, 
         claim.settle(using=caller.using, close=False)
     with begun(work) as caller:
         claim.done(claim.items[1])
-        assert claim.settle(using=caller.using) == DONE
+        assert claim.settle(using=caller.using) == {"b": "done"}
 
 
 def test_what_has_been_settled_is_refused_in_another_transaction(work: Engine, session: Session, begun: Begun) -> None:
@@ -102,10 +102,10 @@ def test_what_was_settled_by_itself_is_refused_in_a_transaction(work: Engine, se
     assert results(work) == []
 
 
-def test_the_same_transaction_is_answered_as_before(work: Engine, session: Session, begun: Begun) -> None:
+def test_a_repeated_call_in_the_same_transaction_writes_nothing(work: Engine, session: Session, begun: Begun) -> None:
     claim = taken(session)
     with begun(work) as caller:
-        assert [caller.settle(claim), claim.settle(using=caller.using)] == [DONE, DONE]
+        assert [caller.settle(claim), claim.settle(using=caller.using)] == [DONE, {}]
     assert (work["work"].progress().done, broken(work)) == (2, [])
 
 
@@ -129,7 +129,7 @@ def test_parts_of_a_claim_are_settled_in_several_transactions(work: Engine, sess
         claim.settle(using=caller.using, close=False)
     claim.done(two)
     with begun(work) as caller:
-        assert claim.settle(using=caller.using) == DONE
+        assert claim.settle(using=caller.using) == {"b": "done"}
     assert (work["work"].progress().done, another_gets(work), broken(work)) == (2, [], [])
 
 
@@ -140,8 +140,46 @@ def test_parts_of_a_claim_are_settled_in_one_transaction(work: Engine, session: 
         claim.done(one)
         claim.settle(using=caller.using, close=False)
         claim.done(two)
-        assert claim.settle(using=caller.using) == DONE
+        assert claim.settle(using=caller.using) == {"b": "done"}
     assert (work["work"].progress().done, broken(work)) == (2, [])
+
+
+def test_rows_written_by_verdicts_are_written_once(work: Engine, session: Session, begun: Begun) -> None:
+    claim = taken(session)
+    for item in claim:
+        claim.done(item)
+        with begun(work) as caller:
+            for key in claim.settle(using=caller.using, partial=True, close=False):
+                caller.execute(f"insert into results values ('{key}')")
+    assert (results(work), broken(work)) == (["a", "b"], [])
+
+
+def test_rows_written_by_verdicts_in_one_transaction_are_written_once(
+    work: Engine, session: Session, begun: Begun
+) -> None:
+    claim = taken(session)
+    with begun(work) as caller:
+        for item in claim:
+            claim.done(item)
+            for key in claim.settle(using=caller.using, partial=True, close=False):
+                caller.execute(f"insert into results values ('{key}')")
+    assert (results(work), broken(work)) == (["a", "b"], [])
+
+
+def test_a_claim_whose_part_has_landed_is_closed_by_another_transaction(
+    work: Engine, session: Session, begun: Begun
+) -> None:
+    claim = taken(session)
+    claim.done(claim.items[0])
+    with begun(work) as caller:
+        claim.settle(using=caller.using, close=False)
+    with rolled_back(work, begun) as caller:
+        assert claim.settle(using=caller.using) == {}
+    with begun(work) as caller:
+        assert claim.settle(using=caller.using) == {}
+    assert (work["work"].counts(), work["work"].progress().done, broken(work)) == (Counts(ready=1), 1, [])
+    with pytest.raises(StaleClaim), begun(work) as caller:
+        claim.settle(using=caller.using)
 
 
 def test_a_block_that_ends_after_a_commit_writes_nothing_more(work: Engine, session: Session, begun: Begun) -> None:

@@ -141,11 +141,11 @@ class Claim:
     def settle(self, *, using: Any = None, close: bool = True, partial: bool = False) -> dict[str, Verdict]:
         """Write the outcomes that are not written yet, end the claim, and return all verdicts by key.
 
-        They are written in one transaction, or in yours if `using` gives one: then they count when that commits, and
-        after a rollback the same call settles again. StaleClaim if the claim has ended, and in your transaction also if
-        another one has settled it. ItemsGone, in your transaction only and unless `partial` asks for verdicts, if items
-        were taken off the list meanwhile. Whatever is raised, nothing was written. Without `close` items without an
-        outcome stay claimed.
+        They are written in one transaction, or in yours if `using` gives one: then they count when that commits, after
+        a rollback the same call settles again, and the verdicts are those on what this call writes. StaleClaim if the
+        claim has ended, and in your transaction also if another one has settled it. ItemsGone, in your transaction only
+        and unless `partial` asks for verdicts, if items were taken off the list meanwhile. Whatever is raised, nothing
+        was written. Without `close` items without an outcome stay claimed.
         """
         close = close or len(self._said) == len(self._handed)
         if using is not None:
@@ -173,10 +173,15 @@ class Claim:
         self._closed = self._closed or close
 
     def _settle_in(self, tx: "Transaction", *, close: bool, partial: bool) -> Written:
-        """Settle in a transaction of the caller's, and return what is written if it commits."""
+        """Settle in a transaction of the caller's, and return what this call writes if it commits.
+
+        Verdicts of earlier settlements are left out: a caller who writes a row for each would write them again.
+        """
         here = self._find_committed(tx) if self._given else {}
         unwritten = {each: said for each, said in self._unwritten().items() if not _is_said(here.get(each), said)}
-        self._refuse_committed(unwritten, here)
+        closes_a_part = close and not unwritten and not self._fresh
+        if not closes_a_part:
+            self._refuse_committed(unwritten, here)
         if not self._fresh.isdisjoint(unwritten):
             self._refuse_unrepeated(unwritten)
         settling = list(unwritten.items())
@@ -185,12 +190,12 @@ class Claim:
         self._given[digest] = JoinedSettlement(before.said if before else {}, tx)
         if not unwritten:
             self._close_in(tx, close=close, written_here=bool(here))
-            return self._committed | here
+            return {}
         options: dict[str, Any] = {"holder": self._holder, "close": close, "partial": partial, "keys": self._keys()}
         verdicts = tx.run(settlements.settle_beside, self._session, self.token, settling, **options)
         self._given[digest] = JoinedSettlement(unwritten, tx)
         self._fresh.clear()
-        return self._committed | here | _paired(unwritten, verdicts)
+        return _paired(unwritten, verdicts)
 
     def _refuse_committed(self, unwritten: Outcomes, here: Written) -> None:
         """Refuse what another transaction has settled: else the caller's rows would commit a second time."""
@@ -245,7 +250,7 @@ class Claim:
 
     def _verdicts(self, landed: Written) -> dict[str, Verdict]:
         keys = self._keys()
-        return {keys[position]: landed[position][1] for position in self._said}
+        return {keys[position]: landed[position][1] for position in self._said if position in landed}
 
     def _keys(self) -> dict[int, str]:
         return {item.position: item.key for item in self.taken.items}
