@@ -145,11 +145,11 @@ class AsyncClaim(AsyncHandle[Claim]):
     async def settle(self, *, using: Any = None, close: bool = True, partial: bool = False) -> dict[str, Verdict]:
         """Write the outcomes that are not written yet, end the claim, and return all verdicts by key.
 
-        They are written in one transaction, or in yours if `using` gives one: then they count when that commits, and
-        after a rollback the same call settles again. StaleClaim if the claim has ended, and in your transaction also if
-        another one has settled it. ItemsGone, in your transaction only and unless `partial` asks for verdicts, if items
-        were taken off the list meanwhile. Whatever is raised, nothing was written. Without `close` items without an
-        outcome stay claimed.
+        They are written in one transaction, or in yours if `using` gives one: then they count when that commits, after
+        a rollback the same call settles again, and the verdicts are those on what this call writes. StaleClaim if the
+        claim has ended, and in your transaction also if another one has settled it. ItemsGone, in your transaction only
+        and unless `partial` asks for verdicts, if items were taken off the list meanwhile. Whatever is raised, nothing
+        was written. Without `close` items without an outcome stay claimed.
         """
         return await self._run(lambda: self._plain.settle(using=plain(using), close=close, partial=partial), using)
 
