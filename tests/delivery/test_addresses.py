@@ -71,8 +71,8 @@ def test_one_private_address_among_public_ones_is_enough_to_refuse() -> None:
     with pytest.raises(HostNotAllowed) as refused:
         AllowedHosts().check(parse("https://example.org/hook?token=secret"), ["8.8.8.8", "10.0.0.5"])
     assert str(refused.value) == (
-        "https://example.org/hook?… leads to a private address (10.0.0.5); "
-        "if that is meant, allow it by name: --allow-host example.org, or ROWLOCK_ALLOW_HOSTS"
+        "https://example.org/hook?… resolves to a private address (10.0.0.5); "
+        "to allow it: --allow-host example.org, or ROWLOCK_ALLOW_HOSTS"
     )
 
 

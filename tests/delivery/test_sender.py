@@ -13,11 +13,12 @@ from tests.receivers import CERTIFICATE, Heard, receiver, said
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import verify
-from rowlock.delivery import connection_pool
-from rowlock.delivery.resolver import Resolver
+from rowlock.delivery import connections
+from rowlock.delivery.addresses import Resolver
 from rowlock.delivery.sender import OutgoingRequest, Sender
 from rowlock.delivery.signatures import key
 from rowlock.errors import HostNotAllowed, Invalid, NoAnswer
+from rowlock.forks import PerProcess
 from rowlock.http_url import parse
 
 SECRET = "whsec_" + "A" * 43 + "="
@@ -93,7 +94,7 @@ def test_a_connection_that_was_closed_while_idle_is_no_failure(sender: Sender) -
 
     with receiver(answer) as server:
         for _ in range(5):
-            assert sender.post(parse(server.url), MESSAGE).well
+            assert sender.post(parse(server.url), MESSAGE).ok
     assert len(server.heard) == 5
 
 
@@ -106,13 +107,13 @@ def test_a_connection_that_closes_on_the_next_request_is_tried_anew(sender: Send
         return GOOD if heard_on[port] == 1 else None
 
     with receiver(answer) as server:
-        assert sender.post(parse(server.url), MESSAGE).well
-        assert sender.post(parse(server.url), MESSAGE).well
+        assert sender.post(parse(server.url), MESSAGE).ok
+        assert sender.post(parse(server.url), MESSAGE).ok
     assert sorted(heard_on.values()) == [1, 2]
 
 
 def test_an_old_connection_is_not_used_again(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_pool, "LIFE_SECONDS", 0.0)
+    monkeypatch.setattr(connections, "MAX_AGE_SECONDS", 0.0)
     with receiver(GOOD) as server:
         for _ in range(3):
             sender.post(parse(server.url), MESSAGE)
@@ -122,15 +123,15 @@ def test_an_old_connection_is_not_used_again(sender: Sender, monkeypatch: pytest
 def test_a_fork_does_not_speak_on_its_parents_connections(sender: Sender) -> None:
     with receiver(GOOD) as server:
         sender.post(parse(server.url), MESSAGE)
-        assert in_a_child(lambda: sender.post(parse(server.url), MESSAGE).well)
+        assert in_a_child(lambda: sender.post(parse(server.url), MESSAGE).ok)
         sender.post(parse(server.url), MESSAGE)
     assert (len(server.heard), server.connections) == (3, 2)
 
 
-@pytest.mark.parametrize("part", ["_resolver", "_pool"])
-def test_a_fork_waits_for_no_thread_of_its_parent(sender: Sender, part: str) -> None:
-    with receiver(GOOD) as server, getattr(sender, part)._lock:  # held by a thread that the child does not have
-        assert in_a_child(lambda: sender.post(parse(server.url), MESSAGE).well)
+@pytest.mark.parametrize("part", [lambda sender: sender._resolver._lookups, lambda sender: sender._pool._idle])
+def test_a_fork_waits_for_no_thread_of_its_parent(sender: Sender, part: Callable[[Sender], PerProcess[Any]]) -> None:
+    with receiver(GOOD) as server, part(sender).get().lock:  # held by a thread that the child does not have
+        assert in_a_child(lambda: sender.post(parse(server.url), MESSAGE).ok)
 
 
 def test_a_fork_waits_for_no_look_up_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,11 +144,11 @@ def test_a_fork_waits_for_no_look_up_of_its_parent(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
     resolver = Resolver()
-    asking = threading.Thread(target=resolver.places, args=("slow.example", 1), kwargs={"seconds": WAIT_SECONDS})
+    asking = threading.Thread(target=resolver.resolve, args=("slow.example", 1), kwargs={"seconds": WAIT_SECONDS})
     asking.start()
     assert begun.wait(WAIT_SECONDS)
     # The event is set in the child alone: the parent's look-up goes on.
-    assert in_a_child(lambda: over.set() or resolver.places("slow.example", 1, seconds=CHILD_SECONDS))
+    assert in_a_child(lambda: over.set() or resolver.resolve("slow.example", 1, seconds=CHILD_SECONDS))
     over.set()
     asking.join(WAIT_SECONDS)
 
@@ -205,7 +206,7 @@ def test_what_a_name_leads_to_is_what_is_connected_to(monkeypatch: pytest.Monkey
         here = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", server.port))]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: here)
         sender = Sender(allow=["named.example"])
-        assert sender.post(parse("http://named.example:1/"), MESSAGE).well
+        assert sender.post(parse("http://named.example:1/"), MESSAGE).ok
         sender.close()
     assert server.heard[0].headers["host"] == "named.example:1"
 
@@ -222,14 +223,14 @@ def test_a_slow_look_up_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPa
 def test_no_proxy_of_the_environment_is_used(sender: Sender, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     with receiver(GOOD) as server, receiver(GOOD) as proxy:
         monkeypatch.setenv(variable, f"http://localhost:{proxy.port}")
-        assert sender.post(parse(server.url), MESSAGE).well
+        assert sender.post(parse(server.url), MESSAGE).ok
     assert (server.connections, proxy.connections) == (1, 0)
 
 
 def test_a_redirect_is_an_answer_and_is_not_followed(sender: Sender) -> None:
     with receiver(GOOD) as inner, receiver(said({}, "302 Found", location=inner.url)) as server:
         answer = sender.post(parse(server.url), MESSAGE)
-    assert (answer.status, answer.well, inner.connections) == (302, False, 0)
+    assert (answer.status, answer.ok, inner.connections) == (302, False, 0)
 
 
 def test_a_header_cannot_carry_another(sender: Sender) -> None:
@@ -241,8 +242,8 @@ def test_a_header_cannot_carry_another(sender: Sender) -> None:
 def test_a_trusted_certificate_is_spoken_to(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     with receiver(GOOD, secure=True) as server:
-        assert sender.post(parse(server.url), MESSAGE).well
-        assert sender.post(parse(server.url), MESSAGE).well
+        assert sender.post(parse(server.url), MESSAGE).ok
+        assert sender.post(parse(server.url), MESSAGE).ok
     assert server.connections == 1
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rowlock.delivery.mail import _wanted
+from rowlock.delivery.mail import _describe
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ from rowlock.delivery.mail import _wanted
     ],
 )
 def test_why_they_read_it_is_said_in_words(predicate: object, words: str) -> None:
-    assert _wanted(predicate) == words
+    assert _describe(predicate) == words

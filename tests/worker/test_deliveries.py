@@ -120,7 +120,7 @@ def test_a_worker_is_done_with_a_webhook_that_is_refused(
     number = comics.publish({"issue": 1})
     work_off(worker)
     [failure] = engine[f"topics/comics/{number}"].failures("ann")
-    assert (failure.kind, "leads to a private address" in failure.message) == ("host-not-allowed", True)
+    assert (failure.kind, "resolves to a private address" in failure.message) == ("host-not-allowed", True)
     assert "notification not sent" in caplog.text
 
 

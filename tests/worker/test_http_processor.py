@@ -277,7 +277,7 @@ def test_an_item_that_must_not_be_sent_is_not_charged(engine: Engine, worker: Wo
     item = engine["work"].show("a")
     assert (item.attempts, item.state, server.connections) == (0, "delayed", 0)
     assert engine["work"].failures("a")[0].kind == "host-not-allowed"
-    assert "leads to a private address" in caplog.text
+    assert "resolves to a private address" in caplog.text
 
 
 def test_a_secret_that_is_missing_is_no_reason_to_send_without(

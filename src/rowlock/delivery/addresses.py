@@ -1,25 +1,30 @@
-"""Addresses: which machines a request may go to. Private ones only if somebody has allowed them by name."""
+"""Addresses: resolve host names, and refuse private addresses that were not allowed by name (SSRF protection)."""
 
 import re
+import socket
+import threading
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
+import msgspec
+
 from rowlock.errors import HostNotAllowed, Invalid
+from rowlock.forks import PerProcess
 from rowlock.http_url import HttpUrl
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-# By the registries of special addresses, and not by the standard library, whose answer changes between versions.
+# From the IANA registries of special-purpose addresses: the answer of the standard library changes between versions.
 _SPECIAL = tuple(
     map(
         ip_network,
         (
             "0.0.0.0/8",  # this network
             "10.0.0.0/8",  # private
-            "100.64.0.0/10",  # shared by a provider's customers
+            "100.64.0.0/10",  # carrier-grade NAT
             "127.0.0.0/8",  # this machine
-            "169.254.0.0/16",  # this link; where clouds keep their secrets
+            "169.254.0.0/16",  # link-local; cloud metadata services
             "172.16.0.0/12",  # private
             "192.0.0.0/24",  # protocols
             "192.0.2.0/24",  # documentation
@@ -35,21 +40,21 @@ _SPECIAL = tuple(
             "240.0.0.0/4",  # reserved, and broadcast
             "2001::/23",  # protocols, Teredo
             "2001:db8::/32",  # documentation
-            "2002::/16",  # 6to4: an IPv4 address in disguise
+            "2002::/16",  # 6to4: contains an IPv4 address
             "2620:4f:8000::/48",  # name servers' sinks
             "3fff::/20",  # documentation
         ),
     )
 )
 _GLOBAL = IPv6Network("2000::/3")
-"""The only part of IPv6 that is given to machines of the public net; all the rest is private or reserved."""
+"""Global unicast, the only public part of IPv6."""
 _TRANSLATED = IPv6Network("64:ff9b::/96")
-"""How machines that know only IPv6 are told of those that know only IPv4."""
+"""NAT64: contains an IPv4 address."""
 _NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
 
 
 def is_public(address: Address) -> bool:
-    """Whether it belongs to a machine of the public net, in whatever form it is written."""
+    """Return whether an address is public, also if it is an IPv4 address inside IPv6."""
     address = _unwrapped(address)
     if isinstance(address, IPv6Address) and address not in _GLOBAL:
         return False
@@ -66,7 +71,7 @@ def _unwrapped(address: Address) -> Address:
 
 
 class AllowedHosts:
-    """Hosts that may be spoken to although they are private: names, `*.name`, addresses and networks."""
+    """Private hosts that requests may go to: names, `*.name`, addresses and networks."""
 
     def __init__(self, entries: Iterable[str] = ()) -> None:
         self._names: set[str] = set()
@@ -81,18 +86,18 @@ class AllowedHosts:
         except ValueError:
             pass
         if not _NAME.fullmatch(entry.removesuffix(".")):
-            what = f"{entry!r} is no host that could be allowed"
-            raise Invalid(what, "give a name, *.name, an address or a network, without scheme and port")
+            hint = "give a name, *.name, an address or a network, without scheme and port"
+            raise Invalid(f"invalid host to allow: {entry!r}", hint)
         self._names.add(entry.removesuffix("."))
 
     def check(self, target: HttpUrl, addresses: Iterable[str]) -> None:
-        """Refuse a target if any address of its host is private, unless its name or that address was allowed."""
+        """Raise HostNotAllowed if any address of the host is private, unless its name or that address is allowed."""
         if self._names and self._knows(target.host.removesuffix(".")):
             return
         for address in map(_read, addresses):
             if not is_public(address) and not self._covers(address):
-                what = f"{target.shown} leads to a private address ({address})"
-                hint = f"if that is meant, allow it by name: --allow-host {target.host}, or ROWLOCK_ALLOW_HOSTS"
+                what = f"{target.shown} resolves to a private address ({address})"
+                hint = f"to allow it: --allow-host {target.host}, or ROWLOCK_ALLOW_HOSTS"
                 raise HostNotAllowed(what, hint, host=target.host)
 
     def _knows(self, host: str) -> bool:
@@ -105,5 +110,83 @@ class AllowedHosts:
 
 
 def _read(address: str) -> Address:
-    # The zone of a link's address says by which door, not where.
+    # The zone of a link-local address names an interface, not another address.
     return ip_address(address.partition("%")[0])
+
+
+MAX_ADDRESSES_PER_HOST = 16
+
+
+class ResolvedAddress(msgspec.Struct, frozen=True):
+    """A socket address of a host, as the system resolved it."""
+
+    family: int
+    socket_address: tuple[object, ...]
+
+    @property
+    def address(self) -> str:
+        """The IP address alone."""
+        return str(self.socket_address[0])
+
+
+class NoSuchHost(OSError):
+    """The host name has no address."""
+
+
+class _Lookup:
+    """One look-up, in a thread of its own because the system sets no time limit."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host, self._port = host, port
+        self.finished = threading.Event()
+        self.addresses: list[ResolvedAddress] = []
+
+    def run(self) -> None:
+        """Resolve the name; an unknown or invalid name has no addresses."""
+        try:
+            found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+            usable = found[:MAX_ADDRESSES_PER_HOST]
+            self.addresses = [ResolvedAddress(family, where) for family, _, _, _, where in usable]
+        except (OSError, UnicodeError):
+            self.addresses = []
+        finally:
+            self.finished.set()
+
+
+class _Lookups:
+    """The look-ups under way in one process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.by_name: dict[tuple[str, int], _Lookup] = {}
+
+
+class Resolver:
+    """Resolves host names within a time limit; concurrent calls for one name share one look-up."""
+
+    def __init__(self) -> None:
+        self._lookups = PerProcess(_Lookups)
+
+    def resolve(self, host: str, port: int, *, seconds: float) -> list[ResolvedAddress]:
+        """Return all addresses of a host; TimeoutError if the system takes longer, NoSuchHost if there is none."""
+        lookup = self._lookup(host, port)
+        if not lookup.finished.wait(seconds):
+            raise TimeoutError
+        if not lookup.addresses:
+            raise NoSuchHost(None, "its host has no address")
+        return lookup.addresses
+
+    def _lookup(self, host: str, port: int) -> _Lookup:
+        lookups = self._lookups.get()
+        with lookups.lock:
+            lookup = lookups.by_name.get((host, port))
+            if lookup is None:
+                lookup = lookups.by_name[host, port] = _Lookup(host, port)
+                threading.Thread(target=self._run, args=(host, port, lookup), daemon=True).start()
+            return lookup
+
+    def _run(self, host: str, port: int, lookup: _Lookup) -> None:
+        lookup.run()
+        lookups = self._lookups.get()
+        with lookups.lock:
+            lookups.by_name.pop((host, port), None)

@@ -1,4 +1,4 @@
-"""Answers: what came back, bounded; and why nothing did, in words that may be kept with an item."""
+"""HTTP responses, and why there was none, in words that can be stored with an item."""
 
 import ssl
 import time
@@ -11,13 +11,13 @@ import msgspec
 from rowlock.errors import NoAnswer
 from rowlock.http_url import HttpUrl
 
-PHRASE = 100
-LATER = (429, 503)
-SOONEST, LATEST = 1.0, 3_600.0
+MAX_PHRASE_CHARACTERS = 100
+RETRY_AFTER_STATUSES = (429, 503)
+MIN_RETRY_AFTER_SECONDS, MAX_RETRY_AFTER_SECONDS = 1.0, 3_600.0
 
 
 class HttpResponse(msgspec.Struct, frozen=True):
-    """What the other side said."""
+    """A response of the server."""
 
     status: int
     phrase: str
@@ -26,44 +26,44 @@ class HttpResponse(msgspec.Struct, frozen=True):
     body: bytes
 
     @property
-    def well(self) -> bool:
-        """Whether it is a success, by its status."""
+    def ok(self) -> bool:
+        """Whether the status is 2xx."""
         return 200 <= self.status < 300
 
     @property
     def line(self) -> str:
-        """The status for people: `503 Service Unavailable`."""
+        """The status line: `503 Service Unavailable`."""
         return f"{self.status} {self.phrase}".rstrip()
 
 
 def phrase(status: int, given: str) -> str:
-    """What the other side calls its status, if it can be shown; else what everybody does."""
+    """Return the reason phrase of the server if it is printable, else the standard one."""
     given = given.strip()
     if given and given.isprintable():
-        return given[:PHRASE]
+        return given[:MAX_PHRASE_CHARACTERS]
     return HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
 
 
 def retry_after_seconds(answer: HttpResponse) -> float | None:
-    """For how many seconds whoever is too busy wants to be left alone, if it says so."""
+    """Return the Retry-After of a 429 or 503 in seconds, or None."""
     given = answer.headers.get("retry-after", "").strip()
-    if answer.status not in LATER or not given:
+    if answer.status not in RETRY_AFTER_STATUSES or not given:
         return None
     try:
         seconds = float(given) if given.isascii() and given.isdecimal() else _until(given, answer.headers.get("date"))
     except (ValueError, TypeError, OverflowError):
         return None
-    return min(max(seconds, SOONEST), LATEST)
+    return min(max(seconds, MIN_RETRY_AFTER_SECONDS), MAX_RETRY_AFTER_SECONDS)
 
 
 def _until(given: str, date: str | None) -> float:
-    # By the clock of who says so, where that is known.
+    # By the clock of the server, if its Date is known.
     since = parsedate_to_datetime(date).timestamp() if date else time.time()
     return parsedate_to_datetime(given).timestamp() - since
 
 
 class RejectedResponse(Exception):
-    """Why we do not want to hear more: a reason in a word or two, and a few words for people."""
+    """The rest of a response is not read: a short reason, and a sentence part for people."""
 
     def __init__(self, reason: str, words: str) -> None:
         super().__init__(words)
@@ -71,17 +71,17 @@ class RejectedResponse(Exception):
 
 
 def too_large() -> RejectedResponse:
-    """More came than anybody wants to read."""
+    """Return the error for a response above the size limit."""
     return RejectedResponse("too large", "it is too large")
 
 
 def compressed() -> RejectedResponse:
-    """What came is in a form that was not asked for, and may be a thousand times as large as it looks."""
-    return RejectedResponse("compressed", "it is compressed, which was not asked for")
+    """Return the error for a compressed response: it was not requested, and may expand a thousand times."""
+    return RejectedResponse("compressed", "it is compressed, which was not requested")
 
 
 def no_answer(target: HttpUrl, error: Exception, *, seconds: float) -> NoAnswer:
-    """Why there is no answer: a sentence, and a reason in a word or two; nothing of a driver, a key or a query."""
+    """Return the NoAnswer for a failure, with a short `reason`; it contains no key, no query and no library text."""
     reason, words = _reason(error, seconds)
     return NoAnswer(f"{target.shown} gave no answer: {words}", reason=reason)
 

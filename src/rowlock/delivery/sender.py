@@ -1,4 +1,4 @@
-"""A sender: requests to others, signed, bounded in time and size, on connections that are kept for the next one."""
+"""Sender of HTTP requests: signed, bounded in time and size, on pooled connections."""
 
 import os
 import ssl
@@ -8,23 +8,21 @@ from http.client import HTTPException
 
 import msgspec
 
-from rowlock.delivery.addresses import AllowedHosts
-from rowlock.delivery.connection_pool import ConnectionPool
-from rowlock.delivery.connections import ExchangeLimits, OutgoingConnection, connect
-from rowlock.delivery.resolver import ResolvedAddress, Resolver
+from rowlock.delivery.addresses import AllowedHosts, ResolvedAddress, Resolver
+from rowlock.delivery.connections import ConnectionPool, ExchangeLimits, OutgoingConnection, connect
 from rowlock.delivery.responses import HttpResponse, RejectedResponse, no_answer
 from rowlock.delivery.signatures import signed
 from rowlock.http_url import HttpUrl, check_header
 from rowlock.names import split_names
 
-LARGEST_ANSWER = 1024 * 1024
-CONNECTING = 5.0
+MAX_RESPONSE_BYTES = 1024 * 1024
+CONNECT_SECONDS = 5.0
 
-_TROUBLE = (OSError, HTTPException, ValueError, OverflowError, RejectedResponse)
+_FAILURES = (OSError, HTTPException, ValueError, OverflowError, RejectedResponse)
 
 
 class OutgoingRequest(msgspec.Struct, frozen=True):
-    """What is to be told: who it is known by if it is told again, its body, and the keys to sign it with."""
+    """A request to send: an id that stays the same if it is sent again, a body, and the keys to sign it with."""
 
     id: str
     body: bytes
@@ -33,97 +31,97 @@ class OutgoingRequest(msgspec.Struct, frozen=True):
 
 
 class Sender:
-    """Sends requests from any thread. It follows no redirect, uses no proxy, and unpacks nothing."""
+    """Sends requests from any thread. It follows no redirects, uses no proxy and decompresses nothing."""
 
-    def __init__(self, *, allow: Iterable[str] = (), largest: int = LARGEST_ANSWER) -> None:
+    def __init__(self, *, allow: Iterable[str] = (), max_bytes: int = MAX_RESPONSE_BYTES) -> None:
         self._allowed = AllowedHosts(allow)
-        self._largest = largest
+        self._max_bytes = max_bytes
         self._resolver = Resolver()
         self._pool = ConnectionPool()
         self._tls: ssl.SSLContext | None = None
 
-    def post(self, target: HttpUrl, message: OutgoingRequest, *, seconds: float = 30.0) -> HttpResponse:
-        """Send a message, with its signature if it has keys; what the other side says to it, whatever its status.
+    def post(self, target: HttpUrl, request: OutgoingRequest, *, seconds: float = 30.0) -> HttpResponse:
+        """Send a request, signed if it has keys, and return the response, whatever its status.
 
-        NoAnswer, with a `reason`, if none came in time that can be read; HostNotAllowed if it must not be sent.
+        Raises NoAnswer, with a `reason`, if there is no valid response in time, and HostNotAllowed for a private host.
         """
-        signature = signed(message.id, message.body, keys=message.keys, at=int(time.time()))
-        headers = {"content-type": "application/json", **_lower(message.headers), **signature}
-        return self._ask(target, _request("POST", target, headers, message.body), seconds)
+        signature = signed(request.id, request.body, keys=request.keys, at=int(time.time()))
+        headers = {"content-type": "application/json", **_lower(request.headers), **signature}
+        return self._ask(target, _request("POST", target, headers, request.body), seconds)
 
     def get(self, target: HttpUrl, *, headers: Mapping[str, str] | None = None, seconds: float = 5.0) -> HttpResponse:
-        """Ask for something, on a connection that is not kept; errors as `post`."""
+        """Send a GET request on a connection of its own; raises as `post` does."""
         alone = {**(headers or {}), "connection": "close"}
-        limits = ExchangeLimits(seconds=seconds, connecting=CONNECTING, largest=self._largest)
+        limits = ExchangeLimits(seconds=seconds, connect_seconds=CONNECT_SECONDS, max_bytes=self._max_bytes)
         try:
             connection = self._connected(target, limits)
             try:
                 return connection.exchange(_request("GET", target, alone, None), limits)[0]
             finally:
                 connection.close()
-        except _TROUBLE as error:
+        except _FAILURES as error:
             raise no_answer(target, error, seconds=seconds) from None
 
-    def check(self, target: HttpUrl, *, seconds: float = CONNECTING) -> None:
-        """Refuse now what `post` would refuse; a host that cannot be found now may be there later."""
+    def check(self, target: HttpUrl, *, seconds: float = CONNECT_SECONDS) -> None:
+        """Raise HostNotAllowed if `post` would; a host that cannot be resolved now is accepted."""
         try:
-            self._places(target, ExchangeLimits(seconds=seconds, connecting=seconds, largest=0))
+            self._resolve(target, ExchangeLimits(seconds=seconds, connect_seconds=seconds, max_bytes=0))
         except OSError:
             return
 
     def close(self) -> None:
-        """Close what is kept."""
+        """Close idle connections."""
         self._pool.close()
 
     def _ask(self, target: HttpUrl, request: bytes, seconds: float) -> HttpResponse:
-        limits = ExchangeLimits(seconds=seconds, connecting=CONNECTING, largest=self._largest)
+        limits = ExchangeLimits(seconds=seconds, connect_seconds=CONNECT_SECONDS, max_bytes=self._max_bytes)
         try:
-            return self._on_kept(target, request, limits) or self._on_new(target, request, limits)
-        except _TROUBLE as error:
+            return self._on_idle(target, request, limits) or self._on_new(target, request, limits)
+        except _FAILURES as error:
             raise no_answer(target, error, seconds=seconds) from None
 
-    def _on_kept(self, target: HttpUrl, request: bytes, limits: ExchangeLimits) -> HttpResponse | None:
-        kept = self._pool.take(target)
-        if kept is None:
+    def _on_idle(self, target: HttpUrl, request: bytes, limits: ExchangeLimits) -> HttpResponse | None:
+        idle = self._pool.take(target)
+        if idle is None:
             return None
         try:
-            return self._exchange(target, kept, request, limits)
+            return self._exchange(target, idle, request, limits)
         except (OSError, HTTPException) as error:
-            if kept.heard or isinstance(error, TimeoutError):
+            if idle.bytes_read or isinstance(error, TimeoutError):
                 raise
-            return None  # hung up on us while it was idle, most likely: the same message again is still the same
+            return None  # most likely closed by the server while idle; sending again is safe, the id is the same
 
     def _on_new(self, target: HttpUrl, request: bytes, limits: ExchangeLimits) -> HttpResponse:
-        era = self._pool.era
+        generation = self._pool.generation
         connection = self._connected(target, limits)
-        connection.era = era
+        connection.generation = generation
         return self._exchange(target, connection, request, limits)
 
     def _exchange(
         self, target: HttpUrl, connection: OutgoingConnection, request: bytes, limits: ExchangeLimits
     ) -> HttpResponse:
-        again = False
+        reusable = False
         try:
-            answer, again = connection.exchange(request, limits)
+            response, reusable = connection.exchange(request, limits)
         finally:
-            if again:
+            if reusable:
                 self._pool.keep(target, connection)
             else:
                 connection.close()
-        return answer
+        return response
 
     def _connected(self, target: HttpUrl, limits: ExchangeLimits) -> OutgoingConnection:
         try:
-            places = self._places(target, limits)
-            return connect(target, places, limits=limits, tls=self._context() if target.secure else None)
+            addresses = self._resolve(target, limits)
+            return connect(target, addresses, limits=limits, tls=self._context() if target.secure else None)
         except TimeoutError:
-            raise RejectedResponse("timeout", f"no connection within {limits.connecting:g}s") from None
+            raise RejectedResponse("timeout", f"no connection within {limits.connect_seconds:g}s") from None
 
-    def _places(self, target: HttpUrl, limits: ExchangeLimits) -> list[ResolvedAddress]:
-        # Looked up once: what was checked is what is connected to, whatever the name leads to a moment later.
-        places = self._resolver.places(target.host, target.port, seconds=min(limits.connecting, limits.left))
-        self._allowed.check(target, (place.address for place in places))
-        return places
+    def _resolve(self, target: HttpUrl, limits: ExchangeLimits) -> list[ResolvedAddress]:
+        # Resolved once: the addresses that were checked are connected to, whatever the name resolves to a moment later.
+        addresses = self._resolver.resolve(target.host, target.port, seconds=min(limits.connect_seconds, limits.left))
+        self._allowed.check(target, (each.address for each in addresses))
+        return addresses
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -133,7 +131,7 @@ class Sender:
 
 
 def sender_from_environment(hosts: Iterable[str] | None = None) -> Sender:
-    """A sender that may reach the private hosts that are named here, or by ROWLOCK_ALLOW_HOSTS."""
+    """Return a sender that may reach these private hosts, or those of ROWLOCK_ALLOW_HOSTS if None."""
     return Sender(allow=split_names(os.environ.get("ROWLOCK_ALLOW_HOSTS", "")) if hosts is None else hosts)
 
 

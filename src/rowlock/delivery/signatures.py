@@ -1,4 +1,4 @@
-"""Signatures: how a receiver knows that a request is ours. The Standard Webhooks scheme, both ends of it."""
+"""Signatures of requests by the Standard Webhooks scheme: signing and verifying."""
 
 import hmac
 import time
@@ -10,25 +10,25 @@ from hashlib import sha256
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid, InvalidSignature
 
-PREFIX = "whsec_"
+SECRET_PREFIX = "whsec_"  # noqa: S105 - not a secret itself
 KEY_BYTES = range(24, 65)
 
-_HINT = f"it is {PREFIX} and 24 to 64 bytes in base64: echo {PREFIX}$(openssl rand -base64 32)"
+_HINT = f"it is {SECRET_PREFIX} and 24 to 64 bytes in base64: echo {SECRET_PREFIX}$(openssl rand -base64 32)"
 
 
 def key(secret: str) -> bytes:
-    """The key of a secret; refused without repeating it if it cannot be one."""
+    """Return the key of a secret; the error for an invalid one does not contain it."""
     try:
-        found = b64decode(secret.strip().removeprefix(PREFIX), validate=True)
+        found = b64decode(secret.strip().removeprefix(SECRET_PREFIX), validate=True)
     except (NotBase64, ValueError):
-        raise Invalid("a signing secret cannot be read", _HINT) from None
+        raise Invalid("invalid signing secret", _HINT) from None
     if len(found) not in KEY_BYTES:
-        raise Invalid(f"a signing secret has {len(found)} bytes", _HINT)
+        raise Invalid(f"a signing secret must have 24 to 64 bytes, got {len(found)}", _HINT)
     return found
 
 
 def signed(message: str, body: bytes, *, keys: Iterable[bytes], at: int) -> dict[str, str]:
-    """The headers that say which message this is, when it was sent and by whom; a signature for each key."""
+    """Return the headers with the id, the time and one signature for each key."""
     headers = {"webhook-id": message, "webhook-timestamp": str(at)}
     signatures = [_signature(each, message, str(at), body) for each in keys]
     return {**headers, "webhook-signature": " ".join(signatures)} if signatures else headers
@@ -47,15 +47,15 @@ def verify(
     tolerance: Duration = "5m",
     now: float | None = None,
 ) -> str:
-    """Make sure that a request is ours and not an old one sent again; the id to recognise a repeated request by.
+    """Verify the signature and the time of a request, and return its id, which is the same if it is sent again.
 
-    InvalidSignature if no secret fits or the clocks are further apart than the tolerance. `body` is what was received,
-    byte by byte, before anything has read it as JSON.
+    Raises InvalidSignature if no secret fits or the time is off by more than the tolerance. `body` must be the bytes
+    that were received, not JSON that was decoded and encoded again.
     """
     given = {name.lower(): value for name, value in headers.items()}
     message, at = given.get("webhook-id", ""), given.get("webhook-timestamp", "")
     if not message or not at.isascii() or not at.isdecimal() or len(at) > 15:
-        raise InvalidSignature("the request carries no signature", "refuse it: a webhook header is missing")
+        raise InvalidSignature("the request is not signed", "reject it: a webhook header is missing")
     keys = [key(secret) for secret in ([secrets] if isinstance(secrets, str) else secrets)]
     signatures = given.get("webhook-signature", "").split()
     fitting = [
@@ -64,8 +64,8 @@ def verify(
         for signature in signatures
     ]
     if not any(fitting):
-        raise InvalidSignature("the request's signature fits none of the secrets", "refuse it: it is not ours")
+        raise InvalidSignature("the signature fits none of the secrets", "reject it: the sender is unknown")
     apart = abs((time.time() if now is None else now) - int(at))
     if apart > milliseconds(tolerance) / 1_000:
-        raise InvalidSignature(f"the request was signed {apart:.0f} s ago", "refuse it: it may have been sent before")
+        raise InvalidSignature(f"the request was signed {apart:.0f} s ago", "reject it: it may be a replay")
     return message

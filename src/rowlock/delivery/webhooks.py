@@ -1,4 +1,4 @@
-"""Webhooks: a notification is sent as an HTTP request, signed, under a key that stays the same if it is sent again."""
+"""Webhooks: a notification is sent as a signed HTTP request, with an idempotency key."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -23,7 +23,7 @@ Body = Callable[[Notification], Any]
 
 
 def document(notification: Notification) -> dict[str, Any]:
-    """What a receiver reads, unless it shall read something else."""
+    """Return the default body of a webhook."""
     return {
         "topic": notification.topic,
         "subscriber": notification.subscriber,
@@ -35,7 +35,7 @@ def document(notification: Notification) -> dict[str, Any]:
 
 
 class Webhook:
-    """Tells subscribers by POST, each in a request of its own: to one address, or to what each has subscribed as."""
+    """Notifies each subscriber by a POST request: to one URL, or to the subscriber, which is a URL itself."""
 
     def __init__(
         self,
@@ -60,38 +60,40 @@ class Webhook:
         return f"Webhook({self._target.shown!r})" if self._target else "Webhook()"
 
     def __call__(self, notification: Notification) -> Outcome:
-        """Send one notification: a success is Done, a refused or invalid address and 410 fail, all else is retried."""
+        """Send one notification. 2xx is Done; 410, an invalid URL and a private host Fail; all else is retried."""
         try:
             target = self._target or parse(notification.subscriber)
-            return _outcome(self._sender.post(target, self._message(notification), seconds=self._seconds))
+            return _outcome(self._sender.post(target, self._request(notification), seconds=self._seconds))
         except NoAnswer as error:
             return Retry(error.what, kind=error.fields["reason"])
         except (InvalidUrl, HostNotAllowed) as error:
-            # Another attempt would be refused as well; `topic retry` tries again when the address has been allowed.
+            # Another attempt would fail too; `topic retry` tries again once the host is allowed.
             about = {"topic": notification.topic, "subscriber": notification.subscriber, "code": error.code}
             log.warning("notification not sent: %s", error.what, extra=about)
             return Fail(str(error), kind=error.code)
 
     def check(self) -> None:
-        """Refuse now an address that could not be sent to from here."""
+        """Raise HostNotAllowed if the URL has a private address that is not allowed."""
         if self._target is not None:
             self._sender.check(self._target)
 
     def close(self) -> None:
-        """Close connections that are kept for the next one."""
+        """Close idle connections."""
         self._sender.close()
 
-    def _message(self, notification: Notification) -> OutgoingRequest:
+    def _request(self, notification: Notification) -> OutgoingRequest:
         headers = {**self._headers, "idempotency-key": notification.key}
         body = msgspec.json.encode(self._body(notification))
         return OutgoingRequest(f"ntf_{notification.key}", body, headers, self._keys)
 
 
-def _outcome(answer: HttpResponse) -> Outcome:
-    if answer.well:
+def _outcome(response: HttpResponse) -> Outcome:
+    if response.ok:
         return Done()
-    kind = f"status {answer.status}"
-    if answer.status == GONE:
-        return Fail(answer.line, kind=kind)
-    wait = retry_after_seconds(answer)
-    return Retry(answer.line, kind=kind) if wait is None else Retry(answer.line, after=wait, counted=False, kind=kind)
+    kind = f"status {response.status}"
+    if response.status == GONE:
+        return Fail(response.line, kind=kind)
+    wait = retry_after_seconds(response)
+    if wait is None:
+        return Retry(response.line, kind=kind)
+    return Retry(response.line, after=wait, counted=False, kind=kind)

@@ -77,7 +77,7 @@ def _well(processor: Processor, sender: Sender, seconds: float) -> str:
     if target is None:
         return ""
     answer = sender.get(target, seconds=max(0.001, seconds))
-    return "" if answer.well else f"{target.shown} says {answer.line}"
+    return "" if answer.ok else f"{target.shown} says {answer.line}"
 
 
 class ConcurrentChecks:

@@ -185,7 +185,7 @@ def read_reply(item: Item, answer: HttpResponse) -> Outcome:
         return _unread(answer, error)
     if reply.error not in (None, False, ""):
         return _failed(answer, reply.error)
-    if not answer.well:
+    if not answer.ok:
         return _again(answer, answer.line)
     if finished:
         return Done(item.data if data is None else data)
@@ -200,18 +200,18 @@ def _one(first: Any, second: Any) -> Any:
 
 def _refuse_foreign(reply: Reply, answer: HttpResponse) -> None:
     # `{}` leaves the item as it is; `{"status": "ok"}` is no such answer, and would be repeated for ever.
-    if answer.well and reply == Reply() and not msgspec.json.decode(answer.body, type=dict).keys() <= _KNOWN:
+    if answer.ok and reply == Reply() and not msgspec.json.decode(answer.body, type=dict).keys() <= _KNOWN:
         raise ValueError("none of the fields gate, done, data and error is there")
 
 
 def _unread(answer: HttpResponse, error: Exception) -> Retry:
-    if not answer.well and not answer.body.strip():
+    if not answer.ok and not answer.body.strip():
         return _again(answer, answer.line)
     what = "the answer is empty" if not answer.body.strip() else _describe(error)
     began = answer.body[:EXCERPT_BYTES].decode(errors="replace")
     excerpt = f" in {began!r}" if began.strip() else ""
     said = f"marshal error: {what}{excerpt}, from request with HTTP Status: {answer.line}"
-    return _again(answer, said, kind="marshal error" if answer.well else None)
+    return _again(answer, said, kind="marshal error" if answer.ok else None)
 
 
 def _describe(error: Exception) -> str:
