@@ -1,4 +1,4 @@
-"""Configuration: where each value comes from. A flag goes before the environment, then files, then defaults."""
+"""Configuration: each value with its origin. A flag wins over the environment, then files, then defaults."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from rowlock.errors import Invalid
 from rowlock.names import closest
 
 DEFAULTS = {"database": "rowlock.db", "audit_keep": "90d"}
-ENVIRONMENT = {
+VARIABLES = {
     "database": "ROWLOCK_DATABASE_URL",
     "listen_url": "ROWLOCK_LISTEN_URL",
     "server": "ROWLOCK_SERVER",
@@ -25,24 +25,24 @@ ENVIRONMENT = {
     "long_polls_per_address": "ROWLOCK_LONG_POLLS_PER_ADDRESS",
     "waiting_requests": "ROWLOCK_WAITING_REQUESTS",
 }
-NUMBERS = ("connections", "connections_per_address", "long_polls", "long_polls_per_address", "waiting_requests")
-"""What a file may also say without quotes: bounds of the HTTP service."""
+WHOLE_NUMBERS = ("connections", "connections_per_address", "long_polls", "long_polls_per_address", "waiting_requests")
+"""Settings that a file may also give without quotes: limits of the HTTP service."""
 
-ON_THE_LINE = 4
+COMMAND_LINE = 4
 
 
-class Value(msgspec.Struct, frozen=True):
-    """One configured value, and who said so."""
+class ConfigValue(msgspec.Struct, frozen=True):
+    """One configured value and its origin."""
 
     name: str
     value: str
     origin: str
-    nearness: int = 0
-    """How near to who runs the program it was said: by default, in a file, in the environment, on the line itself."""
+    precedence: int = 0
+    """The higher wins: 0 for a default, then the user's file, the project's file, the environment, the command line."""
 
     @property
     def shown(self) -> str:
-        """The value without its secrets."""
+        """The value, with secrets masked."""
         if self.name == "token":
             return "***"
         if "://" not in self.value:
@@ -55,45 +55,45 @@ class Value(msgspec.Struct, frozen=True):
 
 def load(
     flags: Mapping[str, str | None], *, environment: Mapping[str, str] = os.environ, folder: Path | None = None
-) -> dict[str, Value]:
-    """Every value with its origin; a file that cannot be understood is refused, whatever goes before it."""
-    found = {name: Value(name, value, "default") for name, value in DEFAULTS.items()}
+) -> dict[str, ConfigValue]:
+    """Return every value with its origin; an invalid file is refused, even if other values win over it."""
+    found = {name: ConfigValue(name, value, "default") for name, value in DEFAULTS.items()}
     layers = (_home(environment), _project(folder or Path()), _variables(environment), _given(flags))
-    for nearness, layer in enumerate(layers, 1):
-        found |= {value.name: msgspec.structs.replace(value, nearness=nearness) for value in layer}
+    for precedence, layer in enumerate(layers, 1):
+        found |= {value.name: msgspec.structs.replace(value, precedence=precedence) for value in layer}
     return found
 
 
-def place(values: Mapping[str, Value]) -> Value:
-    """Where the work is: the database, or the server that was named as near or nearer."""
+def target(values: Mapping[str, ConfigValue]) -> ConfigValue:
+    """Return the value of `database` or of `server`, whichever has the higher precedence."""
     database, server = values["database"], values.get("server")
-    if server is None or server.nearness < database.nearness:
+    if server is None or server.precedence < database.precedence:
         return database
-    if server.nearness == database.nearness == ON_THE_LINE:
+    if server.precedence == database.precedence == COMMAND_LINE:
         raise Invalid("both --database and --server were given", "give one of them")
     return server
 
 
-def listen_url(values: Mapping[str, Value]) -> str | None:
-    """Where to listen for notifications; None if the database comes from a nearer place, and so is another one."""
+def listen_url(values: Mapping[str, ConfigValue]) -> str | None:
+    """Return where to listen for notifications; None if the database has the higher precedence, and so is another."""
     value = values.get("listen_url")
-    return value.value if value is not None and value.nearness >= values["database"].nearness else None
+    return value.value if value is not None and value.precedence >= values["database"].precedence else None
 
 
-def _given(flags: Mapping[str, str | None]) -> Iterator[Value]:
+def _given(flags: Mapping[str, str | None]) -> Iterator[ConfigValue]:
     for name, value in flags.items():
         if value == "":
-            raise Invalid(f"--{name} was given nothing", "is a variable of your script not set?")
+            raise Invalid(f"--{name} is empty", "is a variable of your script not set?")
         if value is not None:
-            yield Value(name, value, f"flag --{name.replace('_', '-')}")
+            yield ConfigValue(name, value, f"flag --{name.replace('_', '-')}")
 
 
-def _variables(environment: Mapping[str, str]) -> Iterator[Value]:
-    for name, variable in ENVIRONMENT.items():
+def _variables(environment: Mapping[str, str]) -> Iterator[ConfigValue]:
+    for name, variable in VARIABLES.items():
         if environment.get(variable):
-            yield Value(name, environment[variable], f"environment {variable}")
+            yield ConfigValue(name, environment[variable], f"environment {variable}")
         elif environment.get(f"{variable}_FILE"):
-            yield Value(name, _secret(f"{variable}_FILE", environment), f"environment {variable}_FILE")
+            yield ConfigValue(name, _secret(f"{variable}_FILE", environment), f"environment {variable}_FILE")
 
 
 def _secret(variable: str, environment: Mapping[str, str]) -> str:
@@ -101,22 +101,22 @@ def _secret(variable: str, environment: Mapping[str, str]) -> str:
     try:
         return Path(path).read_text().strip()
     except (OSError, ValueError):
-        raise Invalid(f"the file {path!r} that {variable} names cannot be read", "check its name and mode") from None
+        raise Invalid(f"cannot read the file {path!r} of {variable}", "check its name and mode") from None
 
 
-def _home(environment: Mapping[str, str]) -> Iterator[Value]:
+def _home(environment: Mapping[str, str]) -> Iterator[ConfigValue]:
     home = environment.get("XDG_CONFIG_HOME") or "~/.config"
     try:
         path = Path(home).expanduser() / "rowlock" / "config.toml"
     except RuntimeError:  # a user without a home has no file there
         return
-    if os.access(path.parent.parent, os.X_OK):  # the home of another user is none of ours
+    if os.access(path.parent.parent, os.X_OK):  # not the home of another user
         yield from _values(path, _toml(path))
 
 
-def _project(folder: Path) -> Iterator[Value]:
+def _project(folder: Path) -> Iterator[ConfigValue]:
     package, own = folder / "pyproject.toml", folder / "rowlock.toml"
-    # Most pyproject.toml do not speak of us, and reading one costs more than looking.
+    # Most pyproject.toml have no such table, and parsing one costs more than a search.
     if b"tool.rowlock" in _bytes(package):
         yield from _values(package, _toml(package).get("tool", {}).get("rowlock", {}))
     yield from _values(own, _toml(own))
@@ -128,29 +128,29 @@ def _bytes(path: Path) -> bytes:
     except (FileNotFoundError, NotADirectoryError):
         return b""
     except OSError:
-        raise Invalid(f"the configuration file {path} cannot be read", "check its mode, or remove it") from None
+        raise Invalid(f"cannot read the configuration file {path}", "check its mode, or remove it") from None
 
 
 def _toml(path: Path) -> dict[str, Any]:
     text = _bytes(path)
     if not text.strip():
         return {}
-    import tomllib  # only who has a file pays for reading it
+    import tomllib  # slow to import, and most calls have no file
 
     try:
         return tomllib.loads(text.decode())
     except ValueError as error:
-        raise Invalid(f"{path} is not TOML: {error}", "mend it, or remove it") from None
+        raise Invalid(f"{path} is not valid TOML: {error}", "correct it, or remove it") from None
 
 
-def _values(path: Path, table: dict[str, Any]) -> Iterator[Value]:
+def _values(path: Path, table: dict[str, Any]) -> Iterator[ConfigValue]:
     for name, value in table.items():
-        if name not in ENVIRONMENT:
-            near = closest(name, ENVIRONMENT)
-            hint = f"did you mean {near!r}?" if near else f"the names are {', '.join(sorted(ENVIRONMENT))}"
-            raise Invalid(f"{path} sets {name!r}, which is nothing we know", hint)
-        if name in NUMBERS and type(value) is int:
+        if name not in VARIABLES:
+            near = closest(name, VARIABLES)
+            hint = f"did you mean {near!r}?" if near else f"the names are {', '.join(sorted(VARIABLES))}"
+            raise Invalid(f"unknown setting {name!r} in {path}", hint)
+        if name in WHOLE_NUMBERS and type(value) is int:
             value = str(value)
         if not isinstance(value, str):
-            raise Invalid(f"{name} in {path} is not text", 'write it in quotes: database = "work.db"')
-        yield Value(name, value, f"file {path}")
+            raise Invalid(f"{name} in {path} must be text, got {value!r}", 'write it in quotes: database = "work.db"')
+        yield ConfigValue(name, value, f"file {path}")

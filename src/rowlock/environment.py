@@ -1,8 +1,4 @@
-"""What the engine takes from outside itself besides the database: time that passes, chance, sleep.
-
-Everything that waits, rolls dice or opens a connection does so through a `Environment`, so that a simulator can
-own all of it and repeat a run from its seed.
-"""
+"""The environment of an engine: clock, randomness, sleep. A simulator can replace it and repeat a run from its seed."""
 
 import os
 import time
@@ -21,33 +17,33 @@ def _random() -> float:
 
 
 class Environment(msgspec.Struct, frozen=True):
-    """The outside: pass another one to run the engine under a seed."""
+    """Clock, randomness and sleep; pass another one to run an engine under a seed."""
 
     monotonic: Callable[[], float] = time.monotonic
-    """Seconds that only ever grow: for local patience, never for a decision that others must share."""
+    """Seconds that only grow: for local timeouts, never for a decision that other processes share."""
     sleep: Callable[[float], None] = time.sleep
     random: Callable[[], float] = _random
     """A number in [0, 1): jitter."""
     token: Callable[[], str] = _token
-    """A name that never comes twice: sessions and claims."""
+    """A unique name for a session or a claim."""
 
     def jittered(self, seconds: float) -> float:
-        """Between half and all of that long, so that those who failed together do not come back together."""
+        """Return between half and all of `seconds`, so that callers that failed together do not retry together."""
         return seconds * (0.5 + self.random() / 2)
 
     def deadline(self, seconds: float) -> "Deadline":
-        """The moment that is so many seconds away."""
+        """Return the deadline that is so many seconds away."""
         return Deadline(self.monotonic() + seconds, self.monotonic)
 
 
 class Deadline(msgspec.Struct, frozen=True):
-    """When a call must have ended: made once where it begins, and heeded by everything in it that waits."""
+    """When a call must have ended: made once where it begins, and respected by every wait in it."""
 
     at: float
     monotonic: Callable[[], float]
 
     def passed(self) -> bool:
-        """Whether it is time to give up."""
+        """Return whether it has passed."""
         return self.monotonic() >= self.at
 
 

@@ -1,5 +1,6 @@
 """The schema: numbered migrations, forward only, one at a time under a lock, each in its own transaction."""
 
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,7 +13,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 class Migration(msgspec.Struct, frozen=True):
-    """One step of the schema."""
+    """One migration."""
 
     number: int
     name: str
@@ -20,14 +21,19 @@ class Migration(msgspec.Struct, frozen=True):
 
     @property
     def checksum(self) -> str:
-        """What an applied step is known by."""
+        """What identifies the text of a migration that was applied."""
         return sha256(self.sql.encode()).hexdigest()
 
 
 def known(database: Database) -> list[Migration]:
-    """The steps that this program carries for the database's dialect, in order."""
+    """Return the migrations of this program for the database's dialect, in order."""
+    return list(_known(database.dialect.names))
+
+
+@cache
+def _known(dialects: tuple[str, ...]) -> list[Migration]:
     found: dict[int, Migration] = {}
-    for dialect in reversed(database.dialect.names):
+    for dialect in reversed(dialects):
         for path in MIGRATIONS.glob(f"*.{dialect}.sql"):
             number, _, name = path.name.partition(".")[0].partition("_")
             found[int(number)] = Migration(int(number), name, path.read_text())
@@ -35,7 +41,7 @@ def known(database: Database) -> list[Migration]:
 
 
 def pending(database: Database) -> list[Migration]:
-    """The steps that `migrate` would take; a database that a newer program has migrated is refused."""
+    """Return the migrations that `migrate` would apply; a database that a newer program has migrated is refused."""
     try:
         applied = database.read(_applied)
     except SchemaMissing:
@@ -44,34 +50,34 @@ def pending(database: Database) -> list[Migration]:
 
 
 def migrate(database: Database) -> list[Migration]:
-    """Take all missing steps; those taken. Safe to call from many processes at once, and after being killed."""
-    taken = []
-    while step := database.run(_take_next, database):
-        taken.append(step)
-    return taken
+    """Apply and return all missing migrations. Safe from many processes at once, and again after a crash."""
+    applied = []
+    while migration := database.run(_apply_next, database):
+        applied.append(migration)
+    return applied
 
 
 def migrate_within(tx: Transaction, database: Database) -> None:
-    """Take all missing steps in a transaction of somebody else: they last if and only if it is committed."""
-    while _take_next(tx, database):
+    """Apply all missing migrations in a caller's transaction: they commit with it."""
+    while _apply_next(tx, database):
         pass
 
 
 def born(tx: Transaction) -> int:
-    """When the database was made ours, in milliseconds: what tells it from others whose items have the same places."""
+    """Return when the first migration ran, in milliseconds: it tells databases apart whose items have equal numbers."""
     at: int = tx.value("migrations/born")
     return at
 
 
 def require(database: Database) -> None:
-    """Refuse a database that lacks a step, or has one that this program does not know."""
+    """Refuse a database that lacks a migration, or has one that this program does not know."""
     missing = pending(database)
     if missing:
         what = f"{database.address.shown} lacks {len(missing)} of {len(known(database))} migrations"
         raise SchemaMissing(what, f"run: rowlock -d '{database.address.shown}' migrate")
 
 
-def _take_next(tx: Transaction, database: Database) -> Migration | None:
+def _apply_next(tx: Transaction, database: Database) -> Migration | None:
     tx.rows("migrations/lock")
     tx.run("migrations/create")
     applied = _applied(tx)
@@ -87,7 +93,7 @@ def _take_next(tx: Transaction, database: Database) -> Migration | None:
 
 
 def _refuse_others(tx: Transaction, database: Database) -> None:
-    """Refuse a database in which something else has made tables with our names."""
+    """Refuse a database with tables of our names that no migration has made."""
     if others := [name for (name,) in tx.rows("migrations/others")]:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         what = f"{database.address.shown} has a table {others[0]}{more} that no migration has made"

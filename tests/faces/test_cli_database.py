@@ -159,7 +159,7 @@ def test_verbose_says_which_database(quick: Shell) -> None:
     ("content", "wrong"),
     [
         ('databse = "x.db"', "did you mean 'database'?"),
-        ("database = 7", "database in rowlock.toml is not text"),
+        ("database = 7", "database in rowlock.toml must be text, got 7"),
         ("database = ", "rowlock.toml is not TOML"),
     ],
 )

@@ -138,4 +138,4 @@ def test_an_empty_address_is_refused_and_not_taken_for_the_default(shell: Shell)
     shell("add", "fruit", "seed")
     ran = shell("-d", "", "add", "fruit", "apple")
     assert (ran.status, ran.out, is_short(ran)) == (2, "", True)
-    assert "was given nothing" in ran.error
+    assert "is empty" in ran.error

@@ -342,7 +342,7 @@ def test_what_cannot_be_is_refused(engine: Engine, wrong: dict[str, object]) -> 
 
 
 def test_an_address_that_is_none_is_refused(engine: Engine) -> None:
-    with pytest.raises(Invalid, match="no address of Redis"):
+    with pytest.raises(Invalid, match="invalid Redis address"):
         RedisCounters(engine, "http://localhost")
 
 

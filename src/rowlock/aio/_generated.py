@@ -314,29 +314,29 @@ class AsyncEngine(AsyncHandle[Engine]):
         return AsyncList._view(self._plain[name], self._threads)
 
     async def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
-        """Lists in the order of their names, strictly after one, with counts and progress."""
+        """Return lists in the order of their names, strictly after one, with counts and progress."""
         return await self._run(lambda: self._plain.lists(after=after, limit=limit))
 
     async def counters(self, *, after: str = "", limit: int = 1000) -> list[CounterInfo]:
-        """Counters in the order of their names, strictly after one."""
+        """Return counters in the order of their names, strictly after one."""
         return await self._run(lambda: self._plain.counters(after=after, limit=limit))
 
     def topic(self, name: str) -> AsyncTopic:
-        """A topic by its name: standing queries, and the records that are held against them."""
+        """Return a topic by its name; it need not exist yet."""
         return AsyncTopic._view(self._plain.topic(name), self._threads)
 
     async def topics(self, *, after: str = "", limit: int = 1000) -> list[TopicInfo]:
-        """Topics in the order of their names, strictly after one."""
+        """Return topics in the order of their names, strictly after one."""
         return await self._run(lambda: self._plain.topics(after=after, limit=limit))
 
     async def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
-        """Who is at work, the oldest first."""
+        """Return the live sessions, the oldest first."""
         return await self._run(lambda: self._plain.sessions(limit=limit))
 
     def session(
         self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None, beats: bool = True
     ) -> AsyncSession:
-        """A session to claim under: it beats by itself, and its claims end with it. Use it in a with block.
+        """Return a session to claim under, for a with block: it sends heartbeats by itself, and its claims end with it.
 
         Without `beats` it lives for its expiry and may outlive this process: see `rejoin`.
         """
@@ -345,21 +345,21 @@ class AsyncEngine(AsyncHandle[Engine]):
         )
 
     def rejoin(self, session: str, *, expiry: Duration = "15s") -> AsyncSession:
-        """A session without a heart that was opened elsewhere, by its id; `beat` keeps it alive for its expiry."""
+        """Return a session without heartbeats that was opened elsewhere, by its id; `beat` extends it by its expiry."""
         return AsyncSession._view(self._plain.rejoin(session, expiry=expiry), self._threads)
 
     def schedule(self, name: str) -> AsyncSchedule:
-        """A schedule by its name: recurring work."""
+        """Return a schedule by its name; it need not exist yet."""
         return AsyncSchedule._view(self._plain.schedule(name), self._threads)
 
     async def schedules(self, *, after: str = "", limit: int = 1000) -> list[ScheduleInfo]:
-        """Schedules in the order of their names, strictly after one."""
+        """Return schedules in the order of their names, strictly after one."""
         return await self._run(lambda: self._plain.schedules(after=after, limit=limit))
 
     async def audit(
         self, *, of: str | None = None, since: DurationOrTime | None = None, before: int = MAX_ID, limit: int = 1000
     ) -> list[AuditRecord]:
-        """What was done in `acting` blocks, the newest first: of one list, in the last while or since a moment."""
+        """Return the audit, the newest record first: of one list, within a duration or since a time."""
         return await self._run(lambda: self._plain.audit(of=of, since=since, before=before, limit=limit))
 
 
@@ -406,7 +406,7 @@ class AsyncGrouped(AsyncHandle[Grouped]):
 
 
 class AsyncList(AsyncHandle[List]):
-    """A list by its name; it need not exist yet. Nothing is remembered here: each call asks the database."""
+    """A list by its name; it need not exist yet. Each method calls the database, nothing is cached."""
 
     @property
     def name(self) -> str:
@@ -425,7 +425,7 @@ class AsyncList(AsyncHandle[List]):
         using: Any = None,
         report: Callable[[int], None] | None = None,
     ) -> Added:
-        """Add a key, any iterable of keys and mappings, or an open file of lines; if one is wrong, nothing is added.
+        """Add a key, any iterable of keys and mappings, or an open file of lines; if one is invalid, none is added.
 
         What is there already stays as it is; `strict` refuses it. `using` is an open transaction of yours to do it in.
         `trace` is a W3C traceparent; left out, it is that of the OpenTelemetry span that goes on, if one does.
@@ -447,7 +447,7 @@ class AsyncList(AsyncHandle[List]):
         )
 
     async def page(self, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
-        """Items in the byte order of their keys, strictly after one."""
+        """Return items in the byte order of their keys, strictly after one."""
         return await self._run(lambda: self._plain.page(after=after, limit=limit, state=state))
 
     def __aiter__(self) -> AsyncGenerator[Item, None]:
@@ -456,11 +456,11 @@ class AsyncList(AsyncHandle[List]):
     def items(
         self, *, state: str | None = None, after: str = "", upto: str | None = None, page: int = 1000
     ) -> AsyncGenerator[Item, None]:
-        """All items in the byte order of their keys, or those of a range, read page by page while you go."""
+        """Iterate over all items in the byte order of their keys, or over a range, read page by page."""
         return self._iterate(lambda: self._plain.items(state=state, after=after, upto=upto, page=page), same)
 
     async def show(self, key: str) -> Item:
-        """One item as it stands; NoSuchItem if it is not there."""
+        """Return one item; NoSuchItem if it is not on the list."""
         return await self._run(lambda: self._plain.show(key))
 
     async def save(
@@ -472,7 +472,7 @@ class AsyncList(AsyncHandle[List]):
         priority: int | UnsetType = UNCHANGED,
         version: int | None = None,
     ) -> Item:
-        """Change what is given of an item, leave the rest; the item as it stands then.
+        """Change the given fields of an item, and return the item after the change.
 
         With `version`, only if it is at that one still: else StaleVersion. Without it the last one to save wins. One
         that is gone is NoSuchItem and stays gone; one that a worker has in hand is ItemClaimed.
@@ -480,23 +480,23 @@ class AsyncList(AsyncHandle[List]):
         return await self._run(lambda: self._plain.save(key, data=data, due=due, priority=priority, version=version))
 
     async def failures(self, key: str, *, limit: int = 20) -> list[Failure]:
-        """How an item has failed, the newest first."""
+        """Return the failures of an item, the newest first."""
         return await self._run(lambda: self._plain.failures(key, limit=limit))
 
     async def results(self, key: str, *, limit: int = 20) -> list[Result]:
-        """What an item left behind when it was done, the newest first; only where the list keeps results."""
+        """Return the results of an item, the newest first; only where the list keeps results."""
         return await self._run(lambda: self._plain.results(key, limit=limit))
 
     async def failure_groups(self, *, limit: int = 50) -> list[FailureGroup]:
-        """Failed items by the shape of their last error, the most frequent first."""
+        """Return failed items grouped by the shape of their last error, the most frequent first."""
         return await self._run(lambda: self._plain.failure_groups(limit=limit))
 
     async def keys_matching_error(self, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
-        """The keys of failed items whose last error contains the text, in byte order, strictly after one."""
+        """Return the keys of failed items whose last error contains the text, in byte order, strictly after one."""
         return await self._run(lambda: self._plain.keys_matching_error(text, after=after, limit=limit))
 
     async def increment(self, keys: Keys, *, error: str | None = None) -> int:
-        """Note one failed attempt for each key that is there; how many were."""
+        """Note one failed attempt for each key, and return how many are on the list."""
         return await self._run(lambda: self._plain.increment(keys, error=error))
 
     async def done(self, keys: Keys, *, dry_run: bool = False) -> int:
@@ -526,71 +526,71 @@ class AsyncList(AsyncHandle[List]):
         return await self._run(lambda: self._plain.abandon_failed(error=error, dry_run=dry_run))
 
     async def ranges(self, parts: int) -> list[Range]:
-        """The keys in up to `parts` ranges whose sizes differ by one at the most, however long the list is."""
+        """Return the keys as up to `parts` ranges whose sizes differ by at most one, however long the list is."""
         return await self._run(lambda: self._plain.ranges(parts))
 
     async def snapshot(self) -> RankedSet[str]:
-        """All keys as they stand now, in a tree in memory: rank, nth and slices while the list goes on changing."""
+        """Return all keys as they are now, in a tree in memory with rank, nth and slices."""
         return await self._run(self._plain.snapshot)
 
     async def info(self) -> ListInfo:
-        """The list as a whole; NoSuchList if it is not there."""
+        """Return the list's counts, progress and settings; NoSuchList if it does not exist."""
         return await self._run(self._plain.info)
 
     async def counts(self) -> Counts:
-        """How many items stand in each state; exact, whatever their number."""
+        """Return how many items are in each state; exact and fast for any number."""
         return await self._run(self._plain.counts)
 
     async def progress(self) -> Progress:
-        """What has happened to the list's items since it was made."""
+        """Return what has happened to the list's items since it was created."""
         return await self._run(self._plain.progress)
 
     async def settings(self, *, version: int | None = None, **changes: Any) -> Settings:
-        """The list's settings; those given are set first, making the list if need be."""
+        """Return the list's settings after setting those given, which creates the list."""
         return await self._run(lambda: self._plain.settings(version=version, **changes))
 
     async def gates(self) -> list[GateInfo]:
-        """Gate by gate: whether it is open, what stands there, what has happened there."""
+        """Return the gates: whether each is open, its items, and its progress."""
         return await self._run(self._plain.gates)
 
     async def open_gate(self, gate: int | str) -> bool:
-        """Go on to a gate by hand; whether that changed anything. GateShut if items stand before it."""
+        """Open a gate by hand; return whether that changed anything. GateShut if there are items before it."""
         return await self._run(lambda: self._plain.open_gate(gate))
 
     async def seal(self, *, then: str | Then | None = None) -> bool:
-        """Take no more items and be complete when none is left, adding `then` to another list; whether that is new."""
+        """Take no more items, complete when none is left, then add `then` to another list; return whether that is new."""
         return await self._run(lambda: self._plain.seal(then=then))
 
     async def complete(self) -> bool:
-        """End the list by hand, whatever is left on it; whether that changed anything."""
+        """Complete the list by hand, whatever is left on it; return whether that changed anything."""
         return await self._run(self._plain.complete)
 
     async def reopen(self) -> bool:
-        """Take items and hand them out again after a seal or the end; whether that changed anything."""
+        """Take items again after a seal or completion; return whether that changed anything."""
         return await self._run(self._plain.reopen)
 
     async def pause(self, *, version: int | None = None) -> bool:
-        """Stop handing out items; whether that changed anything. What is claimed may still be settled."""
+        """Stop claims; return whether that changed anything. Claimed items may still be settled."""
         return await self._run(lambda: self._plain.pause(version=version))
 
     async def resume(self, *, version: int | None = None) -> bool:
-        """Hand out items again; whether that changed anything."""
+        """Allow claims again; return whether that changed anything."""
         return await self._run(lambda: self._plain.resume(version=version))
 
     async def rename(self, to: str, *, version: int | None = None) -> None:
-        """Give the list another name; NameTaken if there is one of that name."""
+        """Rename the list; NameTaken if the name is in use."""
         await self._run(lambda: self._plain.rename(to, version=version))
 
     async def drop(self, *, version: int | None = None) -> int:
-        """Forget the list with all its items and history; how many items it had."""
+        """Delete the list with all its items and history, and return how many items it had."""
         return await self._run(lambda: self._plain.drop(version=version))
 
 
 class AsyncRedisCounters(AsyncHandle[RedisCounters]):
-    """Counters whose numbers Redis hands out: unique always, without gaps only as long as nothing is lost.
+    """Counters whose numbers Redis gives out: always unique, without gaps only while Redis loses nothing.
 
-    `block` numbers at a time are reserved in the database. When Redis cannot be asked, `fallback="database"` takes
-    them there; without it that is an error.
+    `block` numbers at a time are reserved in the database. When Redis cannot be reached, `fallback="database"` takes
+    numbers there; without it that is an error.
     """
 
     async def __aenter__(self) -> AsyncRedisCounters:
@@ -601,7 +601,7 @@ class AsyncRedisCounters(AsyncHandle[RedisCounters]):
         await self._finish(lambda: self._plain.__exit__(*_))
 
     def counter(self, name: str) -> AsyncCounter:
-        """A counter by its name; it need not exist yet. The same as the engine's of that name: they share numbers."""
+        """Return a counter by its name; it need not exist yet. It shares its numbers with the engine's of that name."""
         return AsyncCounter._view(self._plain.counter(name), self._threads)
 
     async def close(self) -> None:
@@ -609,15 +609,15 @@ class AsyncRedisCounters(AsyncHandle[RedisCounters]):
         await self._finish(self._plain.close)
 
     async def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb of counters: numbers are taken from Redis, all else is the database's."""
+        """Run a verb of counters: numbers are taken from Redis, everything else is done in the database."""
         return await self._run(lambda: self._plain.run(verb, *args, **kwargs))
 
     async def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb that only reads: in the database."""
+        """Run a verb that only reads, in the database."""
         return await self._run(lambda: self._plain.read(verb, *args, **kwargs))
 
     async def join(self, using: Any) -> AsyncTransaction:
-        """The verbs inside a transaction of yours: numbers taken there are the database's."""
+        """Return your open transaction; numbers taken there come from the database."""
         return AsyncTransaction._view(await self._run(lambda: self._plain.join(plain(using)), using), self._threads)
 
 
@@ -749,43 +749,43 @@ class AsyncSession(AsyncHandle[Session]):
 class AsyncTokens(AsyncHandle[Tokens]):
     """The access tokens of a database.
 
-    `authenticate` believes what was read for a second: a token that is revoked, here or elsewhere, is refused by every
-    process within one. If the database cannot be asked after that, nobody is let in.
+    `authenticate` caches for a second: a token that is revoked, by any process, is refused by every process within one.
+    If the database cannot be reached after that, every token is refused.
     """
 
     async def create(
         self, role: str, *, lists: str | Iterable[str] = (), label: str = "", expires: DurationOrTime | None = None
     ) -> NewToken:
-        """A new token; its text can be had here and never again. `lists` are prefixes of names, `expires` a while."""
+        """Create a token; only this returns its text. `lists` are prefixes of names, `expires` a duration or time."""
         return await self._run(lambda: self._plain.create(role, lists=lists, label=label, expires=expires))
 
     async def page(self, *, after: int = 0, limit: int = 1000, ended: bool = False) -> list[TokenInfo]:
-        """Tokens in the order they were made, strictly after one; with `ended` also those that are over."""
+        """Return tokens in the order of their ids, strictly after one; with `ended` also revoked and expired ones."""
         return await self._run(lambda: self._plain.page(after=after, limit=limit, ended=ended))
 
     async def revoke(self, token: int) -> bool:
-        """End a token by its id; whether it was not revoked already."""
+        """Revoke a token by its id; return whether that changed anything."""
         return await self._run(lambda: self._plain.revoke(token))
 
     async def exist(self) -> bool:
-        """Whether there is or ever was a token, as of a second ago at the most: then nothing is open without one."""
+        """Return whether there is or ever was a token, cached for a second: then every request needs one."""
         return await self._run(self._plain.exist)
 
     @property
     def known_absent(self) -> bool:
-        """Whether it is known, without asking the database, that there never was a token."""
+        """Whether the cache says that there never was a token."""
         return self._plain.known_absent
 
     async def authenticate(self, text: str) -> TokenInfo:
-        """Whose token it is; TokenRefused if it is nobody's, or no longer."""
+        """Return the token with this text; TokenRefused if it is unknown, revoked or expired."""
         return await self._run(lambda: self._plain.authenticate(text))
 
     def recall(self, text: str) -> TokenInfo | None:
-        """Whose token it is, if that is known without asking the database; else None, and `authenticate` tells."""
+        """Return the token with this text if it is cached; else None, and `authenticate` reads the database."""
         return self._plain.recall(text)
 
     async def note_used(self) -> int:
-        """Write down which tokens were let in since the last time; how many were not noted within a minute before."""
+        """Store which tokens were used since the last call; return how many were not noted within a minute before."""
         return await self._run(self._plain.note_used)
 
 

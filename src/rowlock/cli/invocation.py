@@ -34,7 +34,7 @@ class Invocation:
         self.verbose = False
         self.no_color = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
-    def values(self, **flags: str | None) -> dict[str, config.Value]:
+    def values(self, **flags: str | None) -> dict[str, config.ConfigValue]:
         """Return the configuration, each value with its origin; `flags` are options of a single command."""
         return config.load({"database": self.database, "server": self.server, **flags})
 
@@ -49,7 +49,7 @@ class Invocation:
         A database file that does not exist is an error unless `create` is set.
         """
         values = self.values()
-        value = config.place(values)
+        value = config.target(values)
         if value.name == "database":
             return self._engine(value, create=create)
         from rowlock.client import Client  # imported only when a server is used
@@ -60,9 +60,9 @@ class Invocation:
             self.say(f"server {client.server} ({value.origin})")
         return client
 
-    def database_value(self, why: str = "it works on the database itself") -> config.Value:
+    def database_value(self, why: str = "it works on the database itself") -> config.ConfigValue:
         """Return the configured database; NeedsDatabase with the reason `why` if a server is configured instead."""
-        value = config.place(self.values())
+        value = config.target(self.values())
         if value.name == "server":
             command_name = click.get_current_context().command_path
             what = f"{command_name} needs a database, got the server {value.shown}: {why}"
@@ -73,7 +73,7 @@ class Invocation:
         """Open the engine on the database; NeedsDatabase with the reason `why` if a server is configured instead."""
         return self._engine(self.database_value(why), create=create)
 
-    def _engine(self, value: config.Value, *, create: bool) -> Engine:
+    def _engine(self, value: config.ConfigValue, *, create: bool) -> Engine:
         address = parse(value.value)
         if self.verbose:
             self.say(f"database {address.shown} ({value.origin})")

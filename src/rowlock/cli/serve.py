@@ -60,12 +60,12 @@ class ServeOptions(msgspec.Struct, frozen=True):
     """True works for processors and applications, False for nothing, None for applications."""
     concurrency: int = CONCURRENCY
     limits: Mapping[str, int | None] = {}
-    """The values of `config.NUMBERS` that were given as options."""
+    """The values of `config.WHOLE_NUMBERS` that were given as options."""
 
 
 def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Declare an option for each limit that can be configured."""
-    for name in reversed(config.NUMBERS):
+    for name in reversed(config.WHOLE_NUMBERS):
         flag = f"--{name.replace('_', '-')}"
         function = click.option(flag, name, type=click.IntRange(1), help=LIMIT_HELP[name])(function)
     return function
@@ -116,7 +116,7 @@ def serve(invocation: Invocation, /, *, log_format: str, **options: Any) -> int:
     it reports that it is not ready, accepts no more connections, and answers requests that have begun.
     """
     show_logs(invocation, form=log_format)
-    limits = {name: options.pop(name) for name in config.NUMBERS}
+    limits = {name: options.pop(name) for name in config.WHOLE_NUMBERS}
     return _serve(invocation, ServeOptions(**options, limits=limits))
 
 

@@ -22,7 +22,7 @@ from rowlock.cli.invocation import Invocation, command, list_argument
 from rowlock.cli.logs import log_option, show_logs
 from rowlock.cli.output import plural
 from rowlock.cli.progress import ListProgress, Terminal, format_seconds
-from rowlock.config import ENVIRONMENT
+from rowlock.config import VARIABLES
 from rowlock.errors import Invalid, Refused, RowlockError
 from rowlock.list_limits import MAX_ATTEMPTS
 from rowlock.model import Item, ListInfo
@@ -212,7 +212,7 @@ def _configure_program(invocation: Invocation) -> None:
     values = invocation.values()
     for each in ("database", "server", "token"):
         if each in values:
-            os.environ[ENVIRONMENT[each]] = values[each].value
+            os.environ[VARIABLES[each]] = values[each].value
     os.environ["ROWLOCK_LISTEN_URL"] = invocation.listen_url() or ""
     os.environ["ROWLOCK_ALLOW_HOSTS"] = " ".join(invocation.allowed_hosts())
 

@@ -1,6 +1,7 @@
-"""From what a caller holds (SQLAlchemy, Django, a driver's connection) to the driver's connection inside it.
+"""Adapters: from a SQLAlchemy or Django connection to the driver's connection inside it.
 
-None of these packages is imported: they are known by what they offer.
+A module of its own, so that another library is added in one place. None of them is imported: an object is recognised by
+its methods.
 """
 
 from typing import Any
@@ -9,7 +10,7 @@ from rowlock.errors import InvalidTransaction
 
 
 def driver_connection(using: Any) -> Any:
-    """The driver's connection in whose transaction the caller stands."""
+    """Return the driver's connection whose transaction the caller has open."""
     if hasattr(using, "get_bind") and hasattr(using, "connection"):
         return driver_connection(using.connection())  # SQLAlchemy's Session, or a scoped one
     if hasattr(using, "exec_driver_sql"):
@@ -35,7 +36,7 @@ def _from_django(connection: Any) -> Any:
 
 
 def in_transaction(driver: Any) -> bool:
-    """Whether a transaction is open on the driver's connection; one that has begun since looks the same."""
+    """Return whether a transaction is open on the driver's connection; perhaps a later one."""
     if hasattr(driver, "info"):  # psycopg
         return not driver.closed and driver.info.transaction_status.name != "IDLE"
     try:

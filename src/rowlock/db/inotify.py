@@ -1,4 +1,4 @@
-"""Watching a file without asking again and again: inotify, where there is such a thing."""
+"""inotify: wait for writes to a file without polling. A module of its own because ctypes is slow to import."""
 
 import ctypes
 import os
@@ -8,7 +8,7 @@ IN_MODIFY = 0x2
 
 
 class FileWatch:
-    """Tells when a file is written to."""
+    """Waits for writes to a file."""
 
     def __init__(self, path: str) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -19,7 +19,7 @@ class FileWatch:
             raise OSError(error, os.strerror(error), path)
 
     def wait(self, seconds: float) -> bool:
-        """Wait up to that long; whether the file was written to."""
+        """Wait up to so many seconds; return whether the file was written to."""
         ready, _, _ = select.select([self._descriptor], [], [], max(0.0, seconds))
         if ready:
             os.read(self._descriptor, 65_536)
@@ -27,13 +27,13 @@ class FileWatch:
 
     def close(self) -> None:
         """Stop watching."""
-        descriptor, self._descriptor = self._descriptor, -1  # first: closed twice, it may be another's by then
+        descriptor, self._descriptor = self._descriptor, -1  # first: after a second close it may be another file's
         if descriptor >= 0:
             os.close(descriptor)
 
 
 def watch(path: str) -> FileWatch | None:
-    """A watch on the file, or None where it cannot be had: then asking again and again must do."""
+    """Return a watch on the file, or None where the system has no inotify: then the caller must poll."""
     try:
         return FileWatch(path)
     except (AttributeError, OSError):

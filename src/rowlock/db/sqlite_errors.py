@@ -1,4 +1,4 @@
-"""SQLite's result codes: what they mean in our words."""
+"""Errors of SQLite, translated to ours."""
 
 import os
 import sqlite3
@@ -19,22 +19,22 @@ from rowlock.errors import (
 
 _BUSY = sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL
 
-LEAST_ROOM = 65_536
-"""Bytes that SQLite needs beside a file to use it at all: the index of its write-ahead log begins with half of them."""
+MIN_FREE_BYTES = 65_536
+"""Bytes that SQLite needs beside a file to use it: the index of its write-ahead log begins with half of them."""
 
 
 def code(error: sqlite3.Error) -> int:
-    """The primary result code of an error, or 0 if it has none."""
+    """Return the primary result code of an error, or 0 if it has none."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another one holds what is needed, so that it may succeed later."""
+    """Return whether another connection holds a lock, so that another try may succeed."""
     return code(error) in _BUSY
 
 
 def translate_error(error: sqlite3.Error, address: Address) -> RowlockError:
-    """A driver's error in our words."""
+    """Return our error for the driver's."""
     shown = address.shown
     match code(error):
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:
@@ -64,7 +64,7 @@ def translate_error(error: sqlite3.Error, address: Address) -> RowlockError:
 
 
 def busy(address: Address) -> DatabaseBusy:
-    """Another writer has not ended in time."""
+    """Return the error for a writer that has not ended in time."""
     return DatabaseBusy(f"{address.shown} is held by another writer", "try again when its transaction has ended")
 
 
@@ -73,11 +73,11 @@ def _full(address: Address) -> DatabaseFull:
 
 
 def _no_room(path: str) -> bool:
-    # Of a full disk SQLite says so only where it writes to the file or its log, not where it makes them.
+    # SQLite reports a full disk only when it writes to the file or its log, not when it creates them.
     try:
         disk = os.statvfs(Path(path).parent)
     except OSError:
         return False
     blocks, files = (disk.f_bfree, disk.f_ffree) if os.geteuid() == 0 else (disk.f_bavail, disk.f_favail)
     # A file system that counts neither has 0 of both, also in all.
-    return (disk.f_blocks > 0 and blocks * disk.f_frsize < LEAST_ROOM) or (disk.f_files > 0 and files == 0)
+    return (disk.f_blocks > 0 and blocks * disk.f_frsize < MIN_FREE_BYTES) or (disk.f_files > 0 and files == 0)

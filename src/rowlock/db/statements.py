@@ -1,6 +1,6 @@
-"""SQL by name: `statements["items/add"]` is sql/items/add.sql, or its variant for this dialect, made ready.
+"""SQL by name: `statements["items/add"]` is sql/items/add.sql, or its variant for this dialect, translated.
 
-What several statements have in common is a part, a file in sql/parts: `{parts/state}` stands for it.
+Text that several statements share is a part, a file in sql/parts: `{parts/state}` stands for it.
 """
 
 import re
@@ -27,10 +27,10 @@ _WRITES = re.compile(r"\b(insert|delete|(?<!for )(?<!key )update)\b")
 
 
 class Dialect(msgspec.Struct, frozen=True):
-    """How one database differs in the text of statements: a small closed set of fragments, and its placeholders."""
+    """How statements differ on one database: a small closed set of fragments, and its placeholders."""
 
     names: tuple[str, ...]
-    """Its own name, then those of the dialects it is only a difference from."""
+    """Its own name, then those of the dialects that it is a variant of."""
     fragments: Mapping[str, str]
     placeholder: Callable[[str], str]
 
@@ -41,13 +41,13 @@ class Statement(msgspec.Struct, frozen=True):
     name: str
     text: str
     timed: bool
-    """Whether it reads the clock: a movable clock gives the time as a parameter."""
+    """Whether it reads the clock: a given clock passes the time as a parameter."""
     writes: bool
-    """Whether it may change rows; taking a lock changes none."""
+    """Whether it may change rows; a lock changes none."""
 
 
 class Statements:
-    """All statements of one dialect, read and translated when first asked for."""
+    """All statements of one dialect, read and translated at first use."""
 
     def __init__(self, dialect: Dialect, *, movable_clock: bool = False) -> None:
         self._dialect = dialect
@@ -89,7 +89,7 @@ class Statements:
 
 
 def source(name: str, dialects: tuple[str, ...]) -> Path:
-    """The file of a statement: the variant for the nearest dialect that has one, else the common one."""
+    """Return the file of a statement: the variant of the first dialect that has one, else the common one."""
     for dialect in dialects:
         variant = SQL / f"{name}.{dialect}.sql"
         if variant.exists():
@@ -98,6 +98,6 @@ def source(name: str, dialects: tuple[str, ...]) -> Path:
 
 
 def names() -> list[str]:
-    """The names of all statements, each once; parts are none."""
+    """Return the names of all statements, each once, without parts."""
     found = (path for path in SQL.glob("*/*.sql") if path.parent.name != "parts")
     return sorted({f"{path.parent.name}/{path.name.partition('.')[0]}" for path in found})

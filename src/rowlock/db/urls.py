@@ -1,4 +1,4 @@
-"""Database addresses: a path, `sqlite:///…`, `postgresql://…`, `cockroachdb://…`; secrets are masked when shown."""
+"""Database addresses: a path, `sqlite:///…`, `postgresql://…`, `cockroachdb://…`; with secrets masked for display."""
 
 import re
 from pathlib import Path
@@ -27,16 +27,16 @@ _SECRET = re.compile("pass|secret|token|sslkey", re.IGNORECASE)
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where a database is: its dialect, what its driver wants to hear, and a form that may be shown."""
+    """Where a database is: its dialect, the address for its driver, and one that may be displayed."""
 
     dialect: str
     target: str
     shown: str
     isolation: str = "read committed"
     lock_milliseconds: int = 0
-    """How long to wait for a row that somebody has locked, where there is such a thing; 0: as long as it takes."""
+    """How long to wait for a row that another transaction has locked, on a server; 0 for no limit."""
     statement_milliseconds: int = 0
-    """How long one statement may take, where the server sees to that; 0: as long as it takes."""
+    """How long one statement may take, on a server; 0 for no limit."""
     pooler: str = "auto"
     """The mode of the connection pooler before the server, if there is one: auto, session or transaction."""
     listen: "Address | None" = None
@@ -49,9 +49,9 @@ class Address(msgspec.Struct, frozen=True):
 
 
 def parse(url: str) -> Address:
-    """Read an address; refuse what cannot be one, without repeating a password."""
+    """Parse an address; an error never repeats a password."""
     if not isinstance(url, str):
-        raise InvalidUrl(f"a database address is text or a path, not {type(url).__name__}", _HINT)
+        raise InvalidUrl(f"the database address must be text or a path, got {type(url).__name__}", _HINT)
     if "\0" in url or not url.strip():
         raise InvalidUrl("the database address is empty", _HINT)
     scheme, separator, _ = url.partition("://")
@@ -59,7 +59,7 @@ def parse(url: str) -> Address:
         return _file(url)
     dialect = DIALECTS.get(scheme.lower().partition("+")[0])
     if dialect is None:
-        raise InvalidUrl(f"the database address begins with {scheme!r}, which is none we know", _HINT)
+        raise InvalidUrl(f"unknown scheme {scheme!r} in the database address", _HINT)
     return _file(_path(url)) if dialect == "sqlite" else _server(url, dialect)
 
 
@@ -73,7 +73,8 @@ def _path(url: str) -> str:
 def _file(path: str) -> Address:
     if path == ":memory:":
         raise InvalidUrl(
-            "a database in memory is gone with its connection", "give a file's path, in /dev/shm if you like"
+            ":memory: is not supported: such a database ends with its connection",
+            "give a file's path, in /dev/shm if you like",
         )
     if _SCHEME_ONLY.match(path) or _CONNECTION_STRING.search(path):
         raise InvalidUrl("the database address is neither a path nor a URL", _HINT)
@@ -81,10 +82,10 @@ def _file(path: str) -> Address:
 
 
 def listening_at(address: Address, listen_url: str) -> Address:
-    """The same database with another address to listen at: the direct one of the server."""
+    """Return the address with another one to listen at: the direct one of the server."""
     listen = parse(listen_url)
     if (address.dialect, listen.dialect) != ("postgres", "postgres"):
-        what = f"listen_url is for a PostgreSQL server: it is {listen.shown}, and the database is {address.shown}"
+        what = f"listen_url must be for a PostgreSQL server, got {listen.shown} for the database {address.shown}"
         raise InvalidUrl(what, "leave it out, or give the direct address of the PostgreSQL server")
     # This may be a pooler in session mode, which passes notifications on: do not detect it.
     pooler = "session" if listen.pooler == "auto" else listen.pooler
@@ -97,11 +98,13 @@ def _server(url: str, dialect: str) -> Address:
     given = dict(parse_qsl(parts.query))
     isolation = given.get("isolation", "read committed").replace("-", " ").replace("_", " ").lower()
     if isolation not in ISOLATIONS:
-        raise InvalidUrl(f"isolation={isolation!r} is none that we work at", f"use one of {', '.join(ISOLATIONS)}")
+        raise InvalidUrl(
+            f"isolation must be {' or '.join(ISOLATIONS)}, got {isolation!r}", "leave it out for read committed"
+        )
     pooler = given.get("pooler", "auto").lower()
     if pooler not in MODES:
         raise InvalidUrl(f"pooler must be {', '.join(MODES[:-1])} or {MODES[-1]}, got {pooler!r}", _POOLER_HINT)
-    # The others go on letter by letter: what a plus sign means is the server's affair.
+    # The others are passed on unchanged: the driver decodes them.
     others = "&".join(option for option in options if not option.startswith(_OURS))
     target = _joined("postgresql", parts.netloc, parts.path, others)
     return Address(dialect, target, masked(url), isolation, pooler=pooler)
@@ -113,7 +116,7 @@ def _split(url: str) -> SplitResult:
         _ = "," in parts.netloc or parts.port  # several hosts have several ports
     except ValueError:
         raise InvalidUrl("the database address cannot be read: is its port a number?", _HINT) from None
-    # A password with one of these in it ends in the wrong part of the address, where nobody would mask it.
+    # A password with one of these in it ends in the wrong part of the address, where it would not be masked.
     torn = parts.fragment or "@" in parts.path or any(part and "=" not in part for part in parts.query.split("&"))
     if torn:
         what = "the database address cannot be read: a sign in it, perhaps in its password, is not percent-encoded"
@@ -122,12 +125,12 @@ def _split(url: str) -> SplitResult:
 
 
 def masked(url: str) -> str:
-    """The address without its secrets."""
+    """Return the address with its secrets masked."""
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     name, colon, _ = unquote(user).partition(":")
-    told = parse_qsl(parts.query)
-    query = [(key, "***" if _SECRET.search(f"{key} {value}") else value) for key, value in told]
+    given = parse_qsl(parts.query)
+    query = [(key, "***" if _SECRET.search(f"{key} {value}") else value) for key, value in given]
     where = f"{name}{':***' if colon else ''}{at}{host}"
     return _joined(parts.scheme, where, parts.path, urlencode(query, safe="*/"))
 

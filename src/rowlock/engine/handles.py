@@ -1,4 +1,4 @@
-"""What is held by its name: lists, counters, topics, schedules, sessions; the same for an engine and for a client."""
+"""Handles by name, shared by engine and client: lists, counters, topics, schedules, sessions."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -25,14 +25,14 @@ from rowlock.upkeep import UpkeepReport
 
 
 class Handles(Runner):
-    """Handles by their names, on whatever runs the verbs: a database here, or a server elsewhere."""
+    """Makes handles by name, on what runs the verbs: a database, or a server."""
 
     environment: Environment
     _session_kind: ClassVar[type[Session]] = Session
 
     @abstractmethod
     def dedicated_connection(self) -> AbstractContextManager[Writer]:
-        """The same by a connection of its own, for what must not wait until others are done."""
+        """Open a connection outside of the pool, for calls that must not wait until others are done."""
 
     @abstractmethod
     def upkeep(self, *, wait: Duration = 0) -> UpkeepReport:
@@ -40,62 +40,62 @@ class Handles(Runner):
 
     @abstractmethod
     def pipeline(self, *works: Callable[..., Any]) -> list[Any]:
-        """Do several pieces of work for the price of one round trip; each must be harmless to do again."""
+        """Do several pieces of work in one round trip and return their results; each must be idempotent."""
 
     def __getitem__(self, name: str) -> List:
         check_name(name)
         return List(self, name)
 
     def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
-        """Lists in the order of their names, strictly after one, with counts and progress."""
+        """Return lists in the order of their names, strictly after one, with counts and progress."""
         return self.read(lists.page, after=after, limit=limit)
 
     def counter(self, name: str) -> Counter:
-        """A counter by its name; it need not exist yet."""
+        """Return a counter by its name; it need not exist yet."""
         check_name(name, "counter")
         return Counter(self, name)
 
     def counters(self, *, after: str = "", limit: int = 1000) -> list[CounterInfo]:
-        """Counters in the order of their names, strictly after one."""
+        """Return counters in the order of their names, strictly after one."""
         return self.read(counters.page, after=after, limit=limit)
 
     def topic(self, name: str) -> Topic:
-        """A topic by its name: standing queries, and the records that are held against them."""
+        """Return a topic by its name; it need not exist yet."""
         check_topic(name)
         return Topic(self, name)
 
     def topics(self, *, after: str = "", limit: int = 1000) -> list[TopicInfo]:
-        """Topics in the order of their names, strictly after one."""
+        """Return topics in the order of their names, strictly after one."""
         return self.read(topics.page, after=after, limit=limit)
 
     def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
-        """Who is at work, the oldest first."""
+        """Return the live sessions, the oldest first."""
         return self.read(sessions.page, limit=limit)
 
     def session(
         self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None, beats: bool = True
     ) -> Session:
-        """A session to claim under: it beats by itself, and its claims end with it. Use it in a with block.
+        """Return a session to claim under, for a with block: it sends heartbeats by itself, and its claims end with it.
 
         Without `beats` it lives for its expiry and may outlive this process: see `rejoin`.
         """
         return self._session_kind(self, holder=holder, expiry=expiry, details=details, beats=beats)
 
     def rejoin(self, session: str, *, expiry: Duration = "15s") -> Session:
-        """A session without a heart that was opened elsewhere, by its id; `beat` keeps it alive for its expiry."""
+        """Return a session without heartbeats that was opened elsewhere, by its id; `beat` extends it by its expiry."""
         return self._session_kind(self, holder=None, expiry=expiry, details=None, beats=False, session=session)
 
     def schedule(self, name: str) -> Schedule:
-        """A schedule by its name: recurring work."""
+        """Return a schedule by its name; it need not exist yet."""
         check_name(name, "schedule")
         return Schedule(self, name)
 
     def schedules(self, *, after: str = "", limit: int = 1000) -> list[ScheduleInfo]:
-        """Schedules in the order of their names, strictly after one."""
+        """Return schedules in the order of their names, strictly after one."""
         return self.read(schedules.page, after=after, limit=limit)
 
     def audit(
         self, *, of: str | None = None, since: DurationOrTime | None = None, before: int = MAX_ID, limit: int = 1000
     ) -> list[AuditRecord]:
-        """What was done in `acting` blocks, the newest first: of one list, in the last while or since a moment."""
+        """Return the audit, the newest record first: of one list, within a duration or since a time."""
         return self.read(audit.page, of=of, since=since, before=before, limit=limit)

@@ -1,4 +1,4 @@
-"""A list in a user's hands: each method asks the database, nothing is remembered."""
+"""The handle of a list: each method calls the database, nothing is cached."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ Keys = str | Iterable[str]
 
 
 class List:
-    """A list by its name; it need not exist yet. Nothing is remembered here: each call asks the database."""
+    """A list by its name; it need not exist yet. Each method calls the database, nothing is cached."""
 
     def __init__(self, runner: Runner, name: str) -> None:
         self._runner = runner
@@ -57,7 +57,7 @@ class List:
         using: Any = None,
         report: Callable[[int], None] | None = None,
     ) -> Added:
-        """Add a key, any iterable of keys and mappings, or an open file of lines; if one is wrong, nothing is added.
+        """Add a key, any iterable of keys and mappings, or an open file of lines; if one is invalid, none is added.
 
         What is there already stays as it is; `strict` refuses it. `using` is an open transaction of yours to do it in.
         `trace` is a W3C traceparent; left out, it is that of the OpenTelemetry span that goes on, if one does.
@@ -72,7 +72,7 @@ class List:
         return runner.run(items.add, self.name, _Reported(ready, report) if report else ready, strict=strict)
 
     def page(self, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
-        """Items in the byte order of their keys, strictly after one."""
+        """Return items in the byte order of their keys, strictly after one."""
         return self._runner.read(items.page, self.name, after=after, limit=limit, state=state)
 
     def __contains__(self, key: object) -> bool:
@@ -87,7 +87,7 @@ class List:
     def items(
         self, *, state: str | None = None, after: str = "", upto: str | None = None, page: int = 1000
     ) -> Iterator[Item]:
-        """All items in the byte order of their keys, or those of a range, read page by page while you go."""
+        """Iterate over all items in the byte order of their keys, or over a range, read page by page."""
         while batch := self.page(after=after, limit=page, state=state):
             if upto is not None and upto < batch[-1].key:  # code points sort as their bytes do
                 yield from (item for item in batch if item.key <= upto)
@@ -96,7 +96,7 @@ class List:
             after = batch[-1].key
 
     def show(self, key: str) -> Item:
-        """One item as it stands; NoSuchItem if it is not there."""
+        """Return one item; NoSuchItem if it is not on the list."""
         return self._runner.read(items.show, self.name, key)
 
     def save(
@@ -108,7 +108,7 @@ class List:
         priority: int | UnsetType = UNCHANGED,
         version: int | None = None,
     ) -> Item:
-        """Change what is given of an item, leave the rest; the item as it stands then.
+        """Change the given fields of an item, and return the item after the change.
 
         With `version`, only if it is at that one still: else StaleVersion. Without it the last one to save wins. One
         that is gone is NoSuchItem and stays gone; one that a worker has in hand is ItemClaimed.
@@ -117,23 +117,23 @@ class List:
         return self._runner.run(items.save, self.name, key, changes=changes, version=version)
 
     def failures(self, key: str, *, limit: int = 20) -> list[Failure]:
-        """How an item has failed, the newest first."""
+        """Return the failures of an item, the newest first."""
         return self._runner.read(failures.of_item, self.name, key, limit=limit)
 
     def results(self, key: str, *, limit: int = 20) -> list[Result]:
-        """What an item left behind when it was done, the newest first; only where the list keeps results."""
+        """Return the results of an item, the newest first; only where the list keeps results."""
         return self._runner.read(results.of_item, self.name, key, limit=limit)
 
     def failure_groups(self, *, limit: int = 50) -> list[FailureGroup]:
-        """Failed items by the shape of their last error, the most frequent first."""
+        """Return failed items grouped by the shape of their last error, the most frequent first."""
         return self._runner.read(failures.groups, self.name, limit=limit)
 
     def keys_matching_error(self, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
-        """The keys of failed items whose last error contains the text, in byte order, strictly after one."""
+        """Return the keys of failed items whose last error contains the text, in byte order, strictly after one."""
         return self._runner.read(failures.keys_matching_error, self.name, text, after=after, limit=limit)
 
     def increment(self, keys: Keys, *, error: str | None = None) -> int:
-        """Note one failed attempt for each key that is there; how many were."""
+        """Note one failed attempt for each key, and return how many are on the list."""
         return self._runner.run(items.increment, self.name, _listed(keys), error=error)
 
     def done(self, keys: Keys, *, dry_run: bool = False) -> int:
@@ -185,66 +185,66 @@ class List:
         return changed
 
     def ranges(self, parts: int) -> list[Range]:
-        """The keys in up to `parts` ranges whose sizes differ by one at the most, however long the list is."""
+        """Return the keys as up to `parts` ranges whose sizes differ by at most one, however long the list is."""
         return self._runner.read(ranges.split, self.name, parts)
 
     def snapshot(self) -> "RankedSet[str]":
-        """All keys as they stand now, in a tree in memory: rank, nth and slices while the list goes on changing."""
+        """Return all keys as they are now, in a tree in memory with rank, nth and slices."""
         return self._runner.read(ranges.snapshot, self.name)
 
     def info(self) -> ListInfo:
-        """The list as a whole; NoSuchList if it is not there."""
+        """Return the list's counts, progress and settings; NoSuchList if it does not exist."""
         return self._runner.read(lists.show, self.name)
 
     def counts(self) -> Counts:
-        """How many items stand in each state; exact, whatever their number."""
+        """Return how many items are in each state; exact and fast for any number."""
         return self.info().counts
 
     def progress(self) -> Progress:
-        """What has happened to the list's items since it was made."""
+        """Return what has happened to the list's items since it was created."""
         return self.info().progress
 
     def settings(self, *, version: int | None = None, **changes: Any) -> Settings:
-        """The list's settings; those given are set first, making the list if need be."""
+        """Return the list's settings after setting those given, which creates the list."""
         if not changes:
             return self.info().settings
         return self._runner.run(lists.change_settings, self.name, changes, version=version)
 
     def gates(self) -> list[GateInfo]:
-        """Gate by gate: whether it is open, what stands there, what has happened there."""
+        """Return the gates: whether each is open, its items, and its progress."""
         return self._runner.read(gates.show, self.name)
 
     def open_gate(self, gate: int | str) -> bool:
-        """Go on to a gate by hand; whether that changed anything. GateShut if items stand before it."""
+        """Open a gate by hand; return whether that changed anything. GateShut if there are items before it."""
         return self._runner.run(gates.open_gate, self.name, gate)
 
     def seal(self, *, then: str | Then | None = None) -> bool:
-        """Take no more items and be complete when none is left, adding `then` to another list; whether that is new."""
+        """Take no more items, complete when none is left, then add `then` to another list; return whether that is new."""
         return self._runner.run(gates.seal, self.name, then=Then(then) if isinstance(then, str) else then)
 
     def complete(self) -> bool:
-        """End the list by hand, whatever is left on it; whether that changed anything."""
+        """Complete the list by hand, whatever is left on it; return whether that changed anything."""
         return self._runner.run(gates.complete, self.name)
 
     def reopen(self) -> bool:
-        """Take items and hand them out again after a seal or the end; whether that changed anything."""
+        """Take items again after a seal or completion; return whether that changed anything."""
         return self._runner.run(gates.reopen, self.name)
 
     def pause(self, *, version: int | None = None) -> bool:
-        """Stop handing out items; whether that changed anything. What is claimed may still be settled."""
+        """Stop claims; return whether that changed anything. Claimed items may still be settled."""
         return self._runner.run(lists.pause, self.name, version=version)
 
     def resume(self, *, version: int | None = None) -> bool:
-        """Hand out items again; whether that changed anything."""
+        """Allow claims again; return whether that changed anything."""
         return self._runner.run(lists.resume, self.name, version=version)
 
     def rename(self, to: str, *, version: int | None = None) -> None:
-        """Give the list another name; NameTaken if there is one of that name."""
+        """Rename the list; NameTaken if the name is in use."""
         self._runner.run(lists.rename, self.name, to, version=version)
         self.name = to
 
     def drop(self, *, version: int | None = None) -> int:
-        """Forget the list with all its items and history; how many items it had."""
+        """Delete the list with all its items and history, and return how many items it had."""
         return self._runner.run(lists.drop, self.name, version=version)
 
 

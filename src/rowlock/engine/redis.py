@@ -1,6 +1,6 @@
-"""Counters by way of Redis: it hands out numbers of blocks that were reserved in the database before.
+"""Counters through Redis: it gives out numbers from blocks that were reserved in the database.
 
-Whatever becomes of Redis, no number comes twice; what was left of a block is a gap. The reasoning is in
+Whatever happens to Redis, no number comes twice; the rest of a lost block is a gap. The reasoning is in
 docs/design/decisions/0014-numbers-by-redis.md.
 """
 
@@ -22,21 +22,21 @@ from rowlock.names import check_name
 P = ParamSpec("P")
 T = TypeVar("T")
 
-BLOCK = 1_000
-LARGEST_BLOCK = 1_000_000
-REST = 1.0
-"""Seconds for which a Redis that has failed is not asked again, where the database stands in for it."""
-TRIES = 10
-PATIENT_TRIES = 3
-"""How often another's new block is waited for before one of our own is put there."""
-MOMENT = 0.005
-MOST_KNOWN = 100_000
+BLOCK_SIZE = 1_000
+MAX_BLOCK_SIZE = 1_000_000
+RETRY_REDIS_SECONDS = 1.0
+"""How long the database is used instead after Redis has failed."""
+MAX_TRIES = 10
+MAX_WAITING_TRIES = 3
+"""How often to wait for a block that another process has reserved before reserving one."""
+WAIT_SECONDS = 0.005
+MAX_CACHED_COUNTERS = 100_000
 LOCKS = 64
 
 LUA = Path(__file__).parent.parent / "lua"
 
-# What a server says that can hand out nothing.
-_WRONG = {
+# Servers that cannot be used, with what to say and what to do.
+_UNUSABLE = {
     "replica": ("is a replica", "name the primary"),
     "cluster": ("is a cluster, which may move a counter between servers", "name a single server"),
     "strange": ("does not tell its run_id and master_replid", "let its user run INFO, or use the database's counters"),
@@ -45,17 +45,17 @@ _WRONG = {
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """A block that was found to be of our database, and how much of it this process has seen used."""
+    """A block that belongs to our database, and how much of it this process has seen used."""
 
     epoch: str = ""
     used: int = 0
 
 
 class RedisCounters:
-    """Counters whose numbers Redis hands out: unique always, without gaps only as long as nothing is lost.
+    """Counters whose numbers Redis gives out: always unique, without gaps only while Redis loses nothing.
 
-    `block` numbers at a time are reserved in the database. When Redis cannot be asked, `fallback="database"` takes
-    them there; without it that is an error.
+    `block` numbers at a time are reserved in the database. When Redis cannot be reached, `fallback="database"` takes
+    numbers there; without it that is an error.
     """
 
     def __init__(
@@ -63,15 +63,15 @@ class RedisCounters:
         engine: Engine,
         url: str,
         *,
-        block: int = BLOCK,
+        block: int = BLOCK_SIZE,
         fallback: Literal["database"] | None = None,
         prefix: str = "rowlock",
         timeout: float = 1.0,
     ) -> None:
-        if isinstance(block, bool) or not isinstance(block, int) or not 1 <= block <= LARGEST_BLOCK:
-            raise Invalid(f"a block of {block!r} numbers cannot be", f"give 1 to {LARGEST_BLOCK}")
+        if isinstance(block, bool) or not isinstance(block, int) or not 1 <= block <= MAX_BLOCK_SIZE:
+            raise Invalid(f"block must be 1 to {MAX_BLOCK_SIZE}, got {block!r}", f"leave it out for {BLOCK_SIZE}")
         if fallback not in (None, "database"):
-            raise Invalid(f"there is no fallback {fallback!r}", "give 'database' or leave it out")
+            raise Invalid(f"fallback must be 'database' or None, got {fallback!r}", "leave it out for none")
         self._engine = engine
         self._block = block
         self._fallback = fallback
@@ -81,7 +81,7 @@ class RedisCounters:
         self._scripts = {name: self._client.register_script(_script(name)) for name in ("take", "put", "remove")}
         self._known: dict[str, _Known] = {}
         self._locks = [threading.Lock() for _ in range(LOCKS)]
-        self._rests_until = float("-inf")
+        self._retry_redis_at = float("-inf")
 
     def __repr__(self) -> str:
         return f"RedisCounters({self._shown!r})"
@@ -93,7 +93,7 @@ class RedisCounters:
         self.close()
 
     def counter(self, name: str) -> Counter:
-        """A counter by its name; it need not exist yet. The same as the engine's of that name: they share numbers."""
+        """Return a counter by its name; it need not exist yet. It shares its numbers with the engine's of that name."""
         check_name(name, "counter")
         return Counter(self, name)
 
@@ -102,26 +102,26 @@ class RedisCounters:
         self._client.close()
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb of counters: numbers are taken from Redis, all else is the database's."""
+        """Run a verb of counters: numbers are taken from Redis, everything else is done in the database."""
         chosen: Any = verb
         if chosen is counters.take:
             return self._take(*args, **kwargs)  # type: ignore[return-value, arg-type]
         answer = self._engine.run(verb, *args, **kwargs)
         if chosen is counters.raise_to:
-            self._asked("remove", str(args[0]))
+            self._call("remove", str(args[0]))
         return answer
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb that only reads: in the database."""
+        """Run a verb that only reads, in the database."""
         return self._engine.read(verb, *args, **kwargs)
 
     def join(self, using: Any) -> Transaction:
-        """The verbs inside a transaction of yours: numbers taken there are the database's."""
+        """Return your open transaction; numbers taken there come from the database."""
         return self._engine.join(using)
 
     def _take(self, name: str, count: int) -> range:
         counters.check_take(name, count)
-        if count > self._block or self._engine.environment.monotonic() < self._rests_until:
+        if count > self._block or self._engine.environment.monotonic() < self._retry_redis_at:
             return self._engine.counter(name).take(count)
         try:
             return self._taken(name, count) or self._refilled(name, count)
@@ -130,7 +130,7 @@ class RedisCounters:
         except RedisUnavailable as trouble:
             if self._fallback is None:
                 raise
-            self._rests_until = self._engine.environment.monotonic() + REST
+            self._retry_redis_at = self._engine.environment.monotonic() + RETRY_REDIS_SECONDS
             _log_fallback(trouble)
             return self._engine.counter(name).take(count)
 
@@ -141,7 +141,7 @@ class RedisCounters:
     def _refilled(self, name: str, count: int) -> range:
         with self._locks[hash(name) % LOCKS]:
             before: str | None = self._known.get(name, _Known()).epoch
-            for attempt in range(TRIES):
+            for attempt in range(MAX_TRIES):
                 answer = self._try(name, count)
                 if isinstance(answer, range):
                     return answer
@@ -149,13 +149,13 @@ class RedisCounters:
                 ours = self._engine.read(counters.epoch, name) or ""
                 if why == "other" and found == ours:
                     self._remember(name, _Known(found))
-                elif before not in ("", ours) and attempt < PATIENT_TRIES:
-                    # Somebody has just reserved a block, and will put it there in a moment.
-                    self._engine.environment.sleep(self._engine.environment.jittered(MOMENT))
+                elif before not in ("", ours) and attempt < MAX_WAITING_TRIES:
+                    # Another process has just reserved a block, and will put it there in a moment.
+                    self._engine.environment.sleep(self._engine.environment.jittered(WAIT_SECONDS))
                     before = ours
                 elif (numbers := self._reserved(name, count, life=life, instead=(found, ours))) is not None:
                     return numbers
-        # Others are faster each time: a number of the database's own is as good, and nobody else's.
+        # Other processes are faster each time: a number from the database is unique too.
         return self._engine.counter(name).take(count)
 
     def _reserved(self, name: str, count: int, *, life: str, instead: tuple[str, str]) -> range | None:
@@ -164,15 +164,15 @@ class RedisCounters:
         block = self._engine.grouped.run(counters.reserve, name, self._block, epoch=epoch, instead=ours)
         if block is None:
             return None
-        # The first numbers are ours whether or not the rest gets there: nobody else has this block.
-        answer = self._asked("put", name, life, there, epoch, block[0], len(block), count, again=False)
+        # The first numbers are ours even if the rest does not get there: no other process has this block.
+        answer = self._call("put", name, life, there, epoch, block[0], len(block), count, again=False)
         if answer[0] == "put":
             self._remember(name, _Known(epoch, count))
         return block[:count]
 
     def _try(self, name: str, count: int) -> range | tuple[str, str, str]:
         known = self._known.get(name, _Known())
-        status, first, second = self._asked("take", name, known.epoch, count, known.used)
+        status, first, second = self._call("take", name, known.epoch, count, known.used)
         if status != "taken":
             return status, first, second
         low, used = int(first), int(second)
@@ -180,28 +180,28 @@ class RedisCounters:
         return range(low + used, low + used + count)
 
     def _remember(self, name: str, known: _Known) -> None:
-        if len(self._known) >= MOST_KNOWN:
+        if len(self._known) >= MAX_CACHED_COUNTERS:
             self._known.clear()
         self._known[name] = known
 
-    def _asked(self, script: str, name: str, *arguments: object, again: bool = True) -> tuple[str, str, str]:
-        import redis  # heavy, and only who uses Redis has it
+    def _call(self, script: str, name: str, *arguments: object, again: bool = True) -> tuple[str, str, str]:
+        import redis  # optional, and slow to import
 
         key = f"{self._prefix}:counter:{name}"
         try:
             answer = self._scripts[script](keys=[key], args=arguments)
         except redis.RedisError as error:
             if again and isinstance(error, redis.ConnectionError):
-                # A connection that was kept is the first to notice a restart; to ask twice costs a gap at worst.
-                return self._asked(script, name, *arguments, again=False)
-            raise self._told(error) from None
+                # A kept connection fails first after a restart; asking twice costs a gap at worst.
+                return self._call(script, name, *arguments, again=False)
+            raise self._translated(error) from None
         status, *rest = [each.decode() if isinstance(each, bytes) else str(each) for each in answer]
-        if status in _WRONG:
-            what, hint = _WRONG[status]
+        if status in _UNUSABLE:
+            what, hint = _UNUSABLE[status]
             raise RedisUnavailable(f"{self._shown} {what}", hint)
         return status, rest[0], rest[1]
 
-    def _told(self, error: Exception) -> RedisUnavailable:
+    def _translated(self, error: Exception) -> RedisUnavailable:
         from redis import exceptions
 
         text = str(error)
@@ -214,7 +214,7 @@ class RedisCounters:
         elif isinstance(error, exceptions.BusyLoadingError):
             words = "is still reading its data", "wait until it has"
         elif isinstance(error, exceptions.ReadOnlyError):
-            words = _WRONG["replica"]
+            words = _UNUSABLE["replica"]
         elif isinstance(error, exceptions.ConnectionError):
             words = "cannot be reached", "check host and port, and that the server runs"
         else:
@@ -223,25 +223,25 @@ class RedisCounters:
 
 
 def _denied(text: str) -> bool:
-    # What is forbidden within a script comes as an error of the script.
+    # A permission that a script lacks comes as an error of the script.
     return any(words in text for words in ("NOPERM", "no permissions", "can't run this command"))
 
 
 def _client(url: str, timeout: float) -> Any:
     try:
-        import redis  # heavy, and only who uses Redis has it
+        import redis  # optional, and slow to import
         from redis.backoff import NoBackoff
         from redis.retry import Retry
     except ImportError:
         raise ExtraMissing("RedisCounters needs the package redis", "run: pip install 'rowlock[redis]'") from None
-    # The driver must not repeat what it does not know to have failed: a block would be put there twice.
+    # The driver must not retry after an unknown outcome: a block would be put there twice.
     never = Retry(NoBackoff(), 0)
     try:
         return redis.Redis.from_url(
             url, socket_timeout=timeout, socket_connect_timeout=timeout, retry=never, retry_on_timeout=False
         )
     except ValueError:
-        raise Invalid(f"{masked(url)!r} is no address of Redis", "write redis://host:6379/0") from None
+        raise Invalid(f"invalid Redis address {masked(url)!r}", "write redis://host:6379/0") from None
 
 
 def _script(name: str) -> str:
@@ -249,6 +249,6 @@ def _script(name: str) -> str:
 
 
 def _log_fallback(trouble: RedisUnavailable) -> None:
-    import logging  # only trouble needs it
+    import logging  # slow to import, and needed only here
 
     logging.getLogger("rowlock.redis").warning("%s; numbers are taken from the database", trouble.what)

@@ -1,4 +1,4 @@
-"""Tokens in a user's hands: made, listed, revoked, and checked without asking the database each time."""
+"""The handle of access tokens: created, listed, revoked, and checked against a cache of a second."""
 
 import threading
 from collections.abc import Iterable
@@ -14,33 +14,33 @@ from rowlock.model import DurationOrTime
 from rowlock.roles import read_role
 from rowlock.tokens import LiveToken, NewToken, TokenInfo
 
-FRESH = 1.0
-"""Seconds for which what was read is believed: so soon does a revocation reach every process."""
+CACHE_SECONDS = 1.0
+"""How long a snapshot is used: so soon a revocation reaches every process."""
 
 
 class TokenSnapshot(msgspec.Struct, frozen=True):
     """All live tokens as they were read once."""
 
     begun: float
-    """When reading began, by this machine's monotonic clock: nothing that was revoked before is in it."""
+    """When reading began, by the monotonic clock: no token in it was revoked before."""
     rows: dict[str, Any]
-    """By their digests."""
+    """The stored rows, by digest."""
     known: dict[str, LiveToken]
-    """Those that were asked for, as what they mean."""
+    """Those that were used, decoded."""
     exist: bool
 
 
 class Tokens:
     """The access tokens of a database.
 
-    `authenticate` believes what was read for a second: a token that is revoked, here or elsewhere, is refused by every
-    process within one. If the database cannot be asked after that, nobody is let in.
+    `authenticate` caches for a second: a token that is revoked, by any process, is refused by every process within one.
+    If the database cannot be reached after that, every token is refused.
     """
 
     def __init__(self, runner: Runner, environment: Environment) -> None:
         self._runner = runner
         self._environment = environment
-        self._look: TokenSnapshot | None = None
+        self._snapshot: TokenSnapshot | None = None
         self._failed: tuple[float, Unavailable] | None = None
         self._lock = threading.Lock()
         self._used: set[int] = set()
@@ -48,12 +48,12 @@ class Tokens:
     def create(
         self, role: str, *, lists: str | Iterable[str] = (), label: str = "", expires: DurationOrTime | None = None
     ) -> NewToken:
-        """A new token; its text can be had here and never again. `lists` are prefixes of names, `expires` a while."""
+        """Create a token; only this returns its text. `lists` are prefixes of names, `expires` a duration or time."""
         chosen = read_role(role)
         prefixes = tokens.read_prefixes(lists, chosen)
         tokens.check_label(label)
         text = tokens.generate()
-        # Only what may be seen goes to the verb: a history or a log of it holds no secret.
+        # The verb gets no secret: its arguments stand in histories and logs.
         info = self._runner.run(
             tokens.create,
             tokens.digest(text),
@@ -63,79 +63,79 @@ class Tokens:
             label=label,
             expires=expires,
         )
-        self._look = None
+        self._snapshot = None
         return NewToken(text, info)
 
     def page(self, *, after: int = 0, limit: int = 1000, ended: bool = False) -> list[TokenInfo]:
-        """Tokens in the order they were made, strictly after one; with `ended` also those that are over."""
+        """Return tokens in the order of their ids, strictly after one; with `ended` also revoked and expired ones."""
         return self._runner.read(tokens.page, after=after, limit=limit, ended=ended)
 
     def revoke(self, token: int) -> bool:
-        """End a token by its id; whether it was not revoked already."""
+        """Revoke a token by its id; return whether that changed anything."""
         revoked = self._runner.run(tokens.revoke, token)
-        self._look = None
+        self._snapshot = None
         return revoked
 
     def exist(self) -> bool:
-        """Whether there is or ever was a token, as of a second ago at the most: then nothing is open without one."""
-        return self._looked(self._now() - FRESH).exist
+        """Return whether there is or ever was a token, cached for a second: then every request needs one."""
+        return self._snapshot_since(self._now() - CACHE_SECONDS).exist
 
     @property
     def known_absent(self) -> bool:
-        """Whether it is known, without asking the database, that there never was a token."""
-        look = self._fresh()
-        return look is not None and not look.exist
+        """Whether the cache says that there never was a token."""
+        snapshot = self._cached()
+        return snapshot is not None and not snapshot.exist
 
     def authenticate(self, text: str) -> TokenInfo:
-        """Whose token it is; TokenRefused if it is nobody's, or no longer."""
+        """Return the token with this text; TokenRefused if it is unknown, revoked or expired."""
         if not tokens.well_formed(text):
             raise TokenRefused("what was given is not a token: mistyped, or cut off", "check it letter by letter")
         asked = self._now()
-        found = self.recall(text) or self._among(self._looked(asked - FRESH), text)
-        # It may have been made a moment ago: a look that begins now knows, and is shared by all who wait for it.
-        found = found or self._among(self._looked(asked), text)
+        found = self.recall(text) or self._find(self._snapshot_since(asked - CACHE_SECONDS), text)
+        # It may have been created a moment ago: a snapshot that begins now shows it, and is shared by all that wait.
+        found = found or self._find(self._snapshot_since(asked), text)
         if found is None:
             what = f"the token {tokens.masked(text)} is not known here: revoked, expired, or of another database"
             raise TokenRefused(what, "ask whoever runs this service for one: rowlock token create")
         return found
 
     def recall(self, text: str) -> TokenInfo | None:
-        """Whose token it is, if that is known without asking the database; else None, and `authenticate` tells."""
-        look = self._fresh()
-        return None if look is None else self._among(look, text)
+        """Return the token with this text if it is cached; else None, and `authenticate` reads the database."""
+        snapshot = self._cached()
+        return None if snapshot is None else self._find(snapshot, text)
 
     def note_used(self) -> int:
-        """Write down which tokens were let in since the last time; how many were not noted within a minute before."""
+        """Store which tokens were used since the last call; return how many were not noted within a minute before."""
         used, self._used = self._used, set()
         return self._runner.run(tokens.touch, used) if used else 0
 
-    def _fresh(self) -> TokenSnapshot | None:
-        look = self._look
-        return look if look is not None and self._now() - look.begun < FRESH else None
+    def _cached(self) -> TokenSnapshot | None:
+        snapshot = self._snapshot
+        return snapshot if snapshot is not None and self._now() - snapshot.begun < CACHE_SECONDS else None
 
     def _now(self) -> float:
         return self._environment.monotonic()
 
-    def _among(self, look: TokenSnapshot, text: str) -> TokenInfo | None:
+    def _find(self, snapshot: TokenSnapshot, text: str) -> TokenInfo | None:
         digest = tokens.digest(text)
-        known = look.known.get(digest)
-        if known is None and digest in look.rows:
-            known = look.known[digest] = tokens.live_token(look.rows[digest])
-        if known is None or (known.left is not None and self._now() - look.begun >= known.left):
+        known = snapshot.known.get(digest)
+        if known is None and digest in snapshot.rows:
+            known = snapshot.known[digest] = tokens.live_token(snapshot.rows[digest])
+        if known is None or (known.left is not None and self._now() - snapshot.begun >= known.left):
             return None
         self._used.add(known.info.id)
         return known.info
 
-    def _looked(self, since: float) -> TokenSnapshot:
-        """All live tokens, as a look knows them that began no earlier; one at a time, and shared."""
+    def _snapshot_since(self, since: float) -> TokenSnapshot:
+        """Return a snapshot that began after `since`; one is read at a time, and shared."""
         asked = self._now()
-        if (look := self._look) is not None and look.begun > since:
-            return look
+        if (snapshot := self._snapshot) is not None and snapshot.begun > since:
+            return snapshot
         with self._lock:
-            if (look := self._look) is not None and look.begun > since:
-                return look
+            if (snapshot := self._snapshot) is not None and snapshot.begun > since:
+                return snapshot
             if self._failed is not None and self._failed[0] >= asked:
-                # Somebody has just waited for the database in vain; to wait again would help nobody.
+                # Another thread has just waited for the database in vain: do not wait again.
                 why = self._failed[1]
                 raise type(why)(why.what, why.hint, **why.fields)
             return self._read()
@@ -147,5 +147,5 @@ class Tokens:
         except Unavailable as why:
             self._failed = self._now(), why
             raise
-        self._look = TokenSnapshot(begun, rows, {}, exist)
-        return self._look
+        self._snapshot = TokenSnapshot(begun, rows, {}, exist)
+        return self._snapshot

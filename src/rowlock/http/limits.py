@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from rowlock import claims, config, names, nesting, ranges
-from rowlock.config import Value
+from rowlock.config import ConfigValue
 from rowlock.errors import Invalid
 from rowlock.model import MAX_DATA_BYTES
 
@@ -77,9 +77,9 @@ def most_long_polls(connections: int) -> int:
     return max(1, connections * 3 // 4)
 
 
-def configured(values: Mapping[str, Value]) -> ServerLimits:
+def configured(values: Mapping[str, ConfigValue]) -> ServerLimits:
     """The bounds of a service that is configured so; what is left out is as by default."""
-    given = {name: _number(values[name]) for name in config.NUMBERS if name in values}
+    given = {name: _number(values[name]) for name in config.WHOLE_NUMBERS if name in values}
     found = ServerLimits(**given)
     for polls, connections in LONG_POLLS.items():
         most = most_long_polls(getattr(found, connections))
@@ -89,7 +89,7 @@ def configured(values: Mapping[str, Value]) -> ServerLimits:
     return found
 
 
-def _number(value: Value) -> int:
+def _number(value: ConfigValue) -> int:
     if not (value.value.isascii() and value.value.isdigit()) or not 1 <= int(value.value) <= MAX_NUMBER:
         what = f"{value.name} must be a whole number from 1 to {MAX_NUMBER}, got {value.value!r}"
         raise Invalid(what, f"it was set by {value.origin}")

@@ -1,4 +1,4 @@
-"""Helpers for the tests of those who use rowlock: a throw-away engine, time that moves when told, inline workers."""
+"""Helpers for tests of programs that use rowlock: a throw-away engine, a clock to move, workers that run inline."""
 
 from rowlock.testing.assertions import assert_added, assert_counts, assert_empty, assert_failed
 from rowlock.testing.clocks import MovableClock

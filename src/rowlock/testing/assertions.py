@@ -1,4 +1,4 @@
-"""Assertions on lists, each saying what is true when it does not hold."""
+"""Assertions on lists, whose messages show what is on the list."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -11,7 +11,7 @@ SHOWN = 10
 
 
 def assert_added(on: "List", keys: str | Iterable[str]) -> None:
-    """These keys are on the list, in whatever state; others may be there too."""
+    """Assert that these keys are on the list, in any state; others may be there too."""
     __tracebackhide__ = True
     wanted = [keys] if isinstance(keys, str) else list(keys)
     missing = [key for key in wanted if not _has(on, key)]
@@ -20,37 +20,37 @@ def assert_added(on: "List", keys: str | Iterable[str]) -> None:
 
 
 def assert_empty(on: "List") -> None:
-    """Nothing is left on the list; a list that was never made is empty too."""
+    """Assert that the list is empty; a list that was never created is."""
     __tracebackhide__ = True
     if next(on.items(page=1), None) is not None:
         raise AssertionError(f"the list {on.name!r} is not empty; {_standing(on)}")
 
 
 def assert_failed(on: "List", key: str, *, saying: str = "") -> None:
-    """The item has failed, and the last thing that was said of it contains the text."""
+    """Assert that the item has failed, and that its last error contains the text."""
     __tracebackhide__ = True
     if not _has(on, key):
         raise AssertionError(f"{key!r} is not on the list {on.name!r}; {_standing(on)}")
-    state, said = on.show(key).state, [failure.message for failure in on.failures(key, limit=1)]
+    state, errors = on.show(key).state, [failure.message for failure in on.failures(key, limit=1)]
     if state != "failed":
-        heard = f"; the last error was {said[0]!r}" if said else ""
-        raise AssertionError(f"{key!r} of {on.name!r} has not failed: it is {state.icon} {state}{heard}")
-    if saying and saying not in "".join(said):
-        raise AssertionError(f"{key!r} of {on.name!r} failed, but not saying {saying!r}: it said {''.join(said)!r}")
+        last = f"; the last error was {errors[0]!r}" if errors else ""
+        raise AssertionError(f"{key!r} of {on.name!r} has not failed: it is {state.icon} {state}{last}")
+    if saying and saying not in "".join(errors):
+        raise AssertionError(f"{key!r} of {on.name!r} failed, but not saying {saying!r}: it said {''.join(errors)!r}")
 
 
 def assert_counts(on: "List", **expected: int) -> None:
-    """As many items stand in these states (ready, delayed, gated, claimed, failed, total); others are not looked at."""
+    """Assert the number of items in these states (ready, delayed, gated, claimed, failed, total)."""
     __tracebackhide__ = True
     counts = on.counts()
     wrong = {name: number for name, number in expected.items() if getattr(counts, name) != number}
     if wrong:
-        told = ", ".join(f"{getattr(counts, name)} {name} instead of {number}" for name, number in wrong.items())
-        raise AssertionError(f"the list {on.name!r} has {told}; {_standing(on)}")
+        differing = ", ".join(f"{getattr(counts, name)} {name} instead of {number}" for name, number in wrong.items())
+        raise AssertionError(f"the list {on.name!r} has {differing}; {_standing(on)}")
 
 
 def _has(on: "List", key: str) -> bool:
-    from rowlock.errors import NotFound  # a plugin that nobody uses must cost nothing
+    from rowlock.errors import NotFound  # an unused pytest plugin must cost nothing
 
     try:
         on.show(key)

@@ -1,4 +1,4 @@
-"""A clock for tests: it stands still until somebody moves it."""
+"""A clock for tests, which stands still until it is advanced."""
 
 from typing import TYPE_CHECKING
 
@@ -15,14 +15,14 @@ class MovableClock:
         self.now = now
 
     def __call__(self) -> int:
-        """The time, in milliseconds."""
+        """Return the time, in milliseconds."""
         return self.now
 
     def __repr__(self) -> str:
         return f"MovableClock({self.now})"
 
     def advance(self, duration: "Duration") -> None:
-        """Let that much time pass: `"5m"`, a number of seconds, or a timedelta."""
-        from rowlock.durations import milliseconds  # a plugin that nobody uses must cost nothing
+        """Advance by a duration: `"5m"`, a number of seconds, or a timedelta."""
+        from rowlock.durations import milliseconds  # an unused pytest plugin must cost nothing
 
         self.now += milliseconds(duration)

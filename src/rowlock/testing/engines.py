@@ -1,4 +1,4 @@
-"""A database for one test: a SQLite file in a temporary folder, gone afterwards."""
+"""A database for one test: a SQLite file in a temporary folder, removed afterwards."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def throwaway(**options: Any) -> "Iterator[Engine]":
-    """An engine on a SQLite file of its own, which is removed at the end; options are those of `Engine`."""
-    from tempfile import TemporaryDirectory  # a plugin that nobody uses must cost nothing
+    """Open an engine on a SQLite file of its own, removed at the end; options are those of `Engine`."""
+    from tempfile import TemporaryDirectory  # an unused pytest plugin must cost nothing
 
     from rowlock.engine import Engine
 

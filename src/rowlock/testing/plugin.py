@@ -1,4 +1,4 @@
-"""Fixtures for pytest, which finds them by itself. The rest of rowlock is imported when one of them is asked for."""
+"""Fixtures for pytest, which finds them by itself. The rest of rowlock is imported when one of them is used."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def rowlock_clock() -> MovableClock:
-    """The time of `rowlock_engine`: it stands still until it is advanced."""
+    """The clock of `rowlock_engine`, which stands still until it is advanced."""
     return MovableClock()
 
 
@@ -29,5 +29,5 @@ def rowlock_engine(rowlock_clock: MovableClock) -> "Iterator[Engine]":
 
 @pytest.fixture
 def rowlock_drain() -> "Callable[[Worker], Counter[Verdict]]":
-    """Runs a worker until nothing is ready; how many items ended how."""
+    """A function that runs a worker until nothing is ready and returns how many items had each verdict."""
     return drain

@@ -1,4 +1,4 @@
-"""Workers in tests: run inline until nothing is ready."""
+"""Workers in tests: they run inline until nothing is ready."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
 
 
 def drain(worker: "Worker") -> "Counter[Verdict]":
-    """Run the worker until nothing is ready; how many items ended how: `drain(worker) == {"done": 3}`.
+    """Run the worker until nothing is ready, and count the verdicts: `drain(worker) == {"done": 3}`.
 
-    What is to be retried later is delayed: move the clock, then drain again.
+    Items that are retried later are delayed: advance the clock, then drain again.
     """
-    happened: Counter[Verdict] = Counter()
+    verdicts: Counter[Verdict] = Counter()
 
-    def note(*told: Any) -> None:
-        happened[told[-1]] += 1
+    def note(*arguments: Any) -> None:
+        verdicts[arguments[-1]] += 1
 
     worker.after(note)
     try:
         worker.run(until="idle", signals=False)
     finally:
         worker._hooks["after"].remove(note)
-    return happened
+    return verdicts
