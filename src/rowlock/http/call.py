@@ -86,8 +86,8 @@ class Call:
         return found.decode("latin-1") if found else ""
 
     @property
-    def trace(self) -> str | None:
-        """The trace that the request belongs to; a header that is wrong is as good as none."""
+    def traceparent(self) -> str | None:
+        """The W3C traceparent of the request, or of the current span; a malformed header is ignored."""
         return tracing.parse_traceparent(self.header(b"traceparent")) or tracing.current_traceparent()
 
     @property

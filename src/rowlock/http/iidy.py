@@ -80,7 +80,7 @@ async def post_one(call: Call) -> Answer | Incremented:
     """Add a name, or with `action=increment` count one more attempt of it; the body is not read."""
     if _action(call) == "increment":
         return await increment_one(call)
-    batches = list(item_input.batches(call.path["key"], ItemDefaults(trace=call.trace)))
+    batches = list(item_input.batches(call.path["key"], ItemDefaults(trace=call.traceparent)))
     added = await _add(call, batches, strict=_strict(call))
     return Answer(Added(added), 201 if added else 200)
 
@@ -106,7 +106,7 @@ async def post_many(call: Call) -> Answer | Incremented:
     if _action(call) == "increment":
         return await increment_many(call)
     strict = _strict(call)
-    batches = await _batches(call, ItemDefaults(trace=call.trace))
+    batches = await _batches(call, ItemDefaults(trace=call.traceparent))
     return Answer(Added(await _add(call, batches, strict=strict) if batches else 0), 201)
 
 

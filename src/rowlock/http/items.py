@@ -104,7 +104,7 @@ async def add(call: Call) -> Added | Answer:
     committed batch by batch: each line of the answer tells what was added so far.
     """
     query: AddQuery = call.query
-    shared = ItemDefaults(None, moment_of(query.due), query.gate, query.priority, trace=call.trace)
+    shared = ItemDefaults(None, moment_of(query.due), query.gate, query.priority, trace=call.traceparent)
     if call.kind is Kind.NDJSON:
         return Answer(stream=_add_stream(call, shared))
     if call.sent is Kind.JSON:
@@ -264,7 +264,7 @@ async def put(call: Call) -> Answer:
     """
     given: ItemData = await call.document()
     name, key = call.path["list"], call.path["key"]
-    [batch] = item_input.batches([_entry(key, given)], ItemDefaults(trace=call.trace))
+    [batch] = item_input.batches([_entry(key, given)], ItemDefaults(trace=call.traceparent))
     made, item, failed = await call.service.executor.write(_put, name, batch, _changes(key, given), condition(call))
     return Answer(ItemDetails.of(item, failed), 201 if made else 200, version=item.version)
 

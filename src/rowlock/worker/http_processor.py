@@ -133,8 +133,8 @@ class ProcessorHandler:
             "rowlock-attempt": str(item.attempts + 1),
             "rowlock-token": turn.token,
         }
-        if (trace := tracing.outgoing_traceparent([item])) is not None:
-            named["traceparent"] = trace
+        if (traceparent := tracing.outgoing_traceparent([item])) is not None:
+            named["traceparent"] = traceparent
         return OutgoingRequest(self._id(item), (item.raw_data or "null").encode(), {**way.headers, **named}, way.keys)
 
     def _id(self, item: Item) -> str:

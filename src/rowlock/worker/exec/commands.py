@@ -225,8 +225,8 @@ class CommandHandler:
             [item] = items
             values = (item.key, str(item.attempts + 1), item.raw_data or "null")
             known.update(zip(_OF_ONE_ITEM, values, strict=True))
-        if (trace := tracing.outgoing_traceparent(items)) is not None:
-            known["TRACEPARENT"] = trace
+        if (traceparent := tracing.outgoing_traceparent(items)) is not None:
+            known["TRACEPARENT"] = traceparent
         return {**self._environment, **known}
 
 
