@@ -1,6 +1,6 @@
-"""Audit: who did what to which list, written in the transaction of the write itself. Verbs of a transaction.
+"""The audit log: who did what to which list, written in the transaction of the change itself.
 
-Whatever is run inside `acting(who)` is recorded, verb by verb; outside of it nothing is, and nothing is paid.
+Verbs that run inside `acting(who)` are recorded; others are not, and cost nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from rowlock.durations import Duration, DurationOrTime, delay_or_time, milliseco
 from rowlock.errors import Invalid
 from rowlock.group_commit import groupable_like
 from rowlock.item_input import CheckedChanges
-from rowlock.model import Added, to_datetime
+from rowlock.model import Added
 from rowlock.names import check_limit
 
 P = ParamSpec("P")
@@ -26,28 +26,28 @@ T = TypeVar("T")
 DEFAULT_KEEP = "90d"
 MAX_ACTOR_BYTES = 200
 DETAILS = ("to", "changes", "gate", "role", "lists", "label", "schedule", "token")
-"""What a record tells of how a verb was asked: short things. Keys and data are the list's own."""
+"""Arguments of a verb that its record holds: short ones, neither keys nor data."""
 MAX_DETAILS_BYTES = 1_000
 MAX_ID = 2**63 - 1
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """Who is at it."""
+    """On whose behalf verbs run."""
 
     who: str
     token: int | None = None
-    """The id of the token that was shown, if one was."""
+    """The id of the access token, if there was one."""
     request: str | None = None
-    """The id of the request, as it stands in logs."""
+    """The id of the request, as in logs."""
     verb: str | None = None
-    """What it is called, where the verb that runs is only a part of it."""
+    """The name of the operation, if the verb that runs is only a part of it."""
     of: str | None = None
-    """The list that it is done to, where the verb that runs does not tell."""
+    """The list of the operation, if the verb that runs does not name it."""
     keep: int = milliseconds(DEFAULT_KEEP)
 
 
 class AuditRecord(msgspec.Struct, frozen=True):
-    """One thing that somebody did."""
+    """One operation in the audit log."""
 
     id: int
     at: datetime
@@ -56,7 +56,7 @@ class AuditRecord(msgspec.Struct, frozen=True):
     verb: str
     list: str | None
     count: int | None
-    """How many items or other things it touched, where that can be said."""
+    """How many items or other rows it changed, if that is known."""
     details: Any
     request: str | None
 
@@ -74,9 +74,9 @@ def acting(
     of: str | None = None,
     keep: Duration = DEFAULT_KEEP,
 ) -> Iterator[None]:
-    """Record what is done in the block as done by somebody."""
+    """Record the verbs that run in the block under a name."""
     if not who or not who.isprintable() or len(who.encode()) > MAX_ACTOR_BYTES:
-        raise Invalid("who acts cannot be shown in a line", f"give 1 to {MAX_ACTOR_BYTES} bytes of printable text")
+        raise Invalid(f"who must be 1 to {MAX_ACTOR_BYTES} bytes of printable text, got {who[:50]!r}")
     before = _actor.set(Actor(who, token, request, verb, of, milliseconds(keep)))
     try:
         yield
@@ -85,7 +85,7 @@ def acting(
 
 
 def audited(verb: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Transaction, P], T]:
-    """The verb as it is to be run here: by itself, or with its record if somebody is acting."""
+    """Return a verb that also writes its record if an actor is set; else the verb itself."""
     actor = _actor.get()
     if actor is None:
         return verb
@@ -95,18 +95,18 @@ def audited(verb: Callable[Concatenate[Transaction, P], T]) -> Callable[Concaten
 
 
 def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Transaction, *args: Any, **kwargs: Any) -> T:
-    from inspect import signature  # only who is recorded pays for it
+    from inspect import signature  # only recorded verbs need it
 
     result = verb(tx, *args, **kwargs)
-    asked = signature(verb).bind(tx, *args, **kwargs).arguments
-    told = {name: _detail(asked[name]) for name in DETAILS if asked.get(name)}
-    details = msgspec.json.encode(told).decode() if told else None
+    arguments = signature(verb).bind(tx, *args, **kwargs).arguments
+    given = {name: _detail(arguments[name]) for name in DETAILS if arguments.get(name)}
+    details = msgspec.json.encode(given).decode() if given else None
     tx.run(
         "audit/record",
         who=actor.who,
         token=actor.token,
         verb=actor.verb or f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}",
-        list=actor.of or asked.get("name"),
+        list=actor.of or arguments.get("name"),
         count=_count(result),
         details=details if details and len(details.encode()) <= MAX_DETAILS_BYTES else None,
         request=actor.request,
@@ -116,7 +116,7 @@ def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Transaction, *args: A
 
 
 def _detail(value: Any) -> Any:
-    """A detail as it is told; of what is changed of an item only the names, for its data is the list's own."""
+    """Return a detail as it is recorded; of an item's changes only the names of the fields, not the data."""
     if not isinstance(value, CheckedChanges):
         return value
     return [name for name, changed in msgspec.structs.asdict(value).items() if changed is not msgspec.UNSET]
@@ -142,23 +142,15 @@ def page(
     before: int = MAX_ID,
     limit: int = 1000,
 ) -> list[AuditRecord]:
-    """What was done, the newest first, strictly before one; of one list, or in the last while or since a moment."""
+    """Return records, the newest first, strictly before one; of one list, or since a time or duration ago."""
     check_limit(limit, "records")
     delay, at = delay_or_time(since)
     begin = {"delay": None if since is None else delay, "moment": at}
     if of is None:
-        rows = tx.rows("audit/page", before=before, limit=limit, **begin)
-    else:
-        rows = tx.rows("audit/page_list", list=of, before=before, limit=limit, **begin)
-    return [_record(*row) for row in rows]
-
-
-def _record(record: int, at: int, who: str, token: int | None, verb: str, *rest: Any) -> AuditRecord:
-    of, count, details, request = rest
-    decoded = None if details is None else msgspec.json.decode(details)
-    return AuditRecord(record, to_datetime(at), who, token, verb, of, count, decoded, request)
+        return tx.structs(AuditRecord, "audit/page", before=before, limit=limit, **begin)
+    return tx.structs(AuditRecord, "audit/page_list", list=of, before=before, limit=limit, **begin)
 
 
 def prune(tx: Transaction, *, limit: int = 1000) -> int:
-    """Forget what is past its time; how many records."""
+    """Delete records that are past their time, and return how many."""
     return tx.run("audit/prune", limit=limit)

@@ -1,4 +1,4 @@
-"""Counters: each hands out 1, 2, 3 … and no number twice. Verbs are functions of a transaction."""
+"""Verbs of counters: each hands out 1, 2, 3 …, no number twice. Each is a function of a transaction."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,25 +14,25 @@ from rowlock.names import check_limit, check_name, check_start
 from rowlock.roles import prefix_ranges
 
 MAX_NUMBER = 2**63 - 1
-"""The highest number there is."""
+"""The highest number that a counter can reach."""
 MAX_NUMBERS_PER_TAKE = 1_000_000_000
-"""Numbers in one take."""
+"""The most numbers of one take."""
 
 
 class CounterInfo(msgspec.Struct, frozen=True):
-    """A counter and the last number that it has given away."""
+    """A counter and the last number that it handed out."""
 
     name: str
     value: int
 
 
 def _group_key(name: str, count: int = 1) -> GroupKey:
-    # All counters of a group are one statement, whatever their names.
+    # One statement takes numbers of all counters in a group, whatever their names.
     return GroupKey(mergeable=True, argument=(name, count))
 
 
 def _take_together(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Any]:
-    """One statement for all: each caller has its part of what its counter has moved on by, in the order they came."""
+    """Take the numbers of several calls by one statement; calls of one counter share its numbers in their order."""
     answers: list[Any] = [_wrong(call) for call in calls]
     wanted: Counter[str] = Counter()
     for call, wrong in zip(calls, answers, strict=True):
@@ -46,7 +46,7 @@ def _take_together(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Any]:
         if answers[number] is None and name in given:
             answers[number] = range(given[name] + 1, given[name] + count + 1)
             given[name] += count
-    # Of those that do not fit together some may fit alone.
+    # Of calls that exceed a counter together, some may fit alone.
     return [_taken_or_spent(tx, call) if each is None else each for call, each in zip(calls, answers, strict=True)]
 
 
@@ -67,7 +67,7 @@ def _taken_or_spent(tx: Transaction, call: GroupedCall) -> range | CounterSpent:
 
 @groupable(_group_key, _take_together)
 def take(tx: Transaction, name: str, count: int = 1) -> range:
-    """The counter's next numbers, in a row; they are taken only if the transaction commits."""
+    """Take the counter's next numbers, consecutive; they are taken only if the transaction commits."""
     check_take(name, count)
     ends = _advance(tx, {name: count})
     if name not in ends:
@@ -76,7 +76,7 @@ def take(tx: Transaction, name: str, count: int = 1) -> range:
 
 
 def take_each(tx: Transaction, wanted: Mapping[str, int]) -> dict[str, range]:
-    """The next numbers of several counters, in one statement; all of them, or CounterSpent and none."""
+    """Take the next numbers of several counters by one statement; all, or CounterSpent and none."""
     for name, count in wanted.items():
         check_take(name, count)
     ends = _advance(tx, wanted) if wanted else {}
@@ -92,60 +92,57 @@ def _advance(tx: Transaction, wanted: Mapping[str, int]) -> dict[str, int]:
 
 
 def check_take(name: str, count: int) -> None:
-    """Refuse what no counter can be asked for."""
+    """Refuse an invalid name or an amount that is out of bounds."""
     check_name(name, "counter")
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_NUMBERS_PER_TAKE:
-        raise Invalid(f"{count!r} numbers cannot be taken at once", f"take 1 to {MAX_NUMBERS_PER_TAKE}")
+        raise Invalid(f"count must be 1 to {MAX_NUMBERS_PER_TAKE}, got {count!r}")
 
 
 def _spent(name: str, count: int) -> CounterSpent:
     what = f"the counter {name!r} has no {count} numbers left below {MAX_NUMBER}"
-    return CounterSpent(what, "go on with a counter of another name", counter=name)
+    return CounterSpent(what, "use a counter of another name", counter=name)
 
 
 def show(tx: Transaction, name: str) -> int:
-    """The last number that the counter has given away; 0 if none."""
+    """Return the last number that the counter handed out; 0 if none."""
     row = tx.row("counters/show", name=name)
     return row[0] if row else 0
 
 
 def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[CounterInfo]:
-    """Counters in the order of their names, strictly after one; or only those with a prefix."""
+    """Return counters in the order of their names, strictly after one; with `prefixes`, only those that have one."""
     check_limit(limit, "counters")
     check_start(after)
-    rows = _with_prefix(tx, prefixes, after, limit) if prefixes else tx.rows("counters/page", after=after, limit=limit)
-    return [CounterInfo(*row) for row in rows]
-
-
-def _with_prefix(tx: Transaction, prefixes: Sequence[str], after: str, limit: int) -> list[Any]:
-    found: list[Any] = []
+    if not prefixes:
+        return tx.structs(CounterInfo, "counters/page", after=after, limit=limit)
+    found: list[CounterInfo] = []
     for span in prefix_ranges(prefixes):
-        found += tx.rows("counters/page_prefix", after=after, limit=limit - len(found), **span)
+        found += tx.structs(CounterInfo, "counters/page_prefix", after=after, limit=limit - len(found), **span)
     return found
 
 
 def raise_to(tx: Transaction, name: str, number: int) -> int:
-    """See to it that the next number is above this one; it is never lowered. The last one given away."""
+    """Raise the counter so that its next number is above this one, never lower it, and return its last number."""
     check_number(name, number)
     raised = tx.value("counters/raise", name=name, value=number)
     return show(tx, name) if raised is None else raised
 
 
 def check_number(name: str, number: int) -> None:
-    """Refuse a number that a counter cannot be raised to."""
+    """Refuse a number that is out of bounds."""
     check_name(name, "counter")
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MAX_NUMBER:
-        raise Invalid(f"a counter cannot be raised to {number!r}", f"give a whole number from 0 to {MAX_NUMBER}")
+        raise Invalid(f"number must be 0 to {MAX_NUMBER}, got {number!r}")
 
 
 def epoch(tx: Transaction, name: str) -> str | None:
-    """The name of the last block that was reserved for Redis, if any."""
+    """Return the epoch of the last block that was reserved for Redis; None if there is none."""
     row = tx.row("counters/show", name=name)
     return row[1] if row else None
 
 
 def reserve(tx: Transaction, name: str, size: int, *, epoch: str, instead: str = "") -> range | None:
-    """A block of numbers that nobody else will be given, under a new epoch; None if somebody has since `instead`."""
+    """Reserve a block of numbers under a new epoch; None if another block was reserved since the epoch `instead`."""
     check_take(name, size)
     end = tx.value("counters/reserve", name=name, size=size, epoch=epoch, instead=instead)
     if end is not None:

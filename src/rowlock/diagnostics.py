@@ -1,4 +1,4 @@
-"""Insight: whether a database is fit for the promises; each finding with its fix."""
+"""Diagnostics of a database: whether it can keep the promises; each finding with its fix."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -14,12 +14,12 @@ FINE, INFORMATION, RISK, UNREACHABLE = "fine", "information", "risk", "unreachab
 MIN_FREE_BYTES = 256 * 1024 * 1024
 MAX_CLOCK_DIFFERENCE_MILLISECONDS = 1_000
 NOTIFICATION_WAIT_SECONDS = 2.0
-"""How long to wait for a notification that was just sent."""
+"""How long to wait for a notification that was sent."""
 NETWORK_FILE_SYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at: how it stands, in words, and what to do if it is not well."""
+    """The result of one check, and what to do if it is a risk."""
 
     name: str
     state: str
@@ -28,7 +28,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class SettingRule(msgspec.Struct, frozen=True):
-    """A setting of the database that a promise hangs on."""
+    """A setting of the database that a promise depends on."""
 
     setting: str
     good: tuple[str, ...]
@@ -47,10 +47,12 @@ RULES = (
     SettingRule(
         "synchronous_commit",
         ("on", "local", "remote_write", "remote_apply"),
-        "a crash of the server can forget what it has just confirmed",
+        "a crash of the server can lose confirmed commits",
         "alter database NAME set synchronous_commit = on",
     ),
-    SettingRule("in_hot_standby", ("off",), "it is a standby and takes no writes", "name the primary server"),
+    SettingRule(
+        "in_hot_standby", ("off",), "it is a standby and takes no writes", "use the address of the primary server"
+    ),
     SettingRule(
         "default_transaction_read_only",
         ("off",),
@@ -58,38 +60,38 @@ RULES = (
         "alter role NAME set default_transaction_read_only = off",
     ),
     SettingRule(
-        "journal_mode", ("wal",), "readers and writers stop each other", "keep the file on a local file system"
+        "journal_mode", ("wal",), "readers and writers block each other", "keep the file on a local file system"
     ),
-    SettingRule("synchronous", ("2", "3"), "a power cut can forget what was confirmed", "leave synchronous at full"),
+    SettingRule("synchronous", ("2", "3"), "a power cut can lose confirmed commits", "leave synchronous at full"),
     SettingRule("foreign_keys", ("1",), "claims would outlive their sessions", "use a SQLite built with foreign keys"),
 )
 
 
 def now(tx: Transaction) -> int:
-    """The database's clock, in milliseconds since 1970."""
+    """Return the database's time in milliseconds since 1970."""
     at: int = tx.value("diagnostics/now")
     return at
 
 
 def settings(tx: Transaction) -> dict[str, str]:
-    """The database's settings that promises hang on."""
+    """Return the database's settings that promises depend on."""
     return dict(tx.rows("diagnostics/settings"))
 
 
 def notify(tx: Transaction) -> None:
-    """Send the notification that work was added; a worker that hears it looks, and finds what is there."""
+    """Send the notification that work was added, as an add does; workers poll when they receive it."""
     tx.rows("diagnostics/notify")
 
 
 def inaccessible_tables(tx: Transaction) -> list[str]:
-    """Our tables that this user may not read and write."""
+    """Return rowlock's tables that this user may not read and write."""
     return [row[0] for row in tx.rows("diagnostics/closed_tables")]
 
 
 def examine(database: Database, clock: Callable[[], float]) -> Iterator[Finding]:
-    """Everything worth looking at, one finding at a time; ends early if the database does not answer.
+    """Run all checks, and yield their findings; stop early if the database does not answer.
 
-    `clock` is this machine's time in seconds since 1970, only to be compared.
+    `clock` returns this machine's time in seconds since 1970, to compare it with the database's.
     """
     try:
         known = database.read(settings)
@@ -125,7 +127,7 @@ def _schema(database: Database) -> Finding:
         return Finding("schema", RISK, error.what, error.hint)
     if missing:
         return Finding("schema", RISK, f"{len(missing)} migrations are missing", "run: rowlock migrate")
-    return Finding("schema", FINE, f"at {len(schema.known(database))}, what this program needs")
+    return Finding("schema", FINE, f"at migration {len(schema.known(database))}, as this program needs")
 
 
 def _standbys(known: dict[str, str]) -> Iterator[Finding]:
@@ -133,9 +135,9 @@ def _standbys(known: dict[str, str]) -> Iterator[Finding]:
     if names is None:
         return
     if not names:
-        yield Finding("standbys", INFORMATION, "none is waited for: what is confirmed is on this server's disk alone")
+        yield Finding("standbys", INFORMATION, "none is synchronous: confirmed commits are on this server's disk alone")
     elif known.get("synchronous_commit") == "local":
-        danger = "a failover can forget what was confirmed: synchronous_commit is local"
+        danger = "a failover can lose confirmed commits: synchronous_commit is local"
         yield Finding("standbys", RISK, danger, "alter database NAME set synchronous_commit = on")
     else:
         yield Finding("standbys", FINE, names)
@@ -199,8 +201,8 @@ def _file(database: Database) -> Iterator[Finding]:
     folder = Path(database.address.target).resolve().parent
     room = os.statvfs(folder)
     free = room.f_bavail * room.f_frsize
-    spoken = f"{free / 2**20:,.0f} MB are free in {folder}"
-    yield Finding("room", FINE, spoken) if free >= MIN_FREE_BYTES else Finding("room", RISK, spoken, "free some space")
+    text = f"{free / 2**20:,.0f} MB are free in {folder}"
+    yield Finding("room", FINE, text) if free >= MIN_FREE_BYTES else Finding("room", RISK, text, "free some space")
     kind = _file_system(folder)
     if kind in NETWORK_FILE_SYSTEMS:
         danger = f"{kind} is shared over a network, where a write-ahead log can be damaged"

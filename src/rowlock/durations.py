@@ -1,4 +1,4 @@
-"""Lengths of time as people write them: `90`, `"90s"`, `"1h30m"`, `timedelta(...)`; milliseconds inside."""
+"""Durations as users write them (`90`, `"90s"`, `"1h30m"`, `timedelta(...)`), in milliseconds."""
 
 import re
 from datetime import datetime, timedelta
@@ -17,10 +17,10 @@ _HINT = "write it like 90s, 5m, 1h30m or 2d"
 
 
 def milliseconds(duration: Duration) -> int:
-    """The length in whole milliseconds; a bare number is seconds."""
+    """Return a duration in whole milliseconds; a bare number is seconds."""
     length = _to_milliseconds(duration)
     if not 0 <= length <= MAX_MILLISECONDS:
-        raise InvalidDuration(f"a duration of {duration!r} is not between 0 and 100 years", _HINT)
+        raise InvalidDuration(f"a duration must be 0 to 100 years, got {duration!r}", _HINT)
     return round(length)
 
 
@@ -28,7 +28,7 @@ def _to_milliseconds(duration: Duration) -> float:
     if isinstance(duration, timedelta):
         return duration / timedelta(milliseconds=1)
     if isinstance(duration, bool) or not isinstance(duration, str | int | float):
-        raise InvalidDuration(f"{duration!r} is not a duration", _HINT)
+        raise InvalidDuration(f"a duration must be a number, text or a timedelta, got {duration!r}", _HINT)
     if isinstance(duration, str):
         return _parse(duration.strip())
     return duration * 1_000 if duration == duration else -1
@@ -38,22 +38,22 @@ def _parse(text: str) -> float:
     if text.replace(".", "", 1).isdecimal() and text.isascii():
         return float(text) * 1_000
     if not _WHOLE.fullmatch(text):
-        raise InvalidDuration(f"{text!r} is not a duration", _HINT)
+        raise InvalidDuration(f"a duration must be a number with a unit, got {text!r}", _HINT)
     return sum(float(number) * UNITS[unit] for number, unit in _PART.findall(text))
 
 
 def parse_range(text: str) -> tuple[int, int]:
-    """A shortest and a longest length as `1s..10m`, in milliseconds; one length alone is both."""
+    """Read a shortest and a longest duration such as `1s..10m`, in milliseconds; a single one is both."""
     shortest, dots, longest = text.partition("..")
     low = milliseconds(shortest)
     high = milliseconds(longest) if dots else low
     if high < low:
-        raise InvalidDuration(f"{text!r} ends before it begins", "write it like 1s..10m")
+        raise InvalidDuration(f"a range must not end before it begins, got {text!r}", "write it like 1s..10m")
     return low, high
 
 
 def format_duration(length: int) -> str:
-    """Milliseconds as a person reads them: the two largest units, `1h 30m`."""
+    """Format milliseconds by their two largest units: `1h 30m`."""
     if length < UNITS["s"]:
         return f"{length}ms"
     parts = []
@@ -65,11 +65,13 @@ def format_duration(length: int) -> str:
 
 
 def delay_or_time(due: DurationOrTime | None) -> tuple[int, int | None]:
-    """A time as (delay from the database's now, or the moment itself), both in milliseconds."""
+    """Return a delay from the database's now, and a time if one was given instead, both in milliseconds."""
     if due is None:
         return 0, None
     if not isinstance(due, datetime):
         return milliseconds(due), None
     if due.tzinfo is None:
-        raise InvalidDuration(f"the time {due} has no time zone", "give an aware datetime, such as datetime.now(UTC)")
+        raise InvalidDuration(
+            f"a time must have a time zone, got {due}", "give an aware datetime, such as datetime.now(UTC)"
+        )
     return 0, int(due.timestamp() * 1_000)

@@ -1,7 +1,7 @@
-"""Everything that can be wrong, in five families; each error has a stable `code`.
+"""All errors, in five families; each has a stable `code`.
 
 RowlockError
-├── Invalid                 the request cannot be right: nothing was written
+├── Invalid                 the request is invalid: nothing was written
 │   ├── InvalidBody
 │   ├── InvalidData
 │   ├── InvalidDuration
@@ -24,14 +24,14 @@ RowlockError
 │   ├── TooLarge
 │   ├── UnknownKind
 │   └── WrongMethod
-├── NotFound                what was named is not there
+├── NotFound                what was named does not exist
 │   ├── NoSuchItem
 │   ├── NoSuchList
 │   ├── NoSuchPath
 │   ├── NoSuchSchedule
 │   ├── NoSuchToken
 │   └── NoSuchTopic
-├── Refused                 it could be right, but the state of things forbids it
+├── Refused                 the request is valid, but the current state forbids it
 │   ├── AlreadyThere
 │   ├── CounterSpent
 │   ├── CrossSite
@@ -50,12 +50,12 @@ RowlockError
 │   ├── SchemaMissing
 │   ├── SchemaTooNew
 │   └── TokenRefused
-├── Stale                   it was right once; somebody was faster
+├── Stale                   the state has changed since it was read
 │   ├── ItemsGone
 │   ├── StaleClaim
 │   ├── StaleSession
 │   └── StaleVersion
-└── Unavailable             the database, or whom we ask, cannot serve this now
+└── Unavailable             the database or another service cannot serve the request now
     ├── DatabaseBusy
     ├── DatabaseCorrupt
     ├── DatabaseDenied
@@ -65,7 +65,7 @@ RowlockError
     ├── DriverMissing
     ├── ExtraMissing
     ├── NoAnswer
-    ├── OutcomeUnknown      the connection broke at COMMIT: it may have landed or not
+    ├── OutcomeUnknown      the connection broke at COMMIT: it may have committed or not
     ├── Overloaded
     ├── RedisUnavailable
     └── ServerUnreachable
@@ -75,11 +75,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 NAMED = 5
-"""How many keys an error's text names; its fields name all."""
+"""How many keys the text of an error names; its fields have all."""
 
 
 class RowlockError(Exception):
-    """Base of all errors: what was asked and what is true in `what`, what to do in `hint`."""
+    """Base of all errors: `what` is wrong, and a `hint` what to do."""
 
     code: ClassVar[str] = "error"
     exit_status: ClassVar[int] = 70
@@ -100,7 +100,7 @@ def _rebuild(kind: type[RowlockError], what: str, hint: str, fields: dict[str, A
 
 
 class Invalid(RowlockError):
-    """The request cannot be right, whatever the state of things."""
+    """The request is invalid, whatever the current state."""
 
     code = "invalid"
     exit_status = 2
@@ -108,7 +108,7 @@ class Invalid(RowlockError):
 
 
 class InvalidBody(Invalid):
-    """A request's body is not what it says it is."""
+    """The body of a request does not have the media type that its header says."""
 
     code = "invalid-body"
 
@@ -120,132 +120,132 @@ class InvalidData(Invalid):
 
 
 class InvalidDuration(Invalid):
-    """A length of time that cannot be read."""
+    """A duration or time is malformed or out of bounds."""
 
     code = "invalid-duration"
 
 
 class InvalidField(Invalid):
-    """A topic's field whose name or kind cannot be."""
+    """The name or kind of a topic's field is invalid."""
 
     code = "invalid-field"
 
 
 class InvalidKey(Invalid):
-    """A key that is empty, too long, or holds what no line can carry."""
+    """A key is empty, too long, or does not fit on one line."""
 
     code = "invalid-key"
 
 
 class InvalidName(Invalid):
-    """A list's name that cannot be one."""
+    """The name of a list, counter, schedule or topic is invalid."""
 
     code = "invalid-name"
 
 
 class InvalidOutcome(Invalid):
-    """A handler answered with something that ends no turn."""
+    """A handler returned something that is not an outcome, or an outcome is invalid."""
 
     code = "invalid-outcome"
 
 
 class InvalidPath(Invalid):
-    """A request's path cannot be read."""
+    """The path of a request is malformed."""
 
     code = "invalid-path"
 
 
 class InvalidQuery(Invalid):
-    """What stands behind the question mark of a request cannot be read or had."""
+    """The query string of a request is malformed or has an invalid value."""
 
     code = "invalid-query"
 
 
 class InvalidSchedule(Invalid):
-    """A schedule that cannot be: its cron expression, time zone, interval or template."""
+    """The cron expression, time zone, interval or template of a schedule is invalid."""
 
     code = "invalid-schedule"
 
 
 class InvalidPredicate(Invalid):
-    """A subscription asks what its topic's fields cannot answer."""
+    """A predicate of a subscription does not fit the topic's fields."""
 
     code = "invalid-predicate"
 
 
 class InvalidRecord(Invalid):
-    """A record has a value that its field cannot have."""
+    """A record has a value that does not fit its field."""
 
     code = "invalid-record"
 
 
 class InvalidSetting(Invalid):
-    """An unknown setting, or a value it cannot have."""
+    """A setting is unknown, or its value is invalid."""
 
     code = "invalid-setting"
 
 
 class InvalidShape(Invalid):
-    """A request's body can be read, but is not of the form that is taken there."""
+    """The body of a request is well-formed, but does not fit the schema."""
 
     code = "invalid-shape"
     http_status = 422
 
 
 class InvalidSignature(Invalid):
-    """A request that nobody with our secret has signed, or that was signed too long ago."""
+    """The signature of a request is missing, wrong or too old."""
 
     code = "invalid-signature"
 
 
 class InvalidTransaction(Invalid):
-    """What was given as `using=` is no open transaction of this database."""
+    """The value of `using=` is not an open transaction of this database."""
 
     code = "invalid-transaction"
 
 
 class InvalidUrl(Invalid):
-    """An address, of a database or of a request, that cannot be read."""
+    """The URL of a database or of a request is invalid."""
 
     code = "invalid-url"
 
 
 class NeedsDatabase(Invalid):
-    """A client of a server was asked for what only an engine on the database itself can do."""
+    """A Client was asked for something that needs an Engine on the database itself."""
 
     code = "needs-database"
 
 
 class NotOffered(Invalid):
-    """Nothing is offered in the kinds that a request accepts."""
+    """The response is not available in a media type that the request accepts."""
 
     code = "not-offered"
     http_status = 406
 
 
 class TooLarge(Invalid):
-    """A request's body is larger than what is read."""
+    """The body of a request is too large."""
 
     code = "too-large"
     http_status = 413
 
 
 class UnknownKind(Invalid):
-    """A request's body is of a kind that is not read there."""
+    """The media type of a request's body is not supported there."""
 
     code = "unknown-kind"
     http_status = 415
 
 
 class WrongMethod(Invalid):
-    """There is something at that path, but it does not answer to that method."""
+    """The path does not support the method of the request."""
 
     code = "wrong-method"
     http_status = 405
 
 
 class NotFound(RowlockError):
-    """What was named is not there."""
+    """What was named does not exist."""
 
     code = "not-found"
     exit_status = 3
@@ -253,7 +253,7 @@ class NotFound(RowlockError):
 
 
 class NoSuchItem(NotFound):
-    """The list has no item of that key."""
+    """The list has no item with that key."""
 
     code = "no-such-item"
 
@@ -265,13 +265,13 @@ class NoSuchList(NotFound):
 
 
 class NoSuchPath(NotFound):
-    """The service has nothing at that path."""
+    """The service has no route for that path."""
 
     code = "no-such-path"
 
 
 class NoSuchToken(NotFound):
-    """There is no access token of that id."""
+    """There is no access token with that id."""
 
     code = "no-such-token"
 
@@ -289,7 +289,7 @@ class NoSuchTopic(NotFound):
 
 
 class Refused(RowlockError):
-    """The request could be right, but the state of things forbids it."""
+    """The request is valid, but the current state forbids it."""
 
     code = "refused"
     exit_status = 4
@@ -297,75 +297,75 @@ class Refused(RowlockError):
 
 
 class AlreadyThere(Refused):
-    """A strict add met a key that is on the list, or twice in the input."""
+    """A strict add was given a key that is on the list already, or was given twice."""
 
     code = "already-there"
 
 
 class CrossSite(Refused):
-    """A browser asks this for the page of another site."""
+    """A browser sent the request on behalf of another site."""
 
     code = "cross-site"
     http_status = 403
 
 
 class CounterSpent(Refused):
-    """The counter has come to the highest number there is."""
+    """The counter has reached its highest number."""
 
     code = "counter-spent"
 
 
 class FieldTaken(Refused):
-    """A topic has that field already, of another kind."""
+    """The topic has a field of that name and another kind."""
 
     code = "field-taken"
 
 
 class GatePassed(Refused):
-    """The item's gate lies below the list's: it would never be handed out."""
+    """The item's gate is before the list's open gate: it would never be handed out."""
 
     code = "gate-passed"
 
 
 class HostNotAllowed(Refused):
-    """A request would go to a private address that nobody has allowed by name."""
+    """An outgoing request would go to a private address that is not allowed by name."""
 
     code = "host-not-allowed"
 
 
 class KeyReused(Refused):
-    """Something else was asked before under the same idempotency key."""
+    """The idempotency key was used before for another request."""
 
     code = "key-reused"
     http_status = 422
 
 
 class GateShut(Refused):
-    """Items stand below the gate that the list was to go to: they would never be handed out."""
+    """Items are left before the gate that was to be opened: they would never be handed out."""
 
     code = "gate-shut"
 
 
 class ListComplete(Refused):
-    """A complete list hands out nothing until it is reopened."""
+    """The list is complete: it hands out no items until it is reopened."""
 
     code = "list-complete"
 
 
 class ItemClaimed(Refused):
-    """The item is in a worker's hands and stays as it was handed out."""
+    """The item is claimed and cannot be changed until it is settled."""
 
     code = "item-claimed"
 
 
 class ItemFailed(Refused):
-    """A failed item is not due: it waits for somebody to retry or abandon it."""
+    """The item has failed and has no due time until it is retried."""
 
     code = "item-failed"
 
 
 class ListSealed(Refused):
-    """A sealed list takes no new items."""
+    """The list is sealed and takes no new items."""
 
     code = "list-sealed"
 
@@ -377,20 +377,20 @@ class NameTaken(Refused):
 
 
 class NotAllowed(Refused):
-    """The token's role does not allow this, or not with this list."""
+    """The token's role or list prefixes do not allow the request."""
 
     code = "not-allowed"
     http_status = 403
 
 
 class SchemaBroken(Refused):
-    """An applied migration is not the one this program carries, or something else made tables with our names."""
+    """An applied migration differs from this program's, or another program created tables with the same names."""
 
     code = "schema-broken"
 
 
 class SchemaMissing(Refused):
-    """The database has no tables of ours, or older ones than this program needs."""
+    """The database has no rowlock tables, or older ones than this program needs."""
 
     code = "schema-missing"
 
@@ -402,14 +402,14 @@ class SchemaTooNew(Refused):
 
 
 class TokenRefused(Refused):
-    """No access token was shown where one is needed, or one that is mistyped, unknown, expired or revoked."""
+    """The access token is missing, malformed, unknown, expired or revoked."""
 
     code = "token-refused"
     http_status = 401
 
 
 class Stale(RowlockError):
-    """The request was right once; somebody was faster."""
+    """The state has changed since it was read."""
 
     code = "stale"
     exit_status = 4
@@ -417,30 +417,30 @@ class Stale(RowlockError):
 
 
 class ItemsGone(Stale):
-    """Items were taken off the list or changed while they were claimed; the field `keys` names them."""
+    """Items were removed or changed while they were claimed; the field `keys` names them."""
 
     code = "items-gone"
 
     @classmethod
     def of(cls, keys: Sequence[str], *, token: str) -> "ItemsGone":
-        """The error for a settlement of a claim in which these have gone."""
+        """Make the error for a settlement of a claim that has lost these items."""
         named = ", ".join(map(repr, keys[:NAMED]))
         more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
-        what = f"items of the claim {token} were taken off the list or changed meanwhile: {named}{more}"
-        hint = "nothing was settled: roll back, or settle with partial=True and write only for what is done"
+        what = f"items of the claim {token} were removed or changed while they were claimed: {named}{more}"
+        hint = "nothing was settled: roll back, or settle with partial=True and write only for items that are done"
         return cls(what, hint, keys=list(keys), token=token)
 
 
 class StaleClaim(Stale):
-    """The claim is no more: settled, closed, or gone with its session."""
+    """The claim does not exist any more: it was settled or closed, or its session ended."""
 
     code = "stale-claim"
 
     @classmethod
     def of(cls, token: str) -> "StaleClaim":
-        """The error for a claim that is no more."""
-        what = f"the claim {token} is no more: it was settled, closed, or its session ended"
-        return cls(what, "nothing was written; its items are free, or done by another", token=token)
+        """Make the error for a claim that does not exist."""
+        what = f"the claim {token} does not exist: it was settled or closed, or its session ended"
+        return cls(what, "nothing was written; its items are free, or settled by another claim", token=token)
 
 
 class StaleSession(Stale):
@@ -457,12 +457,12 @@ class StaleVersion(Stale):
 
     @classmethod
     def of(cls, what: str, *, asked: int, actual: int) -> "StaleVersion":
-        """The error for something that is at another version than the one that was seen."""
+        """Make the error for something that is not at the version that was asked for."""
         return cls(f"{what} is at version {actual}, not {asked}", "read it again", asked=asked, version=actual)
 
 
 class Unavailable(RowlockError):
-    """The database, or whom we ask, cannot serve this now; what was asked may well be right."""
+    """The database or another service cannot serve the request now; the request itself may be valid."""
 
     code = "unavailable"
     exit_status = 5
@@ -470,25 +470,25 @@ class Unavailable(RowlockError):
 
 
 class DatabaseBusy(Unavailable):
-    """Others held the database for longer than we were willing to wait."""
+    """The database was locked by others for longer than the patience."""
 
     code = "database-busy"
 
 
 class DatabaseCorrupt(Unavailable):
-    """The file is damaged, or no SQLite database at all."""
+    """The file is damaged, or is not a SQLite database."""
 
     code = "database-corrupt"
 
 
 class DatabaseDenied(Unavailable):
-    """The database knows us not, or does not let us do this."""
+    """The database refuses the user, or the user lacks a permission."""
 
     code = "database-denied"
 
 
 class DatabaseFull(Unavailable):
-    """No room is left where the database lives."""
+    """The database's disk is full."""
 
     code = "database-full"
 
@@ -500,37 +500,37 @@ class DatabaseReadOnly(Unavailable):
 
 
 class DatabaseUnreachable(Unavailable):
-    """No connection can be made, or it was lost for good."""
+    """No connection to the database can be made, or it was lost."""
 
     code = "database-unreachable"
 
 
 class DriverMissing(Unavailable):
-    """The package that speaks to this database is not installed."""
+    """The driver package of the database is not installed."""
 
     code = "driver-missing"
 
 
 class ExtraMissing(Unavailable):
-    """A package that only some need, and this needs, is not installed."""
+    """An optional package that the operation needs is not installed."""
 
     code = "extra-missing"
 
 
 class NoAnswer(Unavailable):
-    """Whom a request was sent to gave no answer that can be read: down, too slow, cut off, or no HTTP."""
+    """An outgoing request got no valid HTTP response: the server is down, too slow, or broke off."""
 
     code = "no-answer"
 
 
 class OutcomeUnknown(Unavailable):
-    """The connection broke at COMMIT: what was asked may have landed or not."""
+    """The connection broke at COMMIT: the transaction may have committed or not."""
 
     code = "outcome-unknown"
 
 
 class Overloaded(Unavailable):
-    """More requests wait, for the database, for work or for events, than are let in."""
+    """Too many requests wait for the database, for work or for events."""
 
     code = "overloaded"
 
@@ -542,6 +542,6 @@ class RedisUnavailable(Unavailable):
 
 
 class ServerUnreachable(Unavailable):
-    """No server of ours answers at that address, or not in time; the field `reason` tells why in a word."""
+    """No rowlock server answers at the address, or not in time; the field `reason` is why, in a word."""
 
     code = "server-unreachable"

@@ -1,7 +1,7 @@
-"""A history of operations for a checker: each as it was asked, and how it ended (ok, no, unknown).
+"""History of operations for a consistency checker: each invocation, and how it ended (ok, no, unknown).
 
-Switched on by `Engine(history=…)` or ROWLOCK_HISTORY=FILE; one JSON line per event, appended whole, so that many
-processes may write one file. Only a kill can tear a line: then the next one follows on it.
+Switched on by `Engine(history=…)` or ROWLOCK_HISTORY=FILE; one JSON line per event, appended by one write, so that
+many processes can share a file. Only a kill can cut a line short: then the next event follows on the same line.
 """
 
 import os
@@ -19,7 +19,7 @@ Sink = Callable[[dict[str, Any]], None]
 
 
 def to_file(path: str | Path) -> Sink:
-    """Events as lines at the end of a file."""
+    """Return a sink that appends events to a file as lines."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def write(event: dict[str, Any]) -> None:
@@ -32,12 +32,12 @@ def _line(event: dict[str, Any]) -> bytes:
     try:
         return msgspec.json.encode(event, enc_hook=str)
     except UnicodeEncodeError:
-        # What was asked holds torn text, a file's name perhaps: worth a line all the same.
+        # The arguments hold lone surrogates, in a file's name perhaps.
         return msgspec.json.encode({**event, "arguments": ascii(event.get("arguments"))}, enc_hook=str)
 
 
 class History:
-    """Writes what is asked and how it ended; without a sink it costs nothing."""
+    """Writes each operation's invocation and end to a sink; without one it costs nothing."""
 
     def __init__(self, sink: Sink | None, monotonic: Callable[[], float]) -> None:
         self._sink = sink
@@ -50,7 +50,7 @@ class History:
 
     @contextmanager
     def operation(self, name: str, arguments: dict[str, Any]) -> Iterator[Callable[[Any], None]]:
-        """One operation: give its answer to what this yields, or let its error through."""
+        """Record one operation: call what this yields with its answer, or let its error through."""
         if self._sink is None:
             yield _forget
             return
@@ -63,7 +63,7 @@ class History:
             self._write("unknown" if isinstance(error, OutcomeUnknown) else "no", name, {**who, "code": error.code})
             raise
         except BaseException as error:
-            # Cut off in the middle: nobody can say whether it landed.
+            # Interrupted: it may or may not have committed.
             self._write("unknown", name, {**who, "code": type(error).__name__})
             raise
         self._write("ok", name, {**who, "answer": answer[0] if answer else None})

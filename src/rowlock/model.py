@@ -1,4 +1,4 @@
-"""The values that verbs take and give: items, counts, settings. Plain, frozen, no behaviour but reading."""
+"""Values that verbs take and return: items, counts, settings. Frozen structs without behaviour."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -33,7 +33,7 @@ def to_datetime(milliseconds: int) -> datetime:
 
 
 def is_finite(data: Any) -> bool:
-    """Whether JSON can say all numbers in it; what is no number would silently become null."""
+    """Return whether all numbers in it are finite: JSON would silently make null of others."""
     if isinstance(data, dict):
         return all(map(is_finite, data.values()))
     if isinstance(data, list | tuple):
@@ -42,7 +42,7 @@ def is_finite(data: Any) -> bool:
 
 
 class State(StrEnum):
-    """Where an item stands, with the icon that people see."""
+    """The state of an item."""
 
     READY = "ready"
     DELAYED = "delayed"
@@ -52,12 +52,12 @@ class State(StrEnum):
 
     @property
     def icon(self) -> str:
-        """One character beside the word, for terminals and pages."""
+        """One character for terminals and web pages."""
         return {"ready": "○", "delayed": "◷", "gated": "⧗", "claimed": "▶", "failed": "✕"}[self]
 
 
 class NewItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An item to be added: its key, and what differs from the defaults."""
+    """An item to add: its key, and what differs from the defaults."""
 
     key: str
     data: Any = None
@@ -67,7 +67,7 @@ class NewItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Added(msgspec.Struct, frozen=True):
-    """What an add did: how many items are new, how many were there already."""
+    """The result of an add: how many items are new, and how many were on the list already."""
 
     added: int
     existing: int
@@ -121,7 +121,7 @@ class ItemStatus(msgspec.Struct, frozen=True):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """One failed attempt at an item: when, who, and what was said."""
+    """One failed attempt at an item."""
 
     attempt: int
     at: datetime
@@ -142,7 +142,7 @@ class ItemDetails(Item, frozen=True, kw_only=True):
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """How many items of a list stand in each state."""
+    """How many items of a list are in each state."""
 
     ready: int = 0
     delayed: int = 0
@@ -152,12 +152,12 @@ class Counts(msgspec.Struct, frozen=True):
 
     @property
     def total(self) -> int:
-        """All items that are on the list."""
+        """All items of the list."""
         return self.ready + self.delayed + self.gated + self.claimed + self.failed
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """What has happened to a list since it was made, by number of items."""
+    """What has happened to a list since its creation, in numbers of items."""
 
     added: int = 0
     done: int = 0
@@ -168,7 +168,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class GateInfo(msgspec.Struct, frozen=True):
-    """One gate of a list: whether it is passed, open or shut, what stands there and what has happened there."""
+    """One gate of a list: passed, open or shut, with its counts and progress."""
 
     number: int
     name: str | None
@@ -178,7 +178,7 @@ class GateInfo(msgspec.Struct, frozen=True):
 
 
 class Then(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a list's completion adds to another list: an item, named after the complete list unless a key is given."""
+    """An item that a list's completion adds to another list; its key is the first list's name unless one is given."""
 
     list: str
     key: str | None = None
@@ -192,46 +192,46 @@ class Then(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
             check_key(self.key)
         if self.priority not in PRIORITIES or (self.gate is not None and self.gate not in GATES):
             raise InvalidSetting(
-                "what follows a list has no such gate or priority", "gates count from 0, priorities are 0 to 9"
+                f"gate and priority of then must be from 0, and 0 to 9, got {self.gate} and {self.priority}"
             )
-        with suppress(TypeError, ValueError):  # what cannot be written at all is refused where it is
+        with suppress(TypeError, ValueError):  # data that cannot be written as JSON is refused where it is stored
             nesting.encode(self.data, "data of then", error=InvalidSetting)
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What may be set per list."""
+    """The settings of a list."""
 
     attempts: int | None = None
-    """How often an item may fail before it is given up, 0 for no limit; a handler's own number goes first."""
+    """How often an item may fail before it is given up, 0 for no limit; a handler's own number takes precedence."""
     backoff: str | None = None
-    """How long to wait after a failure, from first to longest: `1s..10m`."""
+    """How long to wait after a failure, from the first to the longest wait: `1s..10m`."""
     keep_results: bool = False
-    """Whether done items leave a row in the results."""
+    """Whether results of done items are stored."""
     keep_for: str = "7d"
     """How long results and errors are kept."""
     manual: bool = False
-    """Whether the list's gate moves only by hand."""
+    """Whether the list's gate is moved only by hand."""
     exclusive: bool = False
     """Whether one session at a time works the list, in order."""
     gates: tuple[str, ...] = ()
     """Names for the gates, from gate 0 on."""
     then: tuple[Then, ...] = ()
-    """What its completion adds to other lists."""
+    """Items that its completion adds to other lists."""
     processor: Processor | None = None
-    """Who works the list over HTTP."""
+    """The HTTP service that processes the list's items."""
     concurrency: int | None = None
-    """How many items may be in hand at once, over all workers."""
+    """How many items may be claimed at once, by all workers together."""
     rate: str | None = None
-    """How many items are handed out in any such while: `100/1m`."""
+    """How many items are handed out per period: `100/1m`."""
     concurrency_by: ConcurrencyBy | None = None
-    """How many items of each family may be in hand at once."""
+    """How many items of each family may be claimed at once."""
 
     def __post_init__(self) -> None:
         check_attempts(self.attempts)
         milliseconds(self.keep_for)
         if len(set(self.gates)) < len(self.gates) or not all(_is_gate_name(name) for name in self.gates):
             raise InvalidSetting(
-                "a gate's name is printable text that is no number, each once", "such as match, notify"
+                f"gates must be different names of printable text that are not numbers, got {list(self.gates)}"
             )
         if self.backoff is not None:
             parse_range(self.backoff)
@@ -246,20 +246,20 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
             parse_rate(self.rate)
         if self.exclusive and self.concurrency_by is not None:
             raise InvalidSetting(
-                "an exclusive list is worked in order, and concurrency_by lets families pass each other",
+                "exclusive and concurrency_by exclude each other: one keeps the order of items, the other changes it",
                 "set one of the two",
             )
 
     @property
     def limits(self) -> ListLimits | None:
-        """What claims must not go beyond, if anything."""
+        """The limits of the list's claims; None if it has none."""
         rate = None if self.rate is None else parse_rate(self.rate)
         found = ListLimits(self.concurrency, rate, self.concurrency_by)
         return None if found == ListLimits() else found
 
     @property
     def separator(self) -> str | None:
-        """What a key's family ends at, where families are limited."""
+        """What a key's family ends at, if families are limited."""
         return None if self.concurrency_by is None else self.concurrency_by.separator
 
     @property
@@ -268,29 +268,29 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         return milliseconds(self.keep_for)
 
     def gate_number(self, gate: int | str) -> int:
-        """The number of a gate that may be given by its name."""
+        """Return the number of a gate, which may be given by its name."""
         if isinstance(gate, int) and not isinstance(gate, bool) and gate in GATES:
             return gate
         if gate in self.gates:
             return self.gates.index(gate)
         known = f"its gates are {', '.join(self.gates)}" if self.gates else "name them with the setting gates"
-        raise Invalid(f"there is no gate {gate!r}", f"a gate is a whole number from 0, or a name; {known}")
+        raise Invalid(f"gate must be a whole number from 0, or the name of a gate, got {gate!r}", known)
 
     def gate_name(self, number: int) -> str | None:
-        """The name of a gate, if it has one."""
+        """Return the name of a gate; None if it has none."""
         return self.gates[number] if number < len(self.gates) else None
 
     def changed(self, **changes: Any) -> "Settings":
-        """These settings with some of them different; an unknown name or wrong value is refused."""
+        """Return the settings with some changes; refuse an unknown name or an invalid value."""
         known = msgspec.structs.asdict(self)
         for name in changes:
             if name not in known:
-                raise InvalidSetting(f"there is no setting {name!r}", f"the settings are {', '.join(sorted(known))}")
+                raise InvalidSetting(f"unknown setting {name!r}", f"the settings are {', '.join(sorted(known))}")
         try:
             return msgspec.convert(known | changes, Settings)
         except msgspec.ValidationError as error:
-            what = f"a setting cannot have that value: {validation_errors.describe(error)}"
-            raise InvalidSetting(what, "the reference of settings tells what each takes") from None
+            what = f"invalid setting: {validation_errors.describe(error)}"
+            raise InvalidSetting(what, "see the reference of settings") from None
 
 
 def _is_gate_name(name: str) -> bool:
@@ -300,7 +300,7 @@ def _is_gate_name(name: str) -> bool:
 
 
 class ListInfo(msgspec.Struct, frozen=True):
-    """A list as a whole: its state, settings, counts and progress."""
+    """A list with its state, settings, counts and progress."""
 
     name: str
     state: str
@@ -311,11 +311,11 @@ class ListInfo(msgspec.Struct, frozen=True):
     counts: Counts
     progress: Progress
     holder: str | None = None
-    """Who has the list, if it is exclusive and somebody has it."""
+    """The holder of an exclusive list's lease, if there is one."""
 
 
 class TopicInfo(msgspec.Struct, frozen=True):
-    """A topic: the kind of each field by name, and how long its history is kept."""
+    """A topic: the kind of each field by name, and how long its records are kept."""
 
     name: str
     fields: dict[str, str]
@@ -323,7 +323,7 @@ class TopicInfo(msgspec.Struct, frozen=True):
 
 
 class Subscription(msgspec.Struct, frozen=True):
-    """Who wants to be told, and of which records."""
+    """A subscriber, and the predicates of the records that it is notified of."""
 
     id: int
     subscriber: str
@@ -332,20 +332,20 @@ class Subscription(msgspec.Struct, frozen=True):
 
 
 class Published(msgspec.Struct, frozen=True):
-    """What became of a record that was to be published: its number, or what is wrong with it."""
+    """The result of publishing a record: its id, or what is wrong with it."""
 
     id: int | None
     error: str = ""
 
 
 class RecordInfo(msgspec.Struct, frozen=True):
-    """A record as it stands: how many it was matched with, and whether all who shall be told have been."""
+    """A record, how many subscriptions it matched, and when all were notified."""
 
     topic: str
     id: int
     key: str | None
     subject: int
-    """The first record of the same key; nobody is told twice of one subject."""
+    """The id of the first record with the same key; a subscriber is notified once of a subject."""
     record: dict[str, Any]
     published_at: datetime
     matched: int
@@ -354,7 +354,7 @@ class RecordInfo(msgspec.Struct, frozen=True):
 
 
 class Notification(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody who is to be told of a record, or has been, and the predicates that are the reason."""
+    """A notification of a subscriber about a record, and the predicates that matched."""
 
     topic: str
     subscriber: str
@@ -362,7 +362,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     record_id: int
     predicates: dict[str, Any]
     key: str
-    """The same however often it is sent: what receivers know it by."""
+    """An idempotency key for receivers: the same however often it is sent."""
     attempts: int = 0
     number: int | None = None
     matched_at: datetime | None = None

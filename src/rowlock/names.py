@@ -1,4 +1,4 @@
-"""What a key and a list's name may be, and which name somebody probably meant."""
+"""Rules for keys and names, name patterns, and the closest match of a misspelt name."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,14 +16,14 @@ _NOT_IN_A_KEY = {"\0": "a NUL character", "\n": "a line break", "\r": "a carriag
 
 
 def check_keys(keys: Sequence[str]) -> None:
-    """Refuse the whole batch if one key cannot be stored, naming it and its line; quick when all are good."""
+    """Refuse a batch if one key is invalid, naming it and its line; fast if all are simple."""
     if not all_simple_keys(keys):
         for line, key in enumerate(keys, 1):
             check_key(key, line)
 
 
 def all_simple_keys(keys: Sequence[str]) -> bool:
-    """Whether all keys are good beyond doubt, at a glance; if not, each wants a look."""
+    """Return whether a fast check of all keys at once finds them valid; if not, each must be checked."""
     try:
         # Printable text has no line break, NUL or surrogate; four bytes hold any character.
         return min(map(len, keys)) > 0 and max(map(len, keys)) <= MAX_KEY_BYTES // 4 and "".join(keys).isprintable()
@@ -32,7 +32,7 @@ def all_simple_keys(keys: Sequence[str]) -> bool:
 
 
 def check_key(key: str, line: int | None = None) -> None:
-    """Refuse a key that cannot be stored, or could not be shown as one line."""
+    """Refuse a key that cannot be stored, or does not fit on one line."""
     wrong = _wrong_with_key(key)
     if wrong:
         where = f" in line {line}" if line is not None else ""
@@ -41,15 +41,17 @@ def check_key(key: str, line: int | None = None) -> None:
 
 
 def check_limit(limit: int, what: str) -> None:
-    """Refuse a page whose size cannot be had."""
+    """Refuse a page size that is out of bounds."""
     if not 0 <= limit <= MAX_PAGE_ROWS:
-        raise Invalid(f"a page of {limit} {what} cannot be had", f"ask for 0 to {MAX_PAGE_ROWS}")
+        raise Invalid(f"limit must be 0 to {MAX_PAGE_ROWS} {what}, got {limit}")
 
 
 def check_start(after: str) -> None:
-    """Refuse a place to start after that no database can be asked about; it need not be there."""
+    """Refuse a start of a page that no database can compare with; no such key need exist."""
     if "\0" in after or any("\ud800" <= character <= "\udfff" for character in after):
-        raise InvalidKey(f"nothing can come after {short_repr(after)}", "start after a key or a name, or leave it out")
+        raise InvalidKey(
+            f"after must be text without NUL and lone surrogates, got {short_repr(after)}", "give a key or a name"
+        )
 
 
 def _wrong_with_key(key: object) -> str:
@@ -68,13 +70,13 @@ def _wrong_with_key(key: object) -> str:
 
 
 def short_repr(key: object) -> str:
-    """Whatever was given, on one line and not too long for it."""
+    """Return the repr of any value on one line, shortened if it is long."""
     text = ascii(key) if isinstance(key, str) and not key.isprintable() else repr(key)
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
 def check_name(name: str, noun: str = "list") -> None:
-    """Refuse a name that cannot be one, of a list or of another noun."""
+    """Refuse an invalid name of a list or of another noun."""
     wrong = _wrong_with_name(name)
     if wrong:
         hint = f"a name is 1 to {MAX_NAME_BYTES} bytes of printable text without '*' or blanks at its ends"
@@ -97,7 +99,7 @@ def _wrong_with_name(name: object) -> str:
 
 
 def matches_pattern(pattern: str, name: str) -> bool:
-    """Whether a name fits a pattern, in which `*` stands for anything."""
+    """Return whether a name matches a pattern, in which `*` stands for any text."""
     return _expression(pattern).fullmatch(name) is not None
 
 
@@ -107,16 +109,16 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 def is_token(text: str) -> bool:
-    """Whether it is of the form of the names that sessions and claims have."""
+    """Return whether the text has the form of a session's id or a claim's token."""
     return len(text) == 32 and all(letter in "0123456789abcdef" for letter in text)
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant, if one is near."""
+    """Return the most similar of the names; None if none is similar."""
     near = get_close_matches(name, list(names), n=1, cutoff=0.6)
     return near[0] if near else None
 
 
 def split_names(text: str) -> list[str]:
-    """Names as they are written in a variable or a file: with commas or blanks between."""
+    """Split names that are written with commas or blanks between, as in a variable or a file."""
     return text.replace(",", " ").split()

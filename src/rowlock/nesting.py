@@ -1,7 +1,7 @@
-"""Nesting: how deeply JSON may be nested, wherever it comes in.
+"""Limit of the nesting depth of JSON.
 
-A decoder has a bound of its own, which counts from the stack that it stands on: what one process can write another may
-not be able to read. So the bound is ours, far below, and the same everywhere.
+A decoder's own limit depends on the stack that it runs on: what one process writes, another may be unable to read. So
+there is a fixed limit, far below, that is the same everywhere.
 """
 
 import re
@@ -14,9 +14,9 @@ from rowlock.errors import Invalid, InvalidData
 
 MAX_LEVELS = 128
 TRUNCATE_LEVELS = MAX_LEVELS + 32
-"""Where a document that holds such data is cut: what is left of the data is still too deep to be taken for whole."""
+"""Where a document is truncated that holds such data: what is left is still too deep to be mistaken for the whole."""
 TRUNCATED = b'"(nested too deeply)"'
-HINT = "keep it flatter, or keep it elsewhere and store where"
+HINT = "flatten it, or store it elsewhere and its address as data"
 
 _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}]', re.DOTALL)
 _AS_LISTS = bytes.maketrans(b"{}", b"[]")
@@ -24,12 +24,12 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def levels(text: str) -> int:
-    """How many lists and objects lie in each other, at the deepest place of a JSON document."""
+    """Return the nesting depth of a JSON document."""
     return max(accumulate(1 if bracket == b"["[0] else -1 for bracket in _brackets(text)), default=0)
 
 
 def is_too_deep(text: str) -> bool:
-    """Whether JSON is nested deeper than is allowed; quick where it is short or has few lists and objects."""
+    """Return whether JSON is nested deeper than is allowed; fast if it is short or has few lists and objects."""
     if len(text) <= 2 * MAX_LEVELS or text.count("{") + text.count("[") <= MAX_LEVELS:
         return False
     brackets = _brackets(text)
@@ -39,7 +39,7 @@ def is_too_deep(text: str) -> bool:
 
 
 def _brackets(text: str) -> bytes:
-    """Where lists and objects begin and end, both written as lists."""
+    """Return the brackets of all lists and objects, both as square brackets."""
     plain = text.replace("\\\\", "").replace('\\"', "") if "\\" in text else text
     return "".join(plain.split('"')[::2]).encode().translate(_AS_LISTS, _NO_BRACKETS)
 
@@ -52,13 +52,13 @@ def check_levels(text: str, whose: str, *, error: type[Invalid] = InvalidData, *
 
 
 def too_deep(whose: str, *, error: type[Invalid] = InvalidData, **fields: Any) -> Invalid:
-    """The error for what cannot even be written as JSON, because it is nested too deeply."""
+    """Make the error for a value that cannot be written as JSON because of its nesting."""
     what = f"{whose} is nested too deeply, or contains itself; at most {MAX_LEVELS} levels are allowed"
     return error(what, HINT, **fields)
 
 
 def encode(value: Any, whose: str, *, error: type[Invalid] = InvalidData) -> str:
-    """A value as JSON; refused if it is nested deeper than is allowed."""
+    """Encode a value as JSON; refuse one that is nested deeper than is allowed."""
     try:
         text = msgspec.json.encode(value).decode()
     except RecursionError:
@@ -68,13 +68,13 @@ def encode(value: Any, whose: str, *, error: type[Invalid] = InvalidData) -> str
 
 
 def decode(text: str, whose: str) -> Any:
-    """What was stored as JSON; InvalidData if it is nested deeper than is allowed."""
+    """Decode stored JSON; InvalidData if it is nested deeper than is allowed."""
     check_levels(text, whose)
     return msgspec.json.decode(text)
 
 
 def truncate(document: bytes) -> bytes:
-    """A JSON document without what is nested so deeply that it may not be decodable."""
+    """Replace what is nested too deeply to be decoded in a JSON document."""
     pieces: list[bytes] = []
     depth = kept = 0
     for token in _TOKENS.finditer(document):

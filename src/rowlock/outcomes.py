@@ -1,4 +1,4 @@
-"""How an item's turn ends: done, retry, move or fail. A handler's answer is read into one of these in one place."""
+"""Outcomes of an item's turn: Done, Retry, Move or Fail; what a handler returns or raises becomes one of them."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -15,26 +15,26 @@ UNCHANGED = msgspec.UNSET
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
-    """It succeeded: gone from the list; `result` is kept where the list keeps results."""
+    """The item succeeded and is removed; `result` is stored if the list keeps results."""
 
     result: Any = None
 
 
 class Retry(msgspec.Struct, frozen=True, tag="retry"):
-    """It failed and shall be tried again, `after` a while; when the attempts are used up it is failed."""
+    """The item failed and is tried again, after `after`; when its attempts are used up it is failed."""
 
     error: str = ""
     after: Duration | None = None
     counted: bool = True
-    """Whether this was a failed attempt; if not, it was only too early."""
+    """Whether this counts as a failed attempt."""
     kind: str = "retry"
 
 
 class Move(msgspec.Struct, frozen=True, tag="move"):
-    """On to another gate, or back in line at this one, with new data; what is left out stays as it is."""
+    """The item goes to another gate, or to the end of this one, with new data; what is left out stays as it is."""
 
     gate: int | str | None = None
-    """By number, or by the name that the list gives it."""
+    """Its number, or its name in the list's settings."""
     data: Any = UNCHANGED
     after: Duration | None = None
     until: str | None = None
@@ -42,7 +42,7 @@ class Move(msgspec.Struct, frozen=True, tag="move"):
 
 
 class Fail(msgspec.Struct, frozen=True, tag="fail"):
-    """It gave up: kept until somebody retries or abandons it."""
+    """The item is given up, and kept until it is retried or abandoned."""
 
     error: str = ""
     kind: str = "fail"
@@ -52,18 +52,18 @@ Outcome = Done | Retry | Move | Fail
 
 
 class PositionedOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The outcome of the item at a position, as it travels: its kind in small letters, and what its fields say."""
+    """The outcome of the item at a position, as one flat JSON object."""
 
     position: int
     outcome: Literal["done", "retry", "move", "fail"] = "done"
     result: Any = None
-    """What a done item leaves behind, where the list keeps results."""
+    """The result of a done item, stored if the list keeps results."""
     error: str = ""
     kind: str | None = None
     after: float | None = None
     """Seconds to wait."""
     counted: bool = True
-    """Whether a retry was a failed attempt, and not only too early."""
+    """Whether a retry counts as a failed attempt."""
     gate: int | str | None = None
     data: Any = UNCHANGED
     until: str | None = None
@@ -71,7 +71,7 @@ class PositionedOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
     @classmethod
     def of(cls, position: int, outcome: Outcome) -> "PositionedOutcome":
-        """The outcome, ready to travel."""
+        """Write an outcome as JSON has it."""
         match outcome:
             case Done(result):
                 return cls(position, "done", result)
@@ -83,7 +83,7 @@ class PositionedOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
                 return cls(position, "fail", error=error, kind=kind)
 
     def read(self) -> Outcome:
-        """The outcome that has arrived, if it can be one."""
+        """Read the outcome, and check it."""
         match self.outcome:
             case "done":
                 return Done(self.result)
@@ -100,18 +100,18 @@ def _seconds(after: Duration | None) -> float | None:
 
 
 class Verdict(StrEnum):
-    """What became of a settlement, item by item."""
+    """What a settlement did to one item."""
 
     DONE = "done"
     RETRIED = "retried"
     MOVED = "moved"
     FAILED = "failed"
     GONE = "gone"
-    """Somebody abandoned or changed the item meanwhile: nothing was written for it."""
+    """The item was removed or changed while it was claimed: nothing was written for it."""
 
 
 def verdict_of(outcome: Outcome) -> Verdict:
-    """The verdict on an item for which this was written."""
+    """Return the verdict on an item whose outcome was written."""
     match outcome:
         case Done():
             return Verdict.DONE
@@ -124,48 +124,48 @@ def verdict_of(outcome: Outcome) -> Verdict:
 
 
 def all_plainly_done(outcomes: Iterable[Outcome]) -> bool:
-    """Whether all are done, and nothing was said of how."""
+    """Return whether all outcomes are Done without a result."""
     return all(type(outcome) is Done and outcome.result is None for outcome in outcomes)
 
 
 def from_return_value(answer: Any) -> Outcome:
-    """What a handler returned, as an outcome; None is Done, anything else is no answer."""
+    """Read what a handler returned: an outcome, or None for Done."""
     if answer is None:
         return Done()
     if isinstance(answer, Outcome):
         return validate(answer)
-    what = f"the handler returned {type(answer).__name__}, which is no outcome"
+    what = f"a handler must return an outcome or None, got {type(answer).__name__}"
     raise InvalidOutcome(what, "return None, Done(…), Retry(…), Move(…) or Fail(…)")
 
 
 def validate(outcome: Outcome) -> Outcome:
-    """The outcome, if it can be written; an exception given as its error becomes what it says."""
+    """Check an outcome; an exception that is given as its error becomes its text."""
     if isinstance(outcome, Retry | Fail):
         given: Any = outcome.error
         if isinstance(given, BaseException):
             outcome = msgspec.structs.replace(outcome, error=error_text(given), kind=type(given).__name__)
         if not isinstance(outcome.error, str) or not isinstance(outcome.kind, str):
-            raise InvalidOutcome("an outcome's error and kind are text", "say in words what went wrong")
+            raise InvalidOutcome("the error and kind of an outcome must be text", "describe what went wrong")
     if isinstance(outcome, Move):
         gate: Any = outcome.gate
         if isinstance(gate, bool) or not (
             gate is None or isinstance(gate, str) or (isinstance(gate, int) and gate in GATES)
         ):
-            raise InvalidOutcome(f"an item cannot move to gate {gate!r}", "a gate is a whole number from 0, or a name")
+            raise InvalidOutcome(f"gate must be a whole number from 0, or a name, got {gate!r}")
         if outcome.until is not None and (not isinstance(outcome.until, str) or outcome.after is not None):
-            raise InvalidOutcome("a move waits until a list is complete, or for a while", "give until or after")
+            raise InvalidOutcome("until must be the name of a list, given without after", "give until or after")
         if outcome.until is not None:
             check_name(outcome.until)
     return outcome
 
 
 def from_exception(error: BaseException) -> Retry:
-    """What a handler raised, as an outcome: one failed attempt, with what was said."""
+    """Make a Retry of what a handler raised: one failed attempt."""
     return Retry(error=error_text(error), kind=type(error).__name__)
 
 
 def error_text(error: BaseException) -> str:
-    """What an exception says; its name if it says nothing, or cannot even do that."""
+    """Return the text of an exception; the name of its class if it has none, or str() fails."""
     try:
         return str(error) or type(error).__name__
     except Exception:  # an exception of somebody else's may do anything

@@ -1,9 +1,9 @@
-"""Access tokens: who may do what over HTTP. Verbs are functions of a transaction.
+"""Verbs of access tokens for the HTTP service. Each is a function of a transaction.
 
-A token is `rl_`, thirty random letters and digits (178 bits) and a checksum of six. The checksum tells a mistyped one
-from an unknown one without asking the database, and lets scanners of secrets be sure of what they found. Only the
-SHA-256 of it is stored: a slow hash guards secrets that people choose, and nobody can try 2^178 random ones. Looking
-it up by its digest leaks nothing by the time it takes, for nobody can steer a digest towards another.
+A token is `rl_`, thirty random letters and digits (178 bits) and a checksum of six. The checksum distinguishes a
+mistyped token from an unknown one without a query, and makes secret scanners certain of a find. Only the SHA-256 is
+stored: slow hashes protect secrets that people choose, and nobody can try 2^178 random ones. A lookup by digest leaks
+nothing through its duration, because a digest cannot be steered towards another.
 """
 
 import os
@@ -26,35 +26,35 @@ from rowlock.roles import Role
 PREFIX = "rl_"
 RANDOM_CHARACTERS, CHECKSUM_CHARACTERS = 30, 6
 MAX_LIVE_TOKENS = 10_000
-"""Live tokens of a database: all of them are held in memory by whoever checks requests."""
+"""All live tokens of a database are cached in memory by the authenticator."""
 MAX_PREFIXES = 100
 MAX_LABEL_BYTES = 200
 ENDED_KEPT_MILLISECONDS = 90 * 86_400_000
-"""How long a token that is over can still be seen in the list, in milliseconds."""
+"""How long ended tokens are still listed."""
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SHAPE = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{RANDOM_CHARACTERS + CHECKSUM_CHARACTERS}}}", re.ASCII)
 
 
 class TokenInfo(msgspec.Struct, frozen=True):
-    """A token as it may be shown: never the token itself."""
+    """What may be shown of a token: never the token itself."""
 
     id: int
     shown: str
     label: str
     role: Role
     lists: tuple[str, ...]
-    """Prefixes of the names it is for; none for all."""
+    """Prefixes of the lists that it is limited to; empty for all lists."""
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None
-    """When it was last seen in use, to a minute or so."""
+    """When it was last used, to about a minute."""
     revoked_at: datetime | None
     live: bool
 
 
 class NewToken(msgspec.Struct, frozen=True):
-    """A token that was just made; this is the only time that its text can be had."""
+    """A new token; its text is not stored and cannot be read again."""
 
     text: str
     info: TokenInfo
@@ -64,32 +64,32 @@ class NewToken(msgspec.Struct, frozen=True):
 
 
 class LiveToken(msgspec.Struct, frozen=True):
-    """A live token as whoever checks requests knows it."""
+    """A live token as the authenticator caches it."""
 
     info: TokenInfo
     left: float | None
-    """Seconds it had yet to live when it was read, by the database's clock."""
+    """Seconds until it expires, counted from when it was read, by the database's clock."""
 
 
 def generate() -> str:
-    """A new token; nothing is stored yet."""
-    # Eighty bits more than are kept: no letter is likelier than another by more than chance could ever show.
+    """Generate the text of a token; nothing is stored."""
+    # Eighty bits more than are used, so that all letters are equally likely in practice.
     bare = PREFIX + _digits(int.from_bytes(os.urandom(32), "big"), RANDOM_CHARACTERS)
     return bare + _checksum(bare)
 
 
 def well_formed(text: str) -> bool:
-    """Whether the text can be a token: a mistyped one is told by its checksum."""
+    """Return whether the text has the form of a token and the right checksum."""
     return bool(_SHAPE.fullmatch(text)) and text[-CHECKSUM_CHARACTERS:] == _checksum(text[:-CHECKSUM_CHARACTERS])
 
 
 def digest(text: str) -> str:
-    """What is stored of a token."""
+    """Return the digest of a token, which is what is stored."""
     return sha256(text.encode()).hexdigest()
 
 
 def masked(text: str) -> str:
-    """What a person may see of a token: enough to know it by."""
+    """Return the part of a token that may be shown to identify it."""
     return f"{PREFIX}…{text[-4:]}"
 
 
@@ -106,22 +106,26 @@ def _digits(number: int, length: int) -> str:
 
 
 def read_prefixes(given: str | Iterable[str], role: Role) -> tuple[str, ...]:
-    """Prefixes of names, each once; a star at the end of one says the same."""
+    """Read list prefixes, each once; a trailing star is dropped."""
     texts = [given] if isinstance(given, str) else list(given)
     prefixes = tuple(dict.fromkeys(text.removesuffix("*") for text in texts))
     if len(prefixes) > MAX_PREFIXES:
-        raise Invalid(f"{len(prefixes)} prefixes are too many", f"give up to {MAX_PREFIXES}, or a shorter one")
+        raise Invalid(
+            f"lists must be at most {MAX_PREFIXES} prefixes, got {len(prefixes)}", "give a shorter common prefix"
+        )
     for prefix in prefixes:
         check_name(prefix)
     if prefixes and role is Role.ADMIN:
-        raise Invalid("an admin cannot be held to some lists, for it can make itself another token", "use operator")
+        raise Invalid(
+            "an admin token must not be limited to lists, because it can create other tokens", "use the role operator"
+        )
     return prefixes
 
 
 def check_label(label: str) -> None:
-    """Refuse a label that could not be shown in a line."""
+    """Refuse a label that does not fit on one line."""
     if label and (not label.isprintable() or len(label.encode()) > MAX_LABEL_BYTES):
-        raise Invalid("the label cannot be shown in a line", f"give up to {MAX_LABEL_BYTES} bytes of printable text")
+        raise Invalid(f"label must be at most {MAX_LABEL_BYTES} bytes of printable text, got {label[:50]!r}")
 
 
 def create(
@@ -134,7 +138,7 @@ def create(
     label: str = "",
     expires: DurationOrTime | None = None,
 ) -> TokenInfo:
-    """Let the token of that digest in; refused if it would be over before it begins."""
+    """Store a token by its digest; refuse one that would have expired already."""
     if tx.value("tokens/count") >= MAX_LIVE_TOKENS:
         raise Refused(
             f"there are {MAX_LIVE_TOKENS:,} live tokens already", "revoke some; a program needs one, not one a request"
@@ -146,19 +150,19 @@ def create(
     assert row is not None  # noqa: S101
     token, created, ends = row
     if ends is not None and ends <= created:
-        raise Invalid("the token would have expired before it was made", "give a later time, or a while such as 30d")
+        raise Invalid("expires must be later than now", "give a later time, or a duration such as 30d")
     return _info(token, shown, label, role, held, created, ends)
 
 
 def page(tx: Transaction, *, after: int = 0, limit: int = 1000, ended: bool = False) -> list[TokenInfo]:
-    """Tokens in the order they were made, strictly after one; with `ended` also those that are over."""
+    """Return tokens in the order of their creation, strictly after one; with `ended`, also expired and revoked ones."""
     check_limit(limit, "tokens")
     return [_info(*row) for row in tx.rows("tokens/page", after=after, limit=limit, ended=ended)]
 
 
 def revoke(tx: Transaction, token: int) -> bool:
-    """End a token; whether it was not revoked already. Whoever checks requests knows within a second."""
-    possible = 0 < token < 2**63  # what no column holds is nobody's
+    """Revoke a token, and return whether it was not revoked before. Authenticators notice within a second."""
+    possible = 0 < token < 2**63  # no column holds other numbers
     if possible and tx.run("tokens/revoke", token=token):
         return True
     if not possible or tx.row("tokens/find", token=token) is None:
@@ -167,29 +171,29 @@ def revoke(tx: Transaction, token: int) -> bool:
 
 
 def live_rows(tx: Transaction) -> tuple[dict[str, Any], bool]:
-    """All tokens that may be used now, as rows by their digests, and whether there is or ever was one.
+    """Return the rows of all live tokens by digest, and whether there is or ever was a token.
 
-    Where there was one, nothing is open without: also not when the last is over. Of thousands few are asked for: see
-    `known`.
+    Once there was one, requests need one, also when the last has ended. Of thousands of rows few are used: they are
+    decoded by `live_token`.
     """
     rows = {row[0]: row for row in tx.rows("tokens/live", limit=MAX_LIVE_TOKENS)}
     return rows, bool(rows) or tx.row("tokens/exist") is not None
 
 
 def live_token(row: Sequence[Any]) -> LiveToken:
-    """A row of a look as what it means."""
+    """Decode a row of `live_rows`."""
     _, now, *columns = row
     ends: int | None = columns[6]
     return LiveToken(_info(*columns), None if ends is None else (ends - now) / 1_000)
 
 
 def touch(tx: Transaction, used: Iterable[int]) -> int:
-    """Note that tokens were seen in use; at most once a minute each."""
+    """Record that tokens were used, each at most once a minute."""
     return tx.run("tokens/touch", ids=msgspec.json.encode(sorted(used)).decode())
 
 
 def prune(tx: Transaction, *, limit: int = 1000) -> int:
-    """Forget tokens that have been over for long, but never the newest; how many."""
+    """Delete tokens that ended long ago, but never the newest; return how many."""
     return tx.run("tokens/prune", limit=limit, age=ENDED_KEPT_MILLISECONDS)
 
 

@@ -49,12 +49,12 @@ def check_traceparent(trace: str | None) -> str | None:
 
 def _api() -> Any:
     api = sys.modules.get(API)
-    # It may be half imported by another thread just now.
+    # Another thread may be importing it at this moment.
     return api if api is not None and hasattr(api, "use_span") else None
 
 
 def current_traceparent() -> str | None:
-    """The traceparent of the span that goes on here, if one does."""
+    """Return the traceparent of the current span; None without one."""
     api = _api()
     if api is None:
         return None
@@ -65,19 +65,19 @@ def current_traceparent() -> str | None:
 
 
 def outgoing_traceparent(items: Sequence[Item]) -> str | None:
-    """What to tell others whom items are given to: the span that goes on here, or the trace that all items share."""
+    """Return the traceparent to pass on with items: of the current span, or the one that all items share."""
     traces = {item.trace for item in items}
     return current_traceparent() or (traces.pop() if len(traces) == 1 else None)
 
 
 def spans() -> "Spans | None":
-    """Spans around handlers, if anybody traces."""
+    """Return what makes spans around handlers; None if OpenTelemetry is not in use."""
     api = _api()
     return None if api is None else Spans(api)
 
 
 class Spans:
-    """Makes a span for each turn of a handler."""
+    """A factory of spans around the turns of handlers."""
 
     def __init__(self, api: Any) -> None:
         self._api = api
@@ -85,31 +85,33 @@ class Spans:
 
     @contextmanager
     def of_item(self, item: Item) -> Iterator[Ended]:
-        """A span that follows from what added the item; to be told the outcome."""
-        told = {"rowlock.key": item.key, "rowlock.gate": item.gate, "rowlock.attempt": item.attempts + 1}
-        with self._span(item.list, told, parent=self._remote(item.trace)) as span:
+        """Make a span whose parent is the one that added the item; call what this yields with the outcome."""
+        attributes = {"rowlock.key": item.key, "rowlock.gate": item.gate, "rowlock.attempt": item.attempts + 1}
+        with self._span(item.list, attributes, parent=self._remote(item.trace)) as span:
             yield lambda outcome: self._note(span, outcome)
 
     @contextmanager
     def of_batch(self, items: Sequence[Item]) -> Iterator[None]:
-        """A span for many items, linked to what added them."""
+        """Make a span for a batch of items, linked to the spans that added them."""
         found = dict.fromkeys(item.trace for item in items if item.trace is not None)
         contexts = [self._remote(trace) for trace in list(found)[:MAX_LINKS]]
         links = [self._api.Link(context) for context in contexts if context is not None]
-        told = {"messaging.batch.message_count": len(items)}
-        with self._span(items[0].list, told, links=links):
+        attributes = {"messaging.batch.message_count": len(items)}
+        with self._span(items[0].list, attributes, links=links):
             yield
 
     @contextmanager
-    def _span(self, name: str, told: dict[str, Any], *, parent: Any = None, links: Sequence[Any] = ()) -> Iterator[Any]:
-        # Without a parent it begins a trace: what goes on where the worker was started has nothing to do with it.
+    def _span(
+        self, name: str, attributes: dict[str, Any], *, parent: Any = None, links: Sequence[Any] = ()
+    ) -> Iterator[Any]:
+        # Without a parent it begins a new trace: the span in which the worker was started is unrelated.
         before = self._api.INVALID_SPAN if parent is None else self._api.NonRecordingSpan(parent)
         known = {"messaging.system": "rowlock", "messaging.operation.type": "process", "rowlock.list": name}
         span = self._tracer.start_span(
             f"process {name}",
             self._api.set_span_in_context(before),
             self._api.SpanKind.CONSUMER,
-            {**known, **told},
+            {**known, **attributes},
             links,
         )
         with self._api.use_span(span, end_on_exit=True):

@@ -1,4 +1,4 @@
-"""Upkeep: one bounded pass of housekeeping. Every worker runs it now and then; no item of any list depends on it."""
+"""Upkeep: a bounded pass of housekeeping that every worker runs now and then. No item depends on it."""
 
 from random import Random
 
@@ -23,11 +23,11 @@ from rowlock.heartbeats import HeartbeatMonitor
 from rowlock.topics import cleanup, reindex
 
 FOLD_BATCHES_PER_PASS = 4
-"""Batches of tallies added up in one pass: enough to keep up with thousands of small settlements a second."""
+"""Enough to keep up with thousands of small settlements a second."""
 
 
 class UpkeepReport(msgspec.Struct, frozen=True):
-    """What a pass did."""
+    """What a pass of upkeep did."""
 
     expired: int = 0
     promoted: int = 0
@@ -35,33 +35,33 @@ class UpkeepReport(msgspec.Struct, frozen=True):
     folded: int = 0
     pruned: int = 0
     ticked: int = 0
-    """Items that schedules made."""
+    """Items that schedules added."""
     stuck: int = 0
-    """Schedules whose time this machine cannot tell: a package or a time zone is missing."""
+    """Schedules whose next tick cannot be computed here: a package or a time zone is missing."""
 
 
 SESSION_CHECK_SECONDS = 1.0
-"""How often who stays looks at sessions: so soon after its time is the death of one seen."""
+"""How often a process that stays looks for expired sessions."""
 MAX_SESSIONS_PER_PASS = 10
-"""Sessions that are expired in one transaction."""
+"""Sessions that are ended in one transaction."""
 
 
 def monitor(database: Database) -> HeartbeatMonitor:
-    """A monitor of the database's sessions for one process or thread, which has seen nothing yet."""
+    """Make a monitor of the database's sessions for one process or thread."""
     return HeartbeatMonitor(database.environment.monotonic, trusts_clock=database.clock_is_given)
 
 
 def expire(database: Database, watched: HeartbeatMonitor) -> int:
-    """End the sessions that this process has seen dead; how many. One read where all live."""
+    """End the sessions whose heartbeats have stopped, and return how many. One read if there are none."""
     dead = watched.dead(database.read(sessions.silent))
     return database.run(sessions.expire, dead[:MAX_SESSIONS_PER_PASS]) if dead else 0
 
 
 def wait_and_expire(database: Database, watched: HeartbeatMonitor, *, seconds: float) -> int:
-    """Watch sessions that are overdue until it is certain which are dead, and end those; how many.
+    """Wait until it is certain which overdue sessions are dead, end those, and return how many.
 
-    For processes that do not stay: one that has just begun has seen no session long enough. It gives up on what would
-    take longer than so many seconds.
+    For processes that do not stay: one that has just started has not observed any session long enough. Sessions that
+    would take longer than `seconds` are left.
     """
     environment = database.environment
     until, expired = environment.monotonic() + seconds, 0
@@ -75,7 +75,7 @@ def wait_and_expire(database: Database, watched: HeartbeatMonitor, *, seconds: f
 
 
 def run_pass(database: Database, watched: HeartbeatMonitor) -> UpkeepReport:
-    """Tick, bury the dead, put due items in line, open gates, add up tallies, forget old history; a little of each."""
+    """Run schedules, expire sessions, promote items, open gates, fold tallies, prune history; a part of each."""
     schedules.set_right(database)
     ticks = schedules.tick_due(database)
     expired = expire(database, watched)
@@ -90,7 +90,7 @@ def run_pass(database: Database, watched: HeartbeatMonitor) -> UpkeepReport:
 
 
 class Housekeeping:
-    """Upkeep that goes on beside other work: a look at sessions every second, a whole pass every so many seconds."""
+    """Upkeep of a long-running process: a check of sessions every second, a whole pass every `seconds`."""
 
     def __init__(self, database: Database, *, seconds: float) -> None:
         self._database = database
@@ -101,11 +101,11 @@ class Housekeeping:
 
     @property
     def pause(self) -> float:
-        """Seconds until it shall go on."""
+        """Seconds until the next step."""
         return self._environment.jittered(min(self._seconds, SESSION_CHECK_SECONDS))
 
     def go_on(self) -> None:
-        """End sessions that are dead, and do a whole pass if it is time for one."""
+        """End dead sessions, and run a whole pass if it is due."""
         if self._environment.monotonic() < self._pass_at:
             expire(self._database, self._watched)
             return
@@ -134,14 +134,14 @@ def _fold(database: Database) -> int:
 
 
 def promote_due(tx: Transaction, *, limit: int = 10) -> int:
-    """Put due items in line on lists that are awake, also where nobody claims just now; how many."""
+    """Promote due items of lists that are awake, also if nobody claims from them; return how many."""
     tx.run("claims/planner_hints")
     lists.apply_wakes(tx)
     return sum(claims.promote(tx, each.id) for each in lists.awake(tx, limit=limit))
 
 
 def prune(tx: Transaction, *, limit: int = 1000) -> int:
-    """Forget results, errors and records past their time, and suspicions that came to nothing; how many rows."""
+    """Delete results, errors and other rows past their time, and suspects that were settled; return how many rows."""
     tx.run("claims/clear_suspects")
     settled = tx.run("errors/prune", limit=limit) + tx.run("results/prune", limit=limit)
     asked = idempotency.prune(tx, limit=limit) + tokens.prune(tx, limit=limit)

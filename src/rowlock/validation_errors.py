@@ -1,4 +1,4 @@
-"""Wording: what is wrong with a document that is not what was asked for, in words and with the place."""
+"""Descriptions of msgspec's validation errors in plain words, with the place in the document."""
 
 import re
 
@@ -21,24 +21,24 @@ _ENUM = re.compile(r"Invalid enum value (?P<given>.*)", re.DOTALL)
 _BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 _NOT_JSON = {
     "Input data was truncated": "it ends too early",
-    "JSON is malformed: trailing characters": "something follows its end",
-    "JSON is malformed: invalid character": "there is a character that cannot be there",
+    "JSON is malformed: trailing characters": "more text follows its end",
+    "JSON is malformed: invalid character": "unexpected character",
 }
 
 
 def describe(error: Exception) -> str:
-    """What is wrong, in a sentence: `items[0].key must be text, not a whole number`."""
+    """Describe a validation error: `items[0].key must be text, not a whole number`."""
     told = _AT.fullmatch(str(error))
     what, where = (told["what"], (told["where"] or "").lstrip(".")) if told else (str(error), "")
-    place = where or "the whole"
+    place = where or "the document"
     if found := _WRONG_KIND.fullmatch(what):
         return f"{place} must be {_kinds(found['wanted'])}, not {_kinds(found['given'])}"
     if found := _OUT_OF_BOUNDS.fullmatch(what):
         return f"{place} must be {_kinds(found['wanted'])} {_bound(found['bound'])}"
     if found := _MISSING.fullmatch(what):
-        return f"there is no {found['name']!r}" + (f" in {where}" if where else "")
+        return f"missing field {found['name']!r}" + (f" in {where}" if where else "")
     if found := _UNKNOWN.fullmatch(what):
-        return f"nothing is called {found['name'][:100]!r}" + (f" in {where}" if where else "")
+        return f"unknown field {found['name'][:100]!r}" + (f" in {where}" if where else "")
     if found := _ENUM.fullmatch(what):
         return f"{place} cannot be {found['given'][:100]}"
     plain = what.replace("`", "'")
@@ -46,15 +46,15 @@ def describe(error: Exception) -> str:
 
 
 def json_pointer(error: Exception) -> str | None:
-    """Where it is wrong, as a JSON pointer; None if it is the whole."""
+    """Return the place of a validation error as a JSON pointer; None if it is the whole document."""
     told = _AT.fullmatch(str(error))
-    # Which of many values it is, where they have names of the caller's own, is not told.
+    # msgspec does not say which value of a mapping it is.
     where = (told["where"] or "").replace("[...]", "") if told else ""
     return where.replace("[", "/").replace("]", "").replace(".", "/") or None
 
 
 def describe_syntax_error(error: Exception) -> str:
-    """Why a text is no JSON at all."""
+    """Describe why a text is not JSON."""
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8 text"
     what, bracket, place = str(error).partition(" (byte ")

@@ -174,11 +174,11 @@ def test_items_carry_data_gate_priority_and_due(quick: Shell) -> None:
     ("option", "value", "wrong"),
     [
         ("--data", "{", "--data must be JSON"),
-        ("--due", "soon", "'soon' is not a duration"),
+        ("--due", "soon", "a duration must be a number with a unit, got 'soon'"),
         ("--due", "2030-01-01", "a time must have a time zone, got '2030-01-01'"),
         ("--priority", "12", "priority must be 0 to 9, got 12"),
         ("--gate", "-1", "gate must be 0 to 2147483647, got -1"),
-        ("--gate", "two", "there is no gate 'two'"),
+        ("--gate", "two", "the name of a gate, got 'two'"),
     ],
 )
 def test_a_wrong_option_is_refused(quick: Shell, option: str, value: str, wrong: str) -> None:

@@ -78,7 +78,7 @@ def test_no_limit_of_attempts_is_told_from_the_default(fruit: Shell) -> None:
         ("attempts=many", "attempts must be a whole number, got many"),
         ("attempts=-1", "attempts must be 0 to 1000000000, got -1"),
         ("manual=perhaps", "manual must be true or false, got perhaps"),
-        ("keep_for=long", "'long' is not a duration"),
+        ("keep_for=long", "a duration must be a number with a unit, got 'long'"),
     ],
 )
 def test_a_wrong_setting_is_refused(fruit: Shell, change: str, wrong: str) -> None:

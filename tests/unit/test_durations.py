@@ -73,7 +73,7 @@ def test_a_moment_is_kept_to_the_millisecond() -> None:
 
 
 def test_a_moment_without_a_time_zone_is_refused() -> None:
-    with pytest.raises(InvalidDuration, match="no time zone"):
+    with pytest.raises(InvalidDuration, match="must have a time zone"):
         delay_or_time(datetime(2030, 1, 1))
 
 

@@ -26,10 +26,10 @@ class Form(msgspec.Struct, forbid_unknown_fields=True):
     ("text", "words", "where"),
     [
         ('{"key": 1}', "key must be text, not a whole number", "/key"),
-        ("[]", "the whole must be an object, not an array", None),
-        ("{}", "there is no 'key'", None),
-        ('{"key": "a", "inner": [{}]}', "there is no 'key' in inner[0]", "/inner/0"),
-        ('{"key": "a", "x`y": 1}', "nothing is called 'x`y'", None),
+        ("[]", "the document must be an object, not an array", None),
+        ("{}", "missing field 'key'", None),
+        ('{"key": "a", "inner": [{}]}', "missing field 'key' in inner[0]", "/inner/0"),
+        ('{"key": "a", "x`y": 1}', "unknown field 'x`y'", None),
         ('{"key": "a", "count": -1}', "count must be a whole number of at least 0", "/count"),
         ('{"key": "a", "inner": ["b", 2]}', "inner[1] must be text or an object, not a whole number", "/inner/1"),
         ('{"key": "a", "numbers": {"x": "y"}}', "numbers[...] must be a number, not text", "/numbers"),
@@ -51,8 +51,8 @@ def test_a_wrong_shape_is_told_in_words(text: str, words: str, where: str | None
     [
         (b'{"key": "a",', "it ends too early"),
         (b'{"key" 1}', "expected ':', at byte 7"),
-        (b"nope", "there is a character that cannot be there, at byte 4"),
-        (b'{"key": "a"} x', "something follows its end, at byte 14"),
+        (b"nope", "unexpected character, at byte 4"),
+        (b'{"key": "a"} x', "more text follows its end, at byte 14"),
     ],
 )
 def test_what_is_no_json_is_told_in_words(text: bytes, words: str) -> None:

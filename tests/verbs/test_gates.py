@@ -143,7 +143,7 @@ def test_a_gate_may_be_given_by_its_name(timed: Engine) -> None:
 
 def test_an_unknown_name_of_a_gate_is_refused_and_nothing_is_added(timed: Engine) -> None:
     timed["work"].settings(gates=["match"])
-    with pytest.raises(Invalid, match="no gate 'notify'"):
+    with pytest.raises(Invalid, match="the name of a gate, got 'notify'"):
         timed["work"].add(["a", {"key": "b", "gate": "notify"}])
     assert timed["work"].counts().total == 0
 

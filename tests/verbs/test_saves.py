@@ -216,7 +216,7 @@ WRONG: list[tuple[dict[str, Any], type[Invalid], str]] = [
     ({"key": "a", "priority": 10}, Invalid, "priority must be 0 to 9, got 10"),
     ({"key": "a", "priority": None}, Invalid, "priority must be 0 to 9, got None"),
     ({"key": "a", "due": "soon"}, InvalidDuration, "soon"),
-    ({"key": "a", "due": datetime(2030, 1, 1)}, InvalidDuration, "no time zone"),
+    ({"key": "a", "due": datetime(2030, 1, 1)}, InvalidDuration, "must have a time zone"),
 ]
 
 

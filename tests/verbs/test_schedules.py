@@ -210,7 +210,7 @@ WRONG = [
     ({"every": "1h", "gate": -1}, Invalid, "gate must be 0 to 2147483647, got -1"),
     ({"every": "1h", "priority": 10}, Invalid, "priority must be 0 to 9, got 10"),
     ({"every": "1h", "catch_up": "some"}, InvalidSchedule, "skip, last, all"),
-    ({"every": "1h", "start": datetime(2026, 1, 1)}, InvalidDuration, "no time zone"),
+    ({"every": "1h", "start": datetime(2026, 1, 1)}, InvalidDuration, "must have a time zone"),
     ({"every": "1h", "start": "5m"}, InvalidSchedule, "aware datetime"),
 ]
 

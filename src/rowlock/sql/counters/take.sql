@@ -1,4 +1,4 @@
--- In the order of their names, so that two takers never deadlock; a counter that would run over is left as it is.
+-- In the order of their names, so that two transactions never deadlock; a counter that would overflow is left as it is.
 insert into rowlock_counters (name, value)
 select given.name, given.count
 from json_to_recordset(:takes::json) as given (name text, count bigint)

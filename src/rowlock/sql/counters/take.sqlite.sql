@@ -1,4 +1,4 @@
--- Lists of names are read by other functions here; there is one writer, so nothing can deadlock.
+-- SQLite: json_each instead of json_to_recordset; there is one writer, so nothing can deadlock.
 insert into rowlock_counters (name, value)
 select json_extract(given.value, '$.name'), json_extract(given.value, '$.count')
 from json_each(:takes) as given where true

@@ -1,5 +1,5 @@
--- What they waited for has come: back in line, at its end. Those that wait no more (done, abandoned, retried by hand) stay.
--- Each is looked up by its key, and locked in the order of keys, so that two never deadlock.
+-- Makes waiting items ready, at the end of their line. Items that do not wait any more (done, abandoned, retried by hand) stay
+-- as they are. Each is looked up by its key, and locked in the order of keys, so that two transactions never deadlock.
 with waiting as (
     select i.list, i.key
     from (select w.list, w.key from rowlock_waiters w where w.awaited = :awaited order by w.list, w.key offset 0) as w

@@ -1,4 +1,4 @@
--- The same, with places in line that continue the table's own sequence.
+-- SQLite: new positions continue the table's own sequence.
 update rowlock_items set due = null, position = line.last + line.place, version = version + 1
 from (
     select i.position as was, row_number() over (order by i.list, i.key) as place,

@@ -1,4 +1,4 @@
--- Our tables that this user may not use as the engine does.
+-- rowlock's tables that this user may not read and write.
 select c.relname from pg_class c
 where c.relkind = 'r' and c.relname like 'rowlock\_%' and pg_table_is_visible(c.oid)
     and not (

@@ -1,2 +1,2 @@
--- A file has one mode for all its tables: none is closed by itself.
+-- SQLite: a file has one mode for all its tables.
 select name from sqlite_master where false

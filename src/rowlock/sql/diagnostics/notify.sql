@@ -1,2 +1,2 @@
--- Sends what wakes workers, to check that it arrives; to wake them without need is harmless.
+-- Sends the notification that wakes workers, to check that it arrives; waking them without need is harmless.
 select pg_notify('rowlock', '')

@@ -1,2 +1,2 @@
--- There are no notifications here: whoever waits watches the file.
+-- SQLite: it has no notifications, waiting processes watch the file.
 select null

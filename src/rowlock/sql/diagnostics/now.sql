@@ -1,2 +1,2 @@
--- The database's clock, to be compared with ours; only information, nothing trusts ours.
+-- The database's clock, to compare with this machine's.
 select {now}

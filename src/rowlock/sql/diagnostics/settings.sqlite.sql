@@ -1,4 +1,4 @@
--- SQLite keeps these per connection, and has no table of settings.
+-- SQLite: settings belong to the connection, there is no table of them.
 select 'server_version', sqlite_version()
 union all select 'journal_mode', journal_mode from pragma_journal_mode
 union all select 'synchronous', cast(synchronous as text) from pragma_synchronous

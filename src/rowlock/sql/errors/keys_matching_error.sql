@@ -1,4 +1,4 @@
--- Failed items whose last error says something, a page at a time.
+-- Failed items whose last error contains a text, a page at a time.
 select i.key
 from rowlock_items i join rowlock_errors e on e.list = i.list and e.key = i.key
 where i.list = :list and i.failed_at is not null and i.key > :after and e.id = (

@@ -1,4 +1,4 @@
--- JSON rows are taken apart differently here.
+-- SQLite: json_each instead of json_to_recordset.
 insert into rowlock_errors (list, key, attempt, at, holder, kind, message, shape, keep_until)
 select :list, r.value ->> 'key', r.value ->> 'attempt', {now}, :holder, r.value ->> 'kind', r.value ->> 'message',
     r.value ->> 'shape', {now} + :keep

@@ -1,5 +1,5 @@
--- Lists that could go on, had anybody looked: the last item left their gate and no worker of theirs came by since. Those in
--- a worker's hands are looked at by it. Of many that are awake only so many are looked at, from anywhere among them.
+-- Lists that can advance, because the last item has left their gate and no worker has examined them since. Leased lists are
+-- examined by their holders. Of many lists that are awake, a window from a random place is examined.
 select seen.name from (
     select l.name, l.gate, l.sealed, l.manual, ({parts/first_ready}) as ready, ({parts/first_unready}) as unready
     from (

@@ -1,2 +1,2 @@
--- Whether something waits for this list's gate to be done with: items at a later one, or its completion.
+-- Whether items at a later gate, or the list's completion, wait for the open gate.
 select 1 from rowlock_lists l where l.id = :list and {parts/awaits}

@@ -1,2 +1,2 @@
--- The only writer sees all there is.
+-- SQLite: the only writer sees everything.
 select true

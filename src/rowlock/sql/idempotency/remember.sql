@@ -1,2 +1,2 @@
--- The second of two who ask at once fails here and is run again: then it finds what the first was answered.
+-- The second of two concurrent requests fails here and is retried: then it finds the answer to the first.
 insert into rowlock_requests (key, fingerprint, answer, at) values (:key, :fingerprint, :answer, {now})

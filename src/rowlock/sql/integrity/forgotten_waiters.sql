@@ -1,5 +1,5 @@
--- An item that waits for a list to be complete, and for none that is there: it would wait for ever. It is due in
--- two million days (waiters.WAITING), which is longer than anybody can ask for.
+-- An item that waits for no existing list would wait for ever. It is due in two million days
+-- (dependencies.WAITING_DELAY), which is longer than any duration that can be given.
 select l.name, i.key from rowlock_items i join rowlock_lists l on l.id = i.list
 where i.due >= 172800000000000 and not exists (
     select 1 from rowlock_waiters w join rowlock_lists a on a.id = w.awaited

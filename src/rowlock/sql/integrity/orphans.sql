@@ -1,4 +1,4 @@
--- Rows of a list that is no more.
+-- Rows of a list that does not exist.
 select orphan.noun, orphan.list, count(*)
 from (
     select 'items' as noun, list from rowlock_items

@@ -1,4 +1,4 @@
--- Two live claims on one lane that share a position: the same items would be in two hands.
+-- Two claims on one lane share a position: the same items would be handed out twice.
 select l.name, a.gate, a.priority, a.token, b.token
 from rowlock_claims a
     join rowlock_claims b on b.list = a.list and b.gate = a.gate and b.priority = a.priority and a.token < b.token

@@ -1,4 +1,4 @@
--- A list that sleeps past work: a free item, or one that is due before the list wakes. No worker would look at it in time.
+-- A list sleeps although an item is free, or is due before the list wakes: no worker would examine it in time.
 select l.name, i.key from rowlock_lists l join rowlock_items i on i.list = l.id and i.gate = l.gate
 where l.state = 'open' and i.failed_at is null and not exists (select 1 from rowlock_wakes w where w.list = l.id) and (
     (i.due is not null and (l.wake_at is null or l.limits is null and l.wake_at > i.due and l.wake_at > {now}))

@@ -1,4 +1,4 @@
--- What the tallies add up to, less what a scan of the items finds, where the two differ.
+-- The sums of the tallies, less what a scan of the items finds, where the two differ.
 select l.name, both_sides.gate, cast(sum(both_sides.items) as bigint), cast(sum(both_sides.delayed) as bigint),
     cast(sum(both_sides.failed) as bigint)
 from rowlock_lists l join (

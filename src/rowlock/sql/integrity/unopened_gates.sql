@@ -1,4 +1,4 @@
--- A list that sleeps although it could go on: nothing is left at its gate, and items at a later one or its completion wait.
+-- A list sleeps although it can advance: nothing is left at its gate, and later items or its completion wait.
 select l.name, l.gate from rowlock_lists l
 where l.state = 'open' and (l.wake_at is null or l.wake_at > {now} + 1000)
     and not exists (select 1 from rowlock_wakes w where w.list = l.id)

@@ -1,4 +1,4 @@
--- Of the positions that were handed out, those that still stand there: others were abandoned or changed meanwhile.
+-- Of the positions that were handed out, those whose items are still there: others were removed or changed.
 select i.position, i.key, i.attempts from rowlock_items i
 where {parts/at_positions}
 order by i.key {lock}

@@ -1,4 +1,4 @@
--- One item, locked, and whether it is in somebody's hands; the list is locked already, so that nobody can take it now.
+-- One item, locked, and whether it is claimed; the list is locked already, so that no claim can begin.
 select i.gate, i.priority, i.version, i.due is not null as delayed, i.failed_at is not null as failed,
     i.due is null and i.failed_at is null and exists (
         select 1 from rowlock_claims c

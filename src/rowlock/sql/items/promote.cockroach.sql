@@ -1,4 +1,4 @@
--- Rows have no ctid here.
+-- CockroachDB: rows have no ctid.
 update rowlock_items set due = null, position = line.position, version = version + 1
 from (
     select waiting.key, nextval('rowlock_positions') as position from (

@@ -1,5 +1,5 @@
--- Their time has come: to the back of their lane, in the order of their time. They are locked already, and so found by
--- their ctid, key by key: a join would let the planner read all delayed items of the list.
+-- Due items go to the end of their lane, in the order of their due times. They are locked already, and found by their
+-- ctid, key by key: a join would let the planner read all delayed items of the list.
 with waiting as materialized (
     select i.place, i.key, i.due, i.position
     from {keys} cross join lateral (

@@ -1,4 +1,4 @@
--- The last key of each of so many equal parts, and how many keys there are up to it: one walk over the index.
+-- The last key of each of the equal parts, and how many keys there are up to it: one walk over the index.
 with size as (select count(*) as number from rowlock_items where list = :list),
 ends as (
     select distinct (size.number * part.value) / :parts as place from size cross join ({ids}) as part

@@ -1,5 +1,5 @@
--- Back in line, at its end, in the order of their keys, with a clean count; the errors remember. No join: it would let the
--- planner read all delayed and failed items of the list. What they wait for is asked so that no index but that of the keys fits.
+-- Back to the end of the line, in the order of their keys, with no attempts; the errors are kept. No join: it would let the
+-- planner read all delayed and failed items of the list. The last condition is written so that only the index of keys fits.
 update rowlock_items as i
 set failed_at = null, due = null, attempts = 0, version = i.version + 1, position = cast((
     select jsonb_object_agg(line.key, nextval('rowlock_positions'))

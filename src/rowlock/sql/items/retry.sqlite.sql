@@ -1,4 +1,4 @@
--- The same, with positions numbered on from the table's own sequence.
+-- SQLite: new positions continue the table's own sequence.
 update rowlock_items
 set failed_at = null, due = null, attempts = 0, position = line.last + line.place, version = version + 1
 from (

@@ -1,5 +1,5 @@
--- On to another gate with a clean count of attempts, or back in line at this one with the same; what the handler left
--- out stays as it is.
+-- To another gate with no attempts, or to the end of this one with the same attempts; columns that the handler left out
+-- stay as they are.
 with given as ({parts/given_rows})
 update rowlock_items as i
 set (gate, data, attempts, due, position, version) = (

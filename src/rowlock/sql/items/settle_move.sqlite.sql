@@ -1,4 +1,4 @@
--- The same, with new places in line that continue the table's own sequence.
+-- SQLite: new positions continue the table's own sequence.
 update rowlock_items
 set gate = line.to_gate, data = case when line.keeps_data then rowlock_items.data else line.data end,
     attempts = case when line.to_gate = gate then attempts else 0 end,

@@ -1,4 +1,4 @@
--- Another try: after its delay, or at the back of its lane at once; in an exclusive list it keeps its place then.
+-- Another attempt: after its delay, or at once at the end of its lane; in an exclusive list it then keeps its position.
 with given as ({parts/given_rows})
 update rowlock_items as i
 set (attempts, version, due, position) = (

@@ -1,4 +1,4 @@
--- The same, with new places in line that continue the table's own sequence.
+-- SQLite: new positions continue the table's own sequence.
 update rowlock_items
 set attempts = attempts + line.counted, version = version + 1, due = {now} + nullif(line.delay, 0),
     position = case when line.delay = 0 and not line.stays then line.last + line.place else position end

@@ -1,6 +1,5 @@
--- The calls are answered: their lists are awake until somebody finds nothing in them. Also one that is awake is written:
--- whoever is about to put it to sleep may have looked before the call came. It need not be flushed: calls whose answer a
--- crash forgets are answered again.
+-- Makes lists awake for which a wake was requested. Also a list that is awake is written: a claimer that is about to put it to
+-- sleep may have looked before the request. It need not be flushed: requests whose update a crash loses are applied again.
 with called as (
     delete from rowlock_wakes where ctid in (select ctid from rowlock_wakes limit 1000 for update skip locked)
     returning list

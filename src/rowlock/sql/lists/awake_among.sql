@@ -1,2 +1,2 @@
--- Of the lists that somebody waits for, those that may have work now.
+-- Those of the lists that may have work now.
 select name from rowlock_lists where name {among_keys} and wake_at <= {now} and state = 'open'

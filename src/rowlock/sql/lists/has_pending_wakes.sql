@@ -1,2 +1,2 @@
--- Has anybody called?
+-- Whether a wake was requested that is not applied yet.
 select 1 from rowlock_wakes limit 1

@@ -1,2 +1,2 @@
--- Names near which somebody may have meant one.
+-- Names among which the most similar one is suggested.
 select name from rowlock_lists order by name limit 1000

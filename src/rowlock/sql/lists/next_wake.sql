@@ -1,4 +1,4 @@
--- How long until the next sleeping list wakes by itself, in milliseconds; from the index of each kind its first.
+-- Milliseconds until the next sleeping list wakes by itself: the first entry of each of the two indexes.
 select min(next.at) - {now} from (
     select (select min(wake_at) from rowlock_lists where wake_at > {now} and not exclusive and state = 'open') as at
     union all

@@ -1,4 +1,4 @@
--- A list whose rules have changed is looked at anew.
+-- A list whose settings have changed is examined by workers at once.
 update rowlock_lists
 set settings = :settings, exclusive = :exclusive, leased = leased and :exclusive, manual = :manual, limits = :limits,
     version = version + 1, wake_at = {now}

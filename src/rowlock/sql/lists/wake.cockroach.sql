@@ -1,2 +1,2 @@
--- There are no notifications here: whoever waits looks again now and then.
+-- CockroachDB: it has no notifications, workers poll.
 insert into rowlock_wakes (list) values (:list)

@@ -1,2 +1,2 @@
--- Nobody needs to be told: whoever waits watches the file.
+-- SQLite: no notification is needed, waiting processes watch the file.
 insert into rowlock_wakes (list) values (:list)

@@ -1,4 +1,4 @@
--- Nobody needs to be told here: whoever waits watches the file.
+-- SQLite: no notification is needed, waiting processes watch the file.
 insert into rowlock_wakes (list)
 select c.list from rowlock_claims c where c.session = :session
 union select h.list from rowlock_leases h where h.session = :session

@@ -1,4 +1,4 @@
--- The first free item of a family w.family: of its place, those that no claim holds.
+-- The first item of a family w.family that no claim covers.
 select i.position from rowlock_items i
 where i.list = :list and i.gate = :gate and i.priority = :priority and i.family = w.family
     and i.due is null and i.failed_at is null and i.position <= coalesce((

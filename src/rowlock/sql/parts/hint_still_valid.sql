@@ -1,5 +1,4 @@
--- Whether a list is still as it was seen, and somebody lives who asks: this lane alone, no limits, nobody who has it, and no
--- suspects after the floor.
+-- Whether the list still has this lane alone, no limits, no lease and no suspects after the floor, and the session is alive.
 exists (
     select 1 from rowlock_lists l
     where l.id = :list and l.name = :name and l.state = 'open' and l.gate = :gate and l.lanes = 1 << cast(:priority as integer)

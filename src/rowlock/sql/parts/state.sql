@@ -1,4 +1,4 @@
--- The state of an item i of a list l: what it waits for, worked out from where it stands.
+-- The state of an item i of a list l, computed from its columns and the claims.
 case
     when i.failed_at is not null then 'failed'
     when i.gate > l.gate then 'gated'

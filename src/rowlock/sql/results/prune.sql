@@ -1,4 +1,4 @@
--- Older than its list wanted it kept; a bounded number at a time.
+-- Results past their list's keep_for; a bounded number at a time.
 delete from rowlock_results where id in (
     select id from rowlock_results where keep_until < {now} order by keep_until limit :limit
 )

@@ -1,4 +1,4 @@
--- The sum of many old tallies, in place of them.
+-- The sum of many old tallies, in their place.
 insert into rowlock_tallies
     (list, gate, at, added, done, retried, moved, failed, abandoned,
      items_change, delayed_change, failed_change, seconds, folded)

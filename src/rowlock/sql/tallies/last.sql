@@ -1,2 +1,2 @@
--- How far the record has got.
+-- The id of the newest tally.
 select coalesce(max(id), 0) from rowlock_tallies

@@ -1,5 +1,5 @@
--- What may be folded: old enough that nobody asks again for its answer, and not of the minute that still goes on. As long
--- as a claim lives, any settlement under it may be asked for again.
+-- Tallies that may be folded: too old for a repeated settlement to be answered from them, and not of the current minute. While
+-- a claim exists, any settlement under it may be repeated.
 select id, list, gate, at, added, done, retried, moved, failed, abandoned,
     items_change, delayed_change, failed_change, seconds
 from rowlock_tallies t

@@ -1,4 +1,4 @@
--- One row per batch; counts are sums of these, so the items never have to be counted.
+-- One row per batch; counts are sums of these rows, so that items never have to be counted.
 insert into rowlock_tallies
     (list, gate, at, added, done, retried, moved, failed, abandoned, items_change, delayed_change, failed_change)
 values

@@ -1,4 +1,4 @@
--- A settled batch, with the receipt by which the same question is known again and what had gone before it came.
+-- A settled batch, with the receipt by which a repeated settlement is recognised, and the items that were gone.
 insert into rowlock_tallies
     (list, gate, at, token, receipt, gone, done, retried, moved, failed, items_change, delayed_change, failed_change, seconds)
 values

@@ -1,2 +1,2 @@
--- Whether there ever was one: the last is never forgotten, so that a closed house does not open by itself.
+-- Whether there ever was a token: the newest is never deleted, so that a closed service does not open by itself.
 select id from rowlock_tokens order by id desc limit 1

@@ -1,4 +1,4 @@
--- All that may be used now, with the moment of looking, for whoever checks requests: few, and read once a second.
+-- All live tokens with the time of reading, for authenticators: few, and read once a second.
 select digest, {now}, id, shown, label, role, lists, created_at, expires_at, last_used_at
 from rowlock_tokens
 where revoked_at is null and coalesce(expires_at > {now}, 1 = 1)

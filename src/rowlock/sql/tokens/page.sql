@@ -1,4 +1,4 @@
--- Tokens in the order they were made, strictly after one; those that are over only if asked for.
+-- Tokens in the order of their creation, strictly after one; ended ones only if asked for.
 select id, shown, label, role, lists, created_at, expires_at, last_used_at, revoked_at,
     revoked_at is null and coalesce(expires_at > {now}, 1 = 1)
 from rowlock_tokens

@@ -1,4 +1,4 @@
--- Over for long; but the newest stays: where there was a token once, the service stays closed without one.
+-- Tokens that ended long ago, but not the newest: a service that had a token once stays closed without one.
 delete from rowlock_tokens where id in (
     select id from rowlock_tokens
     where coalesce(revoked_at, expires_at) < {now} - cast(:age as bigint)

@@ -1,4 +1,4 @@
--- The list's first free item has stood in line at least since the first mark at or after it.
+-- The list's first free item has waited at least since the first watermark at or after its position.
 select {now} - (select m.at from rowlock_marks m where m.position >= first.position order by m.position limit 1)
 from (
     select min(i.position) as position from rowlock_lists l join rowlock_items i on i.list = l.id and i.gate = l.gate

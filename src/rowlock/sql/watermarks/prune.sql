@@ -1,2 +1,2 @@
--- What stands in line for longer is simply older than this.
+-- Items that have waited for longer are simply reported as older than this.
 delete from rowlock_marks where at < {now} - cast(:keep as bigint)
