@@ -558,7 +558,7 @@ class AsyncList(AsyncHandle[List]):
         return await self._run(lambda: self._plain.open_gate(gate))
 
     async def seal(self, *, then: str | Then | None = None) -> bool:
-        """Take no more items, and complete when none is left, adding `then` to another list; return whether that is new."""
+        """Take no more items, complete when none is left and add `then` to another list; return whether that is new."""
         return await self._run(lambda: self._plain.seal(then=then))
 
     async def complete(self) -> bool:

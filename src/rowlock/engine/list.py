@@ -219,7 +219,7 @@ class List:
         return self._runner.run(gates.open_gate, self.name, gate)
 
     def seal(self, *, then: str | Then | None = None) -> bool:
-        """Take no more items, and complete when none is left, adding `then` to another list; return whether that is new."""
+        """Take no more items, complete when none is left and add `then` to another list; return whether that is new."""
         return self._runner.run(gates.seal, self.name, then=Then(then) if isinstance(then, str) else then)
 
     def complete(self) -> bool:
