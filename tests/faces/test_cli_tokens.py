@@ -198,5 +198,5 @@ def test_a_user_without_a_name_is_recorded_by_number(quick: QuickShell, monkeypa
 def test_a_refused_service_makes_no_file(quick: QuickShell) -> None:
     for command in ("up", "serve"):
         ran = quick(command, "--host", "0.0.0.0", "--port", "0")
-        assert (ran.status, "there are no tokens" in ran.error) == (4, True)
+        assert (ran.status, "without access tokens" in ran.error) == (4, True)
     assert list(quick.folder.iterdir()) == []

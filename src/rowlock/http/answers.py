@@ -9,13 +9,13 @@ import msgspec
 
 from rowlock.errors import RowlockError
 from rowlock.http import problems
+from rowlock.http.applications import ApplicationCall
 from rowlock.http.asgi import COMMON_HEADERS, LARGE_BODY_BYTES, Send, send_response
 from rowlock.http.bodies import Gone
 from rowlock.http.call import Answer, Call, Header
 from rowlock.http.compression import MIN_COMPRESSED_BYTES, Compressor, choose_coding, compressor_for
 from rowlock.http.kinds import TYPES, Kind
 from rowlock.http.pages import Page
-from rowlock.http.relays import Relayed
 from rowlock.http.texts import text
 from rowlock.http.versions import etag, is_known
 
@@ -43,8 +43,8 @@ def rows_of(value: Any) -> Any:
 
 async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
     """Send it; how many bytes of body that were."""
-    if answer.relay is not None:
-        return await _send_relayed(call, answer, answer.relay, send=send)
+    if answer.application is not None:
+        return await _run_application(call, answer, answer.application, send=send)
     headers = [*COMMON_HEADERS, *answer.headers, (b"x-request-id", call.id)]
     if answer.stream is not None:
         return await _send_stream(call, answer, headers, send)
@@ -70,11 +70,11 @@ async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
     return len(body)
 
 
-async def _send_relayed(call: Call, answer: Answer, relay: Relayed, *, send: Send) -> int:
-    wrong = await relay.run(call, send)
+async def _run_application(call: Call, answer: Answer, application: ApplicationCall, *, send: Send) -> int:
+    wrong = await application.run(call, send)
     if wrong is None:
-        answer.status = relay.status
-        return relay.sent
+        answer.status = application.status
+        return application.sent_bytes
     told = problems.answer(wrong, call)
     answer.status = told.status
     return await send_answer(call, told, send=send)

@@ -1,101 +1,187 @@
-"""Applications: services of their own that are served beside rowlock's, at the root, behind the same door."""
+"""ASGI applications that are served beside the service, at the root, with its authentication, limits and problems."""
 
+import logging
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import msgspec
+from starlette.routing import Match
 
-from rowlock.http.asgi import Asgi
-from rowlock.http.relays import Relay
+from rowlock.errors import RowlockError
+from rowlock.http.asgi import EXTENSION, Asgi, Header, Receive, Send, send_response
+from rowlock.http.auth import CREDENTIALS, SAFE_METHODS
+from rowlock.http.call import Answer, Call
 from rowlock.http.route import Route
 from rowlock.http.router import wrong_method
 from rowlock.roles import Role
 from rowlock.worker import Worker
 
-OURS = ("/v1", "/iidy")
-"""Where the service stands, today and tomorrow: no application is asked about what is below."""
-_BELOW = tuple(f"{ours}/" for ours in OURS)
-FULLY = 2
-READS = ("GET", "HEAD", "OPTIONS")
+log = logging.getLogger("rowlock.http")
 
-Known = tuple[str, frozenset[str], Callable[[Mapping[str, Any]], int]]
-"""A path of an application as it is written, its methods, and whether a request fits: 2, or 1 but for its method."""
+RESERVED = ("/v1", "/iidy")
+"""Paths of the service, today and later: no application is asked for what is below."""
+_BELOW_RESERVED = tuple(f"{path}/" for path in RESERVED)
+RESPONSE_START = "http.response.start"
 
 
 def _nothing() -> None:
-    """There is nothing to give back."""
+    """Release nothing."""
 
 
 class Application(msgspec.Struct, frozen=True):
-    """A service of its own, made by `build(engine, **options)` of its package."""
+    """An ASGI application, made by `build(engine, **options)` of its package."""
 
     asgi: Asgi
-    """Answers its requests; of a Starlette application only the paths that it has."""
+    """Answers requests; a Starlette application only those for its routes."""
     worker: Callable[[Worker], None] | None = None
-    """Registers its handlers; they are worked in the process that serves, unless that is told not to."""
+    """Registers its handlers, which run in the serving process unless it is started without a worker."""
     close: Callable[[], None] = _nothing
-    """Gives back what `build` took, when all is answered and the worker has stopped; the engine stays open."""
+    """Releases what `build` opened, after the last request and the worker; the engine stays open."""
     open_paths: tuple[str, ...] = ()
-    """What needs no token: paths, or beginnings of paths that end with a star."""
+    """Paths that need no token; a path that ends with a star stands for all that begin with it."""
     pages: tuple[str, ...] = ()
-    """What people open in a browser: told by who serves when it begins."""
+    """Paths to open in a browser, printed when serving begins."""
 
     def is_open(self, path: str) -> bool:
-        """Whether anybody may ask that."""
+        """Return whether a path needs no token."""
         return any(path == each or (each[-1:] == "*" and path.startswith(each[:-1])) for each in self.open_paths)
 
 
-class Applications:
-    """What is served beside the service: of two that have a path, the one that was named first has it."""
+class ApplicationRoutes:
+    """Routes of the applications; if two applications match a request, the one that was named first answers it."""
 
-    def __init__(self, given: Mapping[str, Application]) -> None:
-        self._given = dict(given)
-        self._routes = {name: _routes(name, application.asgi) for name, application in given.items()}
-        self._known: dict[tuple[str, str, str, Role | None], Route] = {}
+    def __init__(self, applications: Mapping[str, Application]) -> None:
+        self._applications = dict(applications)
+        self._cache: dict[tuple[str, str, str, Role | None], Route] = {}
 
-    def route(self, scope: Mapping[str, Any], path: str) -> Route | None:
-        """Where a request goes that the service has no route for; None if nobody has one."""
-        if path.startswith(_BELOW) or path in OURS:
+    def find(self, scope: Mapping[str, Any], path: str) -> Route | None:
+        """Return the route of a request to a path below the service's root; None if no application has one."""
+        if path.startswith(_BELOW_RESERVED) or path in RESERVED:
             return None
-        found = self._fitting(scope)
-        return None if found is None else self._route(scope["method"], path, *found)
-
-    def _fitting(self, scope: Mapping[str, Any]) -> tuple[str, str] | None:
-        """Who has the path, and how it is written there: the first that answers to the method."""
         allowed: set[str] = set()
-        for name, routes in self._routes.items():
-            for shown, methods, matches in routes:
-                fits = matches(scope)
-                if fits == FULLY:
-                    return name, shown
-                if fits:
-                    allowed |= methods
+        for name, application in self._applications.items():
+            for route in getattr(application.asgi, "routes", (_Anything(name),)):
+                match, _ = route.matches(scope)
+                if match is Match.FULL:
+                    return self._route(scope["method"], path, name, route)
+                if match is Match.PARTIAL:
+                    allowed |= route.methods or set()
         if allowed:
-            raise wrong_method(scope["path"], scope["method"], allowed=sorted(allowed))
+            raise wrong_method(path, scope["method"], allowed=sorted(allowed))
         return None
 
-    def _route(self, method: str, path: str, name: str, shown: str) -> Route:
-        application = self._given[name]
-        role = None if application.is_open(path) else Role.VIEWER if method in READS else Role.WORKER
-        known = self._known.get((method, name, shown, role))
+    def _route(self, method: str, path: str, name: str, route: Any) -> Route:
+        application, template = self._applications[name], getattr(route, "path", f"/… ({name})")
+        role = None if application.is_open(path) else Role.VIEWER if method in SAFE_METHODS else Role.WORKER
+        known = self._cache.get((method, name, template, role))
         if known is None:
-            relay = Relay(name, application.asgi)
-            known = self._known[method, name, shown, role] = Route(method, shown, relay, role, {}, foreign=True)
+            endpoint = ApplicationEndpoint(name, application.asgi)
+            known = Route(method, template, endpoint, role, {}, foreign=True)
+            self._cache[method, name, template, role] = known
         return known
 
 
-def _routes(name: str, asgi: Asgi) -> list[Known]:
-    routes = getattr(asgi, "routes", None)
-    somewhere = f"/… ({name})"
-    if routes is None:
-        return [(somewhere, frozenset(), lambda _: FULLY)]
-    return [
-        (getattr(route, "path", somewhere), frozenset(getattr(route, "methods", None) or ()), partial(_fits, route))
-        for route in routes
-    ]
+class _Anything:
+    """The route of an application that does not list its routes."""
+
+    def __init__(self, name: str) -> None:
+        self.path = f"/… ({name})"
+        self.methods: set[str] = set()
+
+    def matches(self, _: Mapping[str, Any]) -> tuple[Match, Mapping[str, Any]]:
+        return Match.FULL, {}
 
 
-def _fits(route: Any, scope: Mapping[str, Any]) -> int:
-    fits: int = route.matches(scope)[0].value
-    return fits
+class ApplicationEndpoint:
+    """The endpoint that gives requests to an application."""
+
+    def __init__(self, name: str, asgi: Asgi) -> None:
+        self._name = name
+        self._asgi = asgi
+
+    async def __call__(self, call: Call) -> Answer:
+        """Read the body, bounded and decompressed; the application answers when the response is sent."""
+        body = await call.body.whole(call.service.limits.document_bytes)
+        return Answer(application=ApplicationCall(self._name, self._asgi, body))
+
+
+class ApplicationCall:
+    """One request to an application, and its response."""
+
+    def __init__(self, name: str, asgi: Asgi, body: bytes) -> None:
+        self._name = name
+        self._asgi = asgi
+        self._body: bytes | None = body
+        self._start: dict[str, Any] | None = None
+        self._held: list[dict[str, Any]] = []
+        """The messages of a response with status 500, which is sent only if no exception follows."""
+        self._started = False
+        self.status = 500
+        self.sent_bytes = 0
+
+    async def run(self, call: Call, send: Send) -> RowlockError | None:
+        """Run the application and send its response; return the error if it failed before it sent anything.
+
+        A RowlockError that the application does not catch becomes the problem that the service would send.
+        """
+        try:
+            await self._asgi(self._scope(call), self._receive(call.body.receive), self._send(call, send))
+        except RowlockError as error:
+            return None if self._started else error
+        except Exception:
+            log.exception("exception in application", extra={"app": self._name, "request": call.id.decode()})
+            hint = f"this is a bug in {self._name}; the log of the service says more"
+            return None if self._started else RowlockError("something unexpected went wrong", hint)
+        if self._held:
+            self._start = self._held.pop(0)
+        for message in self._held:
+            await self._forward(message, call, send)
+        return None
+
+    def _scope(self, call: Call) -> dict[str, Any]:
+        """Return the scope for the application: with the caller's roles, and the headers of the decompressed body."""
+        # Its messages are read here, and whole responses in one message would not be understood.
+        extensions = {name: value for name, value in call.scope.get("extensions", {}).items() if name != EXTENSION}
+        scope = {**call.scope, "extensions": extensions, "auth": CREDENTIALS[call.principal.role]}
+        if b"content-encoding" in call.body.headers:
+            replaced = (b"content-encoding", b"content-length", b"transfer-encoding")
+            kept = [header for header in call.scope["headers"] if header[0] not in replaced]
+            scope["headers"] = [*kept, (b"content-length", str(len(self._body or b"")).encode())]
+        return scope
+
+    def _receive(self, receive: Receive) -> Receive:
+        async def received() -> Mapping[str, Any]:
+            body, self._body = self._body, None
+            return await receive() if body is None else {"type": "http.request", "body": body, "more_body": False}
+
+        return received
+
+    def _send(self, call: Call, send: Send) -> Send:
+        async def sent(message: dict[str, Any]) -> None:
+            # Starlette sends a 500 and then raises the exception: only then it is known what to send.
+            if self._held or (message["type"] == RESPONSE_START and message["status"] == 500):
+                self._held.append(message)
+            elif message["type"] == RESPONSE_START:
+                self._start = message
+            else:
+                await self._forward(message, call, send)
+
+        return sent
+
+    async def _forward(self, message: dict[str, Any], call: Call, send: Send) -> None:
+        self.sent_bytes += len(message.get("body", b""))
+        start, self._start = self._start, None
+        if start is not None:
+            self._started, self.status = True, start["status"]
+            headers = [*start.get("headers", ()), (b"x-request-id", call.id)]
+            if _is_whole(message, headers):
+                await send_response(call.scope, send, status=self.status, headers=headers, body=message["body"])
+                return
+            await send({**start, "headers": headers})
+        await send(message)
+
+
+def _is_whole(message: Mapping[str, Any], headers: list[Header]) -> bool:
+    """Return whether a body message holds all of the body that the headers announce."""
+    body = message.get("body", b"")
+    return not message.get("more_body") and (b"content-length", b"%d" % len(body)) in headers

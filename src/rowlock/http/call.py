@@ -19,7 +19,7 @@ from rowlock.names import closest
 from rowlock.roles import Role, allows
 
 if TYPE_CHECKING:
-    from rowlock.http.relays import Relayed
+    from rowlock.http.applications import ApplicationCall
     from rowlock.http.service import Service
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class Answer(msgspec.Struct):
     """Whether the stream may be silent for long: then it begins before its first value is there."""
     version: int | None = None
     """The version of what is shown: it gets an ETag."""
-    relay: "Relayed | None" = None
+    application: "ApplicationCall | None" = None
     """Who answers instead."""
     undelivered: Callable[[], Awaitable[Any]] | None = None
     """What takes back what was done, if the client has gone before it was answered."""

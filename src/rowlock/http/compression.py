@@ -1,4 +1,4 @@
-"""Packed bodies: gzip and zstd, unpacked a bounded piece at a time, and packed where the client asks for it."""
+"""Compression of bodies with gzip and zstd: requests are decompressed in bounded pieces, responses on demand."""
 
 import zlib
 from collections.abc import Iterator
@@ -10,31 +10,31 @@ from rowlock.http.limits import MB
 
 MAX_PIECE_BYTES = 256 * 1024
 MIN_COMPRESSED_BYTES = 1_000
-"""Bodies below this many bytes are not worth packing."""
-# A block of a hundred thousand bytes may be packed in four: so many of them are let in at once.
+"""Smaller bodies are not worth compressing."""
+# Four bytes may hold a block of a hundred thousand: so few are decompressed at a time.
 ZSTD_FEED_BYTES = 128
 ZSTD_WINDOW_BYTES = 8 * MB
 
 
 class Decompressor(Protocol):
-    """Takes packed bytes, gives bounded pieces of what they hold."""
+    """Decompresses a body in bounded pieces."""
 
-    def feed(self, packed: bytes) -> Iterator[bytes]:
-        """What these bytes hold, one bounded piece after the other."""
+    def feed(self, compressed: bytes) -> Iterator[bytes]:
+        """Decompress some bytes, in bounded pieces."""
 
     def end(self) -> None:
-        """Refuse what ended in its middle."""
+        """Refuse a body that is incomplete."""
 
 
 def decompressor_for(coding: str) -> Decompressor | None:
-    """Whoever unpacks what is packed so; None for what is not packed."""
+    """Return a decompressor for a Content-Encoding; None for identity."""
     if coding in ("", "identity"):
         return None
     if coding in ("gzip", "x-gzip"):
         return GzipDecompressor()
     if coding == "zstd" and (zstd := _zstandard()) is not None:
         return ZstdDecompressor(zstd)
-    raise UnknownKind(f"a body packed as {coding[:40]!r} cannot be read", f"send it plain, or as {_offered()}")
+    raise UnknownKind(f"unsupported Content-Encoding {coding[:40]!r}", f"send it uncompressed, or as {_offered()}")
 
 
 def _offered() -> str:
@@ -42,40 +42,40 @@ def _offered() -> str:
 
 
 class GzipDecompressor:
-    """Unpacks gzip, also of several members."""
+    """Decompresses gzip, also of several members."""
 
     def __init__(self) -> None:
         self._inner: Any = zlib.decompressobj(31)
 
-    def feed(self, packed: bytes) -> Iterator[bytes]:
-        """What these bytes hold, one bounded piece after the other."""
-        while packed:
+    def feed(self, compressed: bytes) -> Iterator[bytes]:
+        """Decompress some bytes, in bounded pieces."""
+        while compressed:
             if self._inner.eof:
                 self._inner = zlib.decompressobj(31)
             try:
-                yield self._inner.decompress(packed, MAX_PIECE_BYTES)
+                yield self._inner.decompress(compressed, MAX_PIECE_BYTES)
             except zlib.error:
                 raise invalid_coding("gzip") from None
-            packed = self._inner.unconsumed_tail or self._inner.unused_data
+            compressed = self._inner.unconsumed_tail or self._inner.unused_data
 
     def end(self) -> None:
-        """Refuse what ended in its middle."""
+        """Refuse a body that is incomplete."""
         if not self._inner.eof:
             raise invalid_coding("gzip")
 
 
 class ZstdDecompressor:
-    """Unpacks zstd."""
+    """Decompresses zstd."""
 
     def __init__(self, zstd: Any) -> None:
         self._error = zstd.ZstdError
         self._decompressor = zstd.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
         self._inner = self._decompressor.decompressobj()
 
-    def feed(self, packed: bytes) -> Iterator[bytes]:
-        """What these bytes hold, one bounded piece after the other."""
-        for at in range(0, len(packed), ZSTD_FEED_BYTES):
-            part = packed[at : at + ZSTD_FEED_BYTES]
+    def feed(self, compressed: bytes) -> Iterator[bytes]:
+        """Decompress some bytes, in bounded pieces."""
+        for at in range(0, len(compressed), ZSTD_FEED_BYTES):
+            part = compressed[at : at + ZSTD_FEED_BYTES]
             try:
                 while part:
                     if self._inner.eof:
@@ -86,40 +86,40 @@ class ZstdDecompressor:
                 raise invalid_coding("zstd") from None
 
     def end(self) -> None:
-        """Refuse what ended in its middle."""
+        """Refuse a body that is incomplete."""
         if not self._inner.eof:
             raise invalid_coding("zstd")
 
 
 def invalid_coding(coding: str) -> InvalidBody:
-    """The error for a body that cannot be unpacked."""
-    return InvalidBody(f"the body is not whole {coding}", "pack it again, or send it plain")
+    """Return the error for a body that cannot be decompressed."""
+    return InvalidBody(f"the body is not valid {coding}, or incomplete", "compress it again, or send it uncompressed")
 
 
 @lru_cache(1)
 def _zstandard() -> Any:
     try:
-        import zstandard  # an extra: gzip does without
+        import zstandard  # an optional extra; gzip needs none
     except ImportError:
         return None
     return zstandard
 
 
 class Compressor(Protocol):
-    """Packs an answer piece by piece."""
+    """Compresses a response piece by piece."""
 
     coding: bytes
 
     def feed(self, piece: bytes) -> bytes:
-        """What can be sent now."""
+        """Compress a piece, and return what can be sent now."""
 
     def end(self) -> bytes:
-        """The rest."""
+        """Return the rest."""
 
 
 @lru_cache(256)
 def choose_coding(accepted: str) -> str:
-    """How an answer may be packed for who accepts these codings; empty for not at all."""
+    """Return the best coding for an Accept-Encoding header; empty for none."""
     qualities = dict(_quality(part) for part in accepted.lower().split(","))
     for coding in ("zstd", "gzip"):
         if qualities.get(coding, 0.0) > 0 and (coding == "gzip" or _zstandard() is not None):
@@ -136,14 +136,14 @@ def _quality(part: str) -> tuple[str, float]:
 
 
 def compressor_for(coding: str) -> Compressor | None:
-    """Whoever packs so; None for who sends it plain."""
+    """Return a compressor for a coding; None for none."""
     if coding == "gzip":
         return GzipCompressor()
     return ZstdCompressor() if coding == "zstd" else None
 
 
 class GzipCompressor:
-    """Packs as gzip."""
+    """Compresses with gzip."""
 
     coding = b"gzip"
 
@@ -151,16 +151,16 @@ class GzipCompressor:
         self._inner = zlib.compressobj(6, zlib.DEFLATED, 31)
 
     def feed(self, piece: bytes) -> bytes:
-        """What can be sent now: all of it, so that nobody waits for a line that is written."""
+        """Compress a piece and return all of it, so that a client can read each line at once."""
         return self._inner.compress(piece) + self._inner.flush(zlib.Z_SYNC_FLUSH)
 
     def end(self) -> bytes:
-        """The rest."""
+        """Return the rest."""
         return self._inner.flush()
 
 
 class ZstdCompressor:
-    """Packs as zstd."""
+    """Compresses with zstd."""
 
     coding = b"zstd"
 
@@ -170,11 +170,11 @@ class ZstdCompressor:
         self._block = zstd.COMPRESSOBJ_FLUSH_BLOCK
 
     def feed(self, piece: bytes) -> bytes:
-        """What can be sent now: all of it, so that nobody waits for a line that is written."""
-        packed: bytes = self._inner.compress(piece) + self._inner.flush(self._block)
-        return packed
+        """Compress a piece and return all of it, so that a client can read each line at once."""
+        compressed: bytes = self._inner.compress(piece) + self._inner.flush(self._block)
+        return compressed
 
     def end(self) -> bytes:
-        """The rest."""
+        """Return the rest."""
         rest: bytes = self._inner.flush()
         return rest

@@ -1,4 +1,4 @@
-"""What the service takes and how long it waits: every bound in one place; `GET /v1/limits` tells them."""
+"""Limits of the service on sizes, times and connections; `GET /v1/limits` shows them."""
 
 from collections.abc import Mapping
 
@@ -15,22 +15,22 @@ MAX_NUMBER = 1_000_000
 
 
 class ServerLimits(msgspec.Struct, frozen=True):
-    """The bounds of a service; sizes in bytes, times in seconds."""
+    """Limits of a service: sizes in bytes, times in seconds."""
 
     key_bytes: int = names.MAX_KEY_BYTES
     name_bytes: int = names.MAX_NAME_BYTES
     data_bytes: int = MAX_DATA_BYTES
     data_levels: int = nesting.MAX_LEVELS
-    """How many lists and objects may lie in each other."""
+    """How deep lists and objects may be nested."""
     document_bytes: int = 16 * MB
     """The largest JSON document that is read."""
     body_bytes: int = 64 * MB
     """The largest body of lines that is added as one; a stream of NDJSON may be longer."""
     buffered_bytes: int = 128 * MB
-    """The documents of all requests together that are held in memory while they come, and long answers."""
+    """Memory for the documents of all requests together while they arrive, and for long responses."""
     line_bytes: int = MAX_DATA_BYTES + 4 * KB
     header_bytes: int = 32 * KB
-    """The first line and the headers of a request together."""
+    """The request line and the headers together."""
     page_items: int = 10_000
     claim_items: int = claims.MAX_CLAIM_ITEMS
     parts: int = ranges.MAX_PARTS
@@ -39,16 +39,16 @@ class ServerLimits(msgspec.Struct, frozen=True):
     wait_seconds: float = 60.0
     """How long a claim may wait for work."""
     session_seconds: float = 24 * 3600.0
-    """The longest that a session may live without a beat."""
+    """The longest that a session may live without a heartbeat."""
     header_seconds: float = 10.0
-    """How long the first line and the headers of a request may take to arrive."""
+    """How long the request line and the headers may take to arrive."""
     body_seconds: float = 15.0
-    """How long a body may bring fewer than `body_rate` bytes a second."""
+    """How long a body may arrive at less than `body_rate` bytes a second."""
     body_rate: int = 512
     idle_seconds: float = 30.0
-    """How long a connection may lie idle between requests."""
+    """How long a connection may be idle between requests."""
     reading_seconds: float = 60.0
-    """How long a client may leave an answer unread."""
+    """How long a client may leave a response unread."""
     request_seconds: float = 30.0
     """How long the database may take over one request."""
     connections: int = 4_000
@@ -56,9 +56,9 @@ class ServerLimits(msgspec.Struct, frozen=True):
     health_connections: int = 16
     """Connections beyond these, for `/livez` and `/readyz` alone."""
     long_polls: int = 0
-    """How many requests may wait for work or events at once; three quarters of `connections` if left out, at most."""
+    """Requests that may wait for work or events; at most, and by default, three quarters of `connections`."""
     long_polls_per_address: int = 0
-    """The same for one address, of `connections_per_address`."""
+    """Requests of one address that may wait; at most, and by default, three quarters of `connections_per_address`."""
     waiting_requests: int = 2_000
     """How many requests may wait for the database at once."""
 
@@ -69,16 +69,16 @@ class ServerLimits(msgspec.Struct, frozen=True):
 
 
 LONG_POLLS = {"long_polls": "connections", "long_polls_per_address": "connections_per_address"}
-"""Each bound on requests that wait, with the bound on connections that it stays below."""
+"""Each limit on waiting requests, with the limit on connections that it stays below."""
 
 
 def most_long_polls(connections: int) -> int:
-    """How many of so many connections may wait: the rest is for short requests."""
+    """Return how many of so many connections may wait; the rest is for short requests."""
     return max(1, connections * 3 // 4)
 
 
 def configured(values: Mapping[str, ConfigValue]) -> ServerLimits:
-    """The bounds of a service that is configured so; what is left out is as by default."""
+    """Return the limits of a configuration; the default for what it leaves out."""
     given = {name: _number(values[name]) for name in config.WHOLE_NUMBERS if name in values}
     found = ServerLimits(**given)
     for polls, connections in LONG_POLLS.items():

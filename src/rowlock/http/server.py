@@ -1,4 +1,4 @@
-"""Running the service: a socket, uvicorn, and a gentle end: first not ready, then closed to new ones, then gone."""
+"""Runs the service with uvicorn, and shuts it down in steps: not ready, no new connections, closed."""
 
 import asyncio
 import ipaddress
@@ -17,15 +17,15 @@ from rowlock.http.limits import ServerLimits
 from rowlock.http.protocol import protocol_factory
 from rowlock.http.service import Service
 
-DRAIN = 0.5
-"""Seconds between being not ready and taking no more connections: for who asks before each request."""
-GRACE = 30
-FILES_OF_OUR_OWN = 200
-"""Open files besides those of clients: connections to the database, spooled bodies, logs."""
+DRAIN_SECONDS = 0.5
+"""Time between being not ready and accepting no more connections, for load balancers that ask before each request."""
+SHUTDOWN_SECONDS = 30
+OWN_FILES = 200
+"""Open files besides the connections of clients: connections to the database, spooled bodies, logs."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """Return whether only this machine can reach the address."""
     if host == "localhost":
         return True
     try:
@@ -35,51 +35,53 @@ def is_loopback(host: str) -> bool:
 
 
 def within_files(limits: ServerLimits) -> ServerLimits:
-    """The bounds that this process can keep: as many open files as it may have, and connections no more than those."""
+    """Return limits that this process can keep: raise its limit on open files, or lower that on connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    ours = FILES_OF_OUR_OWN + limits.health_connections
-    wanted = limits.connections + ours
+    own = OWN_FILES + limits.health_connections
+    wanted = limits.connections + own
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        connections = max(1, min(limits.connections, soft - ours))
+        connections = max(1, min(limits.connections, soft - own))
         return msgspec.structs.replace(limits, connections=connections)
     return limits
 
 
 def require_tokens(engine: Engine, host: str) -> None:
-    """Refuse an address where anybody could come, as long as there is no token to tell people apart by."""
+    """Refuse an address that other machines can reach, as long as there are no access tokens."""
     if not is_loopback(host) and not engine.tokens.page(limit=1):
         raise no_tokens(host)
 
 
 def no_tokens(host: str) -> Refused:
-    """What to tell who would serve at such an address without any."""
-    what = f"{host} can be reached from elsewhere, and there are no tokens to tell people apart"
+    """Return the error for an address that other machines can reach, without access tokens."""
+    what = f"refusing to listen on {host} without access tokens"
     return Refused(what, "make one: rowlock token create --role admin; or serve on 127.0.0.1")
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens there."""
+    """Return a socket that is bound to the address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((host, port))
+        bound.bind((host, port))
     except (OSError, OverflowError) as error:
-        found.close()
-        reason = getattr(error, "strerror", None) or "it is no port"
-        raise Unavailable(f"{host}:{port} cannot be had: {reason.lower()}", "choose another with --port") from None
-    return found
+        bound.close()
+        reason = getattr(error, "strerror", None) or "invalid port"
+        raise Unavailable(f"cannot listen on {host}:{port}: {reason.lower()}", "choose another with --port") from None
+    return bound
 
 
 class Server(uvicorn.Server):
-    """uvicorn, with an end in steps."""
+    """uvicorn's server, with a shutdown in steps."""
 
-    def __init__(self, service: Service, *, drain: float = DRAIN, started: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, service: Service, *, drain: float = DRAIN_SECONDS, started: Callable[[], None] = lambda: None
+    ) -> None:
         self._service = service
         self._drain = drain
-        self._tell_started = started
+        self._on_started = started
         config = uvicorn.Config(
             service,
             http=protocol_factory(service.limits),
@@ -91,14 +93,14 @@ class Server(uvicorn.Server):
             proxy_headers=False,
             server_header=False,
             timeout_keep_alive=int(service.limits.idle_seconds),
-            timeout_graceful_shutdown=GRACE,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
         super().__init__(config)
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until told to go; then whoever called goes on, and closes what is theirs.
+        """Serve until SIGTERM or SIGINT, then return, so that the caller can close its engine.
 
-        uvicorn would raise SIGTERM once more when all is done, which ends the process on the spot.
+        uvicorn would raise SIGTERM again after its shutdown, which ends the process at once.
         """
         if threading.current_thread() is not threading.main_thread():
             super().run(sockets)
@@ -113,12 +115,12 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, then say so."""
+        """Listen, then call `started`."""
         await super().startup(sockets)
-        self._tell_started()
+        self._on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Be not ready, answer who waits, give balancers a moment to see it, then end."""
+        """Become not ready, answer long polls, give load balancers a moment to see it, then shut down."""
         self._service.stop()
         if not self.force_exit:
             await asyncio.sleep(self._drain)

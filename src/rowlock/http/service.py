@@ -15,7 +15,7 @@ from rowlock.errors import Overloaded, RowlockError
 from rowlock.http import auth, metrics, openapi, problems
 from rowlock.http.access_log import AccessLog
 from rowlock.http.answers import begun, send_answer
-from rowlock.http.applications import Application, Applications
+from rowlock.http.applications import Application, ApplicationRoutes
 from rowlock.http.asgi import ClientDisconnected, Receive, Scope, Send
 from rowlock.http.auth import Principal
 from rowlock.http.background import BackgroundThreads
@@ -77,7 +77,7 @@ class Service:
         self.watchers = 0
         """Who follows the events."""
         self.worker = worker
-        self._applications = Applications(applications or {})
+        self._applications = ApplicationRoutes(applications or {})
         self._prefix = engine.environment.token()[:8]
         self._count = 0
         self._background = BackgroundThreads(engine)
@@ -214,5 +214,5 @@ class Service:
 
     def _applied(self, call: Call, path: bytes) -> tuple[Route, dict[str, str]] | None:
         """The route of an application, where the service has none of any method."""
-        route = None if _ROUTER.knows(path) else self._applications.route(call.scope, unquote(path.decode("latin-1")))
+        route = None if _ROUTER.knows(path) else self._applications.find(call.scope, unquote(path.decode("latin-1")))
         return None if route is None else (route, {})
