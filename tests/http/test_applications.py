@@ -1,6 +1,7 @@
 """Applications are served beside the service: at the root, behind the same door, within the same bounds."""
 
 import gzip
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,10 @@ async def operate(request: Request) -> Response:
     return PlainTextResponse(f"operated {request.url.path}")
 
 
+async def show_picture(_: Request) -> Response:
+    return Response(b"x" * 2000, media_type="image/png")
+
+
 async def give_up(_: Request) -> Response:
     return PlainTextResponse("our own words", 500)
 
@@ -57,6 +62,7 @@ FIRST = Application(
         Route("/shared", say),
         Route("/fail/{how}", fail),
         Route("/give-up", give_up),
+        Route("/picture", show_picture),
         Route("/roles", tell_roles),
         Route("/open-roles", tell_roles),
         Route("/operate", operate),
@@ -110,6 +116,14 @@ def test_a_body_comes_unpacked_and_in_bounds(ask: Client) -> None:
     assert ask("POST", "/said/x", gzip.compress(b"packed"), content_encoding="gzip").json["body"] == "packed"
     assert ask("POST", "/said/x", b"x" * 1_001).status == 413
     assert ask("POST", "/said/x", gzip.compress(b"x" * 100_000), content_encoding="gzip").status == 413
+
+
+def test_a_long_answer_is_compressed_and_a_picture_is_not(ask: Client) -> None:
+    long = ask("GET", f"/said/{'x' * 2000}", accept_encoding="gzip")
+    assert json.loads(gzip.decompress(long.body))["path"] == f"/said/{'x' * 2000}"
+    assert (long.headers["content-encoding"], long.headers["vary"]) == ("gzip", "accept-encoding")
+    picture = ask("GET", "/picture", accept_encoding="gzip")
+    assert (picture.body, "content-encoding" in picture.headers) == (b"x" * 2000, False)
 
 
 def test_an_error_of_rowlock_is_told_as_the_service_tells_it(ask: Client) -> None:

@@ -116,6 +116,19 @@ def test_an_answer_is_packed_for_who_likes_that(ask: Client, coding: str, path: 
     assert len(reply.body) < 20_000
 
 
+def test_a_compressed_answer_is_known_by_its_tag(ask: Client) -> None:
+    ask("PUT", f"{ITEMS}/large", {"data": "x" * 2000})
+    reply = ask("GET", f"{ITEMS}/large", accept_encoding="gzip")
+    assert (reply.headers["content-encoding"], reply.headers["etag"][:3]) == ("gzip", 'W/"')
+    assert ask("GET", f"{ITEMS}/large", accept_encoding="gzip", if_none_match=reply.headers["etag"]).status == 304
+    assert ask("PUT", f"{ITEMS}/large", {"data": 1}, if_match=reply.headers["etag"]).status == 200
+
+
+def test_what_is_small_is_not_compressed(ask: Client) -> None:
+    ask("PUT", f"{ITEMS}/small", {"data": "x"})
+    assert "content-encoding" not in ask("GET", f"{ITEMS}/small", accept_encoding="gzip").headers
+
+
 def unpacked(body: bytes) -> bytes:
     return zstandard.ZstdDecompressor().decompressobj().decompress(body)
 

@@ -13,7 +13,6 @@ from rowlock.http.applications import ApplicationCall
 from rowlock.http.asgi import COMMON_HEADERS, LARGE_BODY_BYTES, Send, send_response
 from rowlock.http.bodies import Gone
 from rowlock.http.call import Answer, Call, Header
-from rowlock.http.compression import MIN_COMPRESSED_BYTES, Compressor, choose_coding, compressor_for
 from rowlock.http.kinds import TYPES, Kind
 from rowlock.http.pages import Page
 from rowlock.http.texts import text
@@ -51,16 +50,12 @@ async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
     body = written(answer.value, call.kind)
     if body or answer.status not in (204, 304):
         headers.append((b"content-type", _type(call, answer)))
-    compressor = _compressor(call) if len(body) > MIN_COMPRESSED_BYTES else None
     if answer.version is not None and answer.status < 300:
-        tag = etag(answer.version, body, coding=compressor.coding if compressor else b"")
+        tag = etag(answer.version, body)
         headers.append((b"etag", tag))
         if call.method in ("GET", "HEAD") and is_known(tag, call.header(b"if-none-match")):
             await send_response(call.scope, send, status=304, headers=headers, body=b"")
             return 0
-    if compressor is not None:
-        body = compressor.feed(body) + compressor.end()
-        headers.append((b"content-encoding", compressor.coding))
     if len(body) > LARGE_BODY_BYTES:
         call.body.hold(len(body))
     if answer.status not in (204, 304):
@@ -89,16 +84,8 @@ def _type(call: Call, answer: Answer) -> bytes:
     return _TYPES[call.kind] if own is None else own.encode()
 
 
-def _compressor(call: Call) -> Compressor | None:
-    accepted = call.header(b"accept-encoding")
-    return compressor_for(choose_coding(accepted)) if accepted else None
-
-
 async def _send_stream(call: Call, answer: Answer, headers: list[Header], send: Send) -> int:
-    compressor = _compressor(call)
     headers.append((b"content-type", _type(call, answer)))
-    if compressor is not None:
-        headers.append((b"content-encoding", compressor.coding))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     if call.method == "HEAD" or answer.stream is None:
         await send({"type": "http.response.body", "body": b""})
@@ -110,12 +97,10 @@ async def _send_stream(call: Call, answer: Answer, headers: list[Header], send: 
         async for piece in _pieces(call, answer.stream):
             if left is not None and left.done():
                 raise Gone
-            packed = piece if compressor is None else compressor.feed(piece)
-            sent += len(packed)
-            await send({"type": "http.response.body", "body": packed, "more_body": True})
-    rest = b"" if compressor is None else compressor.end()
-    await send({"type": "http.response.body", "body": rest})
-    return sent + len(rest)
+            sent += len(piece)
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+    return sent
 
 
 @contextmanager

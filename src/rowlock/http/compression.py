@@ -1,11 +1,12 @@
 """Compression of bodies with gzip and zstd: requests are decompressed in bounded pieces, responses on demand."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
 from rowlock.errors import InvalidBody, UnknownKind
+from rowlock.http.asgi import EXTENSION, Asgi, Header, Receive, Scope, Send
 from rowlock.http.limits import MB
 
 MAX_PIECE_BYTES = 256 * 1024
@@ -178,3 +179,87 @@ class ZstdCompressor:
         """Return the rest."""
         rest: bytes = self._inner.flush()
         return rest
+
+
+COMPRESSIBLE_TYPES = (b"text/", b"application/json", b"application/x-ndjson", b"application/problem+json")
+NEVER_COMPRESSED = (204, 206, 304)
+"""Statuses without a body, or with a part of one."""
+
+
+class CompressionMiddleware:
+    """ASGI middleware that compresses responses for clients which accept it.
+
+    Starlette's has no zstd, and holds back what a stream has sent so far.
+    """
+
+    def __init__(self, app: Asgi) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the application; compress its response if the request accepts that."""
+        for name, value in scope["headers"]:
+            if name == b"accept-encoding" and (coding := choose_coding(value.decode("latin-1"))):
+                send = CompressedResponse(send, coding).send
+        await self._app(scope, receive, send)
+
+
+class CompressedResponse:
+    """One response on its way through a compressor."""
+
+    def __init__(self, send: Send, coding: str) -> None:
+        self._send = send
+        self._coding = coding
+        self._start: dict[str, Any] | None = None
+        """The start of a response whose length was announced: its first body message decides."""
+        self._compressor: Compressor | None = None
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Send a message of the application, compressed."""
+        if message["type"] == EXTENSION:
+            await self._send({**message, **self._compress_whole(message, message["body"])})
+        elif message["type"] == "http.response.body":
+            await self._send_body(message.get("body", b""), more=message.get("more_body", False))
+        elif message["type"] != "http.response.start" or not self._is_compressible(message):
+            await self._send(message)
+        elif any(name.lower() == b"content-length" for name, _ in message["headers"]):
+            self._start = message
+        else:
+            await self._send_start_of_stream(message)
+
+    async def _send_start_of_stream(self, start: Mapping[str, Any]) -> None:
+        self._compressor = compressor_for(self._coding)
+        await self._send({**start, "headers": self._headers(start["headers"])})
+
+    async def _send_body(self, body: bytes, *, more: bool) -> None:
+        start, self._start = self._start, None
+        if start is not None and not more:
+            whole = self._compress_whole(start, body)
+            body = whole.pop("body")
+            await self._send({**start, **whole})
+        elif start is not None:
+            await self._send_start_of_stream(start)
+        if self._compressor is not None:
+            body = (self._compressor.feed(body) if body else b"") + (b"" if more else self._compressor.end())
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+    def _compress_whole(self, start: Mapping[str, Any], body: bytes) -> dict[str, Any]:
+        """Return the headers and the body of a response that is not a stream."""
+        compressor = compressor_for(self._coding)
+        if compressor is None or len(body) <= MIN_COMPRESSED_BYTES or not self._is_compressible(start):
+            return {"headers": start["headers"], "body": body}
+        body = compressor.feed(body) + compressor.end()
+        length = (b"content-length", str(len(body)).encode())
+        return {"headers": [*self._headers(start["headers"]), length], "body": body}
+
+    def _is_compressible(self, start: Mapping[str, Any]) -> bool:
+        headers = {name.lower(): value for name, value in start.get("headers", ())}
+        has_type = headers.get(b"content-type", b"").startswith(COMPRESSIBLE_TYPES)
+        return has_type and b"content-encoding" not in headers and start["status"] not in NEVER_COMPRESSED
+
+    def _headers(self, headers: Sequence[Header]) -> list[Header]:
+        """Return the headers of the compressed response: an ETag is weak, for its bytes may differ the next time."""
+        kept = [(name.lower(), value) for name, value in headers if name.lower() != b"content-length"]
+        weak = [(name, b"W/" + value if name == b"etag" and value[:2] != b"W/" else value) for name, value in kept]
+        if not any(name == b"vary" and b"accept-encoding" in value.lower() for name, value in kept):
+            weak.append((b"vary", b"accept-encoding"))
+        return [*weak, (b"content-encoding", self._coding.encode())]

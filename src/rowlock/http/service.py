@@ -21,6 +21,7 @@ from rowlock.http.auth import Principal
 from rowlock.http.background import BackgroundThreads
 from rowlock.http.bodies import Body, Budget, Gone
 from rowlock.http.call import Answer, Call
+from rowlock.http.compression import CompressionMiddleware
 from rowlock.http.executor import VerbExecutor
 from rowlock.http.item_reader import ItemReader
 from rowlock.http.limits import ServerLimits
@@ -82,6 +83,7 @@ class Service:
         self._count = 0
         self._background = BackgroundThreads(engine)
         self._descriptions: dict[str, bytes] = {}
+        self._app = CompressionMiddleware(self._serve)
 
     def request_id(self, given: str) -> bytes:
         """What a request is called in logs and problems: as the client calls it, or by a number."""
@@ -103,7 +105,7 @@ class Service:
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1003})
         else:
-            await self._serve(scope, receive, send)
+            await self._app(scope, receive, send)
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -53,9 +53,9 @@ def _numbers(tags: str) -> list[int]:
     return [int(match[1]) for match in found if match]
 
 
-def etag(version: int, body: bytes, *, coding: bytes = b"") -> bytes:
+def etag(version: int, body: bytes) -> bytes:
     """The tag of a representation: its version goes before the dot, what is only shown behind it."""
-    return b'"%d.%08x%s"' % (version, zlib.crc32(body), b"-" + coding if coding else b"")
+    return b'"%d.%08x"' % (version, zlib.crc32(body))
 
 
 def is_known(tag: bytes, if_none_match: str) -> bool:
