@@ -83,9 +83,17 @@ def notify(tx: Transaction) -> None:
     tx.rows("diagnostics/notify")
 
 
-def inaccessible_tables(tx: Transaction) -> list[str]:
-    """Return rowlock's tables that this user may not read and write."""
-    return [row[0] for row in tx.rows("diagnostics/closed_tables")]
+class MissingRight(msgspec.Struct, frozen=True):
+    """A table or a sequence of ours that the user may not use as the engine does."""
+
+    name: str
+    is_sequence: bool
+    role: str
+
+
+def missing_rights(tx: Transaction) -> list[MissingRight]:
+    """Return the tables that this user may not read and write, and the sequences that it may not use."""
+    return [MissingRight(*row) for row in tx.rows("diagnostics/missing_rights")]
 
 
 def examine(database: Database, clock: Callable[[], float]) -> Iterator[Finding]:
@@ -184,15 +192,27 @@ def _hears(database: Database) -> bool:
 
 
 def _permissions(database: Database) -> Finding:
-    closed = database.read(inaccessible_tables)
-    if closed:
-        fix = f"grant select, insert, update, delete on {', '.join(closed)} to this user"
-        return Finding("permissions", RISK, f"this user may not read and write {', '.join(closed)}", fix)
+    if missing := database.read(missing_rights):
+        return _missing_permissions(missing)
     path = Path(database.address.target)
     if database.address.dialect == "sqlite" and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         danger = f"{database.address.shown} or its folder cannot be written by this user"
         return Finding("permissions", RISK, danger, "check the owner and mode of both")
     return Finding("permissions", FINE, "this user may read and write")
+
+
+def _missing_permissions(missing: list[MissingRight]) -> Finding:
+    tables = ", ".join(each.name for each in missing if not each.is_sequence)
+    sequences = ", ".join(each.name for each in missing if each.is_sequence)
+    role = missing[0].role
+    dangers, grants = [], []
+    if tables:
+        dangers.append(f"read and write {tables}")
+        grants.append(f"grant select, insert, update, delete on {tables} to {role};")
+    if sequences:
+        dangers.append(f"use the sequences {sequences}")
+        grants.append(f"grant usage on sequence {sequences} to {role};")
+    return Finding("permissions", RISK, f"this user may not {' nor '.join(dangers)}", " ".join(grants))
 
 
 def _file(database: Database) -> Iterator[Finding]:

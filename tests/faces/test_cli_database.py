@@ -1,7 +1,9 @@
 """`rowlock migrate`, `doctor`, `config` and `completion`: the database and the program itself."""
 
 import subprocess
+from typing import Any
 
+import psycopg
 import pytest
 from tests.faces.shell import PROGRAM, Shell
 from tests.servers import Server
@@ -71,6 +73,11 @@ def test_the_doctor_sees_a_missing_schema(shell: Shell, unmigrated_url: str) -> 
     assert (schema["state"], schema["fix"]) == ("risk", "run: rowlock migrate")
 
 
+def permissions_of(shell: Shell, url: str) -> Any:
+    findings = shell("doctor", "--json", "-d", url).document["findings"]
+    return next(each for each in findings if each["name"] == "permissions")
+
+
 def test_the_doctor_names_the_rights_that_a_user_lacks(shell: Shell, postgres: Server, postgres_url: str) -> None:
     with postgres.connect() as connection:
         connection.execute("create role guest login")
@@ -78,6 +85,18 @@ def test_the_doctor_names_the_rights_that_a_user_lacks(shell: Shell, postgres: S
     permissions = next(line for line in ran.lines if line.startswith("permissions\t"))
     assert ran.status == 1
     assert permissions.split("\t")[3].startswith("grant select, insert, update, delete on rowlock_")
+
+
+def test_the_grants_that_the_doctor_prints_are_all_that_a_user_needs(shell: Shell, postgres_url: str) -> None:
+    guest_url = postgres_url.replace("postgres@", "worker@")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("create role worker login")
+        connection.execute("grant select, insert, update, delete on all tables in schema public to worker")
+        lacking = permissions_of(shell, guest_url)
+        assert (lacking["state"], "sequences rowlock_" in lacking["what"]) == ("risk", True)
+        connection.execute(lacking["fix"])
+    assert permissions_of(shell, guest_url)["state"] == "fine"
+    assert shell("add", "fruit", "apple", "-d", guest_url).status == 0
 
 
 def test_the_doctor_says_when_nobody_answers(quick: Shell) -> None:

@@ -178,6 +178,13 @@ def test_the_doctor_asks_the_processors(quick: QuickShell, tmp_path: Path) -> No
         assert quick("doctor", *ALLOW).status == 0
 
 
+def test_the_doctor_says_that_a_processor_was_not_asked(quick: QuickShell) -> None:
+    quick("add", "names", "a")
+    quick("settings", "names", 'processor={"url": "http://127.0.0.1:1/"}')
+    [line] = [line for line in quick("doctor", *ALLOW).lines if line.startswith("processor of names")]
+    assert line.split("\t")[1:3] == ["information", "it was not asked: it has no health address"]
+
+
 def test_the_doctor_asks_a_processor_while_the_database_is_away(quick: QuickShell) -> None:
     database = f"postgresql://nobody@127.0.0.1:{free_port()}/none"
     with receiver(said({}, "500 No")) as ill:

@@ -120,12 +120,18 @@ def _check_processors(
 
     party = health.ProcessorGroup(sender_from_environment(allow), given, (lambda _: True) if with_lists else None)
     answers = health.examine(LocalBackend(engine), [party])
-    return [_processor_finding(name, wrong) for name, wrong in answers.items() if name != health.STORE]
+    answers.pop(health.STORE)
+    asked = {health.name_of(name): each.health is not None for name, each in {**party.known, **given}.items()}
+    return [_processor_finding(name, wrong, asked=asked.get(name, True)) for name, wrong in answers.items()]
 
 
-def _processor_finding(name: str, wrong: str) -> Finding:
+def _processor_finding(name: str, wrong: str, *, asked: bool) -> Finding:
     if wrong:
         return Finding(name, RISK, wrong, "make sure that it runs; its items fail meanwhile")
+    if not asked:
+        return Finding(
+            name, INFORMATION, "it was not asked: it has no health address", 'give it one: "health": "/health"'
+        )
     return Finding(name, FINE, "it is healthy")
 
 

@@ -30,6 +30,11 @@ class ProcessorGroup(msgspec.Struct, frozen=True):
     """Processors of fitting lists, as their settings were last read: checked while the database is down."""
 
 
+def name_of(processor: str) -> str:
+    """Return the name of a processor's answer."""
+    return f"processor of {processor}"
+
+
 def examine(backend: Backend, groups: Sequence[ProcessorGroup], *, seconds: float = HEALTH_SECONDS) -> dict[str, str]:
     """Return what is wrong with the database and with each processor, by name; "" if it is well.
 
@@ -69,7 +74,7 @@ def _ask_known(groups: Sequence[ProcessorGroup], checks: "ConcurrentChecks") -> 
 
 def _ask_each(processors: Mapping[str, Processor], sender: Sender, checks: "ConcurrentChecks") -> None:
     for name, processor in processors.items():
-        checks.ask(f"processor of {name}", lambda processor=processor: _well(processor, sender, checks.left))  # type: ignore[misc]
+        checks.ask(name_of(name), lambda processor=processor: _well(processor, sender, checks.left))  # type: ignore[misc]
 
 
 def _well(processor: Processor, sender: Sender, seconds: float) -> str:
