@@ -83,6 +83,11 @@ def notify(tx: Transaction) -> None:
     tx.rows("diagnostics/notify")
 
 
+def probe_write(tx: Transaction) -> None:
+    """Write the least there is; it is refused, with the rest, by a full disk or a read-only database."""
+    tx.run("diagnostics/probe_write")
+
+
 class MissingRight(msgspec.Struct, frozen=True):
     """A table or a sequence of ours that the user may not use as the engine does."""
 

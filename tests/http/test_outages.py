@@ -1,14 +1,18 @@
 """A database that is away: the service says so, and never that a list is finished."""
 
 import logging
+import threading
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from tests.http.serving import Serving, serving, until
+from tests.races.faults import Faulty, raising
 from tests.receivers import free_port
 from tests.servers import Server
 
 from rowlock import Engine, Worker
+from rowlock.errors import DatabaseFull, DatabaseReadOnly
 
 
 @pytest.fixture
@@ -39,6 +43,19 @@ PATHS = [
     ("GET", "/v1/lists/downloads"),
     ("POST", "/v1/lists/downloads/items"),
 ]
+
+
+@pytest.mark.parametrize("error", [DatabaseFull("no room is left", ""), DatabaseReadOnly("it cannot be written", "")])
+def test_a_service_that_cannot_write_is_not_ready_until_it_can(sqlite_url: str, error: Exception) -> None:
+    refusing = threading.Event()
+    wrap = partial(Faulty, before_commit=lambda _: raising(error)() if refusing.is_set() else None)
+    with Engine(sqlite_url, wrap=wrap) as engine, serving(engine) as served:
+        refusing.set()
+        assert served.client("POST", "/v1/lists/downloads/items", "a").status == 503
+        assert [served.client("GET", path).status for path in ("/readyz", "/readyz", "/livez")] == [503, 503, 200]
+        assert f"wrong\tdatabase: {error.args[0]}" in served.client("GET", "/readyz?verbose").text
+        refusing.clear()
+        assert [served.client("GET", "/readyz").status, served.client("GET", "/v1/lists").status] == [200, 200]
 
 
 def kill(mortal: Server, served: Serving) -> None:

@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 
 from rowlock.db.database import Verb
 from rowlock.engine import Engine
-from rowlock.errors import Overloaded
+from rowlock.errors import DatabaseFull, DatabaseReadOnly, Overloaded
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,6 +24,8 @@ class VerbExecutor:
         self.engine = engine
         self._max_pending = waiting
         self._pending = 0
+        self.writes_refused = False
+        """Whether the database has refused a write because it is full or read-only, and none was tried since."""
         self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="rowlock http")
 
     async def write(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -50,6 +52,9 @@ class VerbExecutor:
         self._pending += 1
         try:
             return await answer
+        except (DatabaseFull, DatabaseReadOnly):
+            self.writes_refused = True
+            raise
         finally:
             self._pending -= 1
 

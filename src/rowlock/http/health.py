@@ -8,10 +8,10 @@ from msgspec import Meta
 
 import rowlock
 from rowlock import schema
-from rowlock.diagnostics import now
-from rowlock.engine import Engine
+from rowlock.diagnostics import now, probe_write
 from rowlock.errors import RowlockError
 from rowlock.http.call import Answer, Call
+from rowlock.http.executor import VerbExecutor
 from rowlock.http.limits import ServerLimits
 from rowlock.http.problems import without_address
 from rowlock.http.texts import form
@@ -53,7 +53,7 @@ async def livez(call: Call) -> Alive:  # noqa: ARG001
 
 
 async def readyz(call: Call) -> Answer:
-    """Whether requests can be served: the database answers, has its tables, and nobody has said stop."""
+    """Whether requests can be served: the database answers, has its tables, takes writes, and nobody has said stop."""
     checks = [Finding("stopping", well=not call.service.stopping), await _database(call)]
     well = all(check.well for check in checks)
     shown = checks if call.query.verbose is not None else []
@@ -75,7 +75,7 @@ async def _database(call: Call) -> Finding:
     service = call.service
     try:
         async with asyncio.timeout(PATIENCE):
-            await service.executor.run_in_thread(lambda: _look(service.engine))
+            await service.executor.run_in_thread(lambda: _look(service.executor))
     except RowlockError as error:
         return Finding("database", well=False, what=without_address(error, service.engine).what)
     except TimeoutError:
@@ -83,9 +83,13 @@ async def _database(call: Call) -> Finding:
     return Finding("database", well=True)
 
 
-def _look(engine: Engine) -> None:
+def _look(executor: VerbExecutor) -> None:
+    engine = executor.engine
     schema.require(engine.database)
     engine.read(now)
+    if executor.writes_refused:  # only then: whoever asks for our health must not make us write
+        engine.database.run(probe_write)
+        executor.writes_refused = False
 
 
 async def limits(call: Call) -> ServerLimits:
