@@ -127,3 +127,28 @@ def test_an_error_of_a_full_disk_is_told_as_such(
     disk = {"f_blocks": 100, "f_files": 100, "f_frsize": 4096, "f_bfree": blocks, "f_ffree": files}
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(**disk, f_bavail=blocks, f_favail=files))
     assert type(translate_error(Failing("disk I/O error"), parse("work.db"))) is expected
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of two megabytes."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(tmp_path)]
+    if os.geteuid() != 0 or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("only root can mount a small disk")
+    try:
+        yield tmp_path
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+def test_a_disk_that_its_log_has_filled_is_written_again_when_some_space_is_free(small_disk: Path) -> None:
+    filler = small_disk / "filler"
+    filler.write_bytes(b"x" * 600_000)
+    with Engine(small_disk / "work.db", patience=0) as engine:
+        work = engine["work"]
+        with pytest.raises(DatabaseFull):
+            [work.add(f"{number}-{each}" for each in range(20)) for number in range(1000)]
+        filler.unlink()
+        for _ in range(60):  # more than fit on the disk if the log only grew
+            work.increment("0-0")
+        assert work.show("0-0").attempts == 60

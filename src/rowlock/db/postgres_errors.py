@@ -49,7 +49,7 @@ _STATES: dict[str, tuple[type[RowlockError], str, str]] = {
     "40": (DatabaseBusy, "{} had too many conflicting writers", "try again"),
     "42501": (DatabaseDenied, "{} does not let this user do that", "grant it the rights that doctor names"),
     "42P01": (SchemaMissing, "{} has no tables of rowlock", "run: rowlock migrate"),
-    "53100": (DatabaseFull, "no room is left on {}", "free some space; nothing of this was written"),
+    "53100": (DatabaseFull, "no room is left on {}", "free some space; nothing was changed"),
     "53": (
         Unavailable,
         "{} has no resources for another connection",

@@ -18,7 +18,7 @@ from rowlock.db.statements import Dialect
 from rowlock.db.urls import Address
 from rowlock.db.write_lock import WriteLock, WritePermit
 from rowlock.environment import REAL_ENVIRONMENT, Deadline, Environment
-from rowlock.errors import DatabaseReadOnly, DatabaseUnreachable, OutcomeUnknown, Unavailable
+from rowlock.errors import DatabaseFull, DatabaseReadOnly, DatabaseUnreachable, OutcomeUnknown, Unavailable
 
 if TYPE_CHECKING:
     from rowlock.db.inotify import FileWatch
@@ -88,6 +88,8 @@ class SqliteConnection(SqliteExecutor):
         self._write_lock = write_lock
         self._broken = False
         self._immutable = False
+        self._was_full = False
+        """Whether there was no room, and the log was not emptied since."""
         self._flushes: bool | None = True
         self._data_version = 0
         self._watch: FileWatch | None = None
@@ -140,6 +142,8 @@ class SqliteConnection(SqliteExecutor):
         self._write_lock.check_reentry()
         if not self._write_lock.acquire(self._permit, deadline):
             raise RetryTransaction(busy(self._address))
+        if self._was_full:
+            self._empty_log()
         self._set_flushing(commits=flushed)
         self._while_busy(lambda: self._driver.execute("begin immediate"), deadline)
 
@@ -148,6 +152,7 @@ class SqliteConnection(SqliteExecutor):
         try:
             self._driver.execute("commit")
         except sqlite3.Error as error:
+            self._was_full = self._was_full or code(error) == sqlite3.SQLITE_FULL
             self.rollback()
             if code(error) == sqlite3.SQLITE_FULL:
                 raise translate_error(error, self._address) from None
@@ -163,6 +168,16 @@ class SqliteConnection(SqliteExecutor):
         except sqlite3.Error:
             self._broken = True
         self._write_lock.release(self._permit)
+
+    def _empty_log(self) -> None:
+        """Move the log into the file and cut it off: on a small disk it may be what takes all the room.
+
+        Before the first write after some space was freed: writes alone would fill it with more log, and leave no room
+        for what the log holds.
+        """
+        with suppress(sqlite3.Error):  # still no room
+            (blocked, *_) = self._driver.execute("pragma wal_checkpoint(truncate)").fetchone()
+            self._was_full = bool(blocked)
 
     def pipeline(self, works: Sequence[Callable[[], Any]], *, deadline: Deadline, flushed: bool = True) -> list[Any]:
         """Do all pieces in one transaction: one flush for all of them."""
@@ -239,7 +254,9 @@ class SqliteConnection(SqliteExecutor):
     def _translated(self, error: sqlite3.Error, *, ours: bool = True) -> Exception:
         if is_busy(error):
             return RetryTransaction(translate_error(error, self._address))
-        return super()._translated(error, ours=ours)
+        translated = super()._translated(error, ours=ours)
+        self._was_full = self._was_full or isinstance(translated, DatabaseFull)
+        return translated
 
 
 def open_file(address: Address) -> sqlite3.Connection:

@@ -69,7 +69,7 @@ def busy(address: Address) -> DatabaseBusy:
 
 
 def _full(address: Address) -> DatabaseFull:
-    return DatabaseFull(f"no room is left for {address.shown}", "free some space; nothing of this was written")
+    return DatabaseFull(f"no room is left for {address.shown}", "free some space; nothing was changed")
 
 
 def _no_room(path: str) -> bool:
