@@ -65,9 +65,14 @@ def format_duration(length: int) -> str:
 
 
 def delay_or_time(due: DurationOrTime | None) -> tuple[int, int | None]:
-    """Return a delay from the database's now, and a time if one was given instead, both in milliseconds."""
+    """Return a delay from the database's now, and a time if one was given instead, both in milliseconds.
+
+    Text is a duration, or a date and time as ISO 8601 writes it.
+    """
     if due is None:
         return 0, None
+    if isinstance(due, str) and _is_date(due):
+        due = _read_time(due)
     if not isinstance(due, datetime):
         return milliseconds(due), None
     if due.tzinfo is None:
@@ -75,3 +80,15 @@ def delay_or_time(due: DurationOrTime | None) -> tuple[int, int | None]:
             f"a time must have a time zone, got {due}", "give an aware datetime, such as datetime.now(UTC)"
         )
     return 0, int(due.timestamp() * 1_000)
+
+
+def _is_date(text: str) -> bool:
+    return len(text) >= 10 and text[4] == "-" and text[:4].isdecimal()
+
+
+def _read_time(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        hint = "write it like 5m or 2030-01-31T12:00:00Z"
+        raise InvalidDuration(f"{text[:50]!r} is not a date and time", hint) from None

@@ -1,5 +1,6 @@
 """Verbs of gates: stages that open when nothing unfinished is left before them, and the completion of a list."""
 
+from collections.abc import Sequence
 from random import Random
 
 import msgspec
@@ -10,6 +11,7 @@ from rowlock.errors import GatePassed, GateShut
 from rowlock.item_columns import NO_PAYLOAD
 from rowlock.item_input import encode_json
 from rowlock.model import Counts, GateInfo, Settings, Then
+from rowlock.roles import check_covered
 
 MAX_ADVANCED_PER_PASS = 100
 MAX_LISTS_EXAMINED_PER_PASS = 1_000
@@ -135,11 +137,13 @@ def open_gate(tx: Transaction, name: str, gate: int | str) -> bool:
     return tx.run("gates/open", list=row.id, gate=number, was=row.gate) == 1
 
 
-def seal(tx: Transaction, name: str, *, then: Then | None = None) -> bool:
+def seal(tx: Transaction, name: str, *, then: Then | None = None, prefixes: Sequence[str] = ()) -> bool:
     """Take no more items, and complete the list when none is left; return whether it was not sealed yet.
 
-    `then` is added to another list in the transaction that completes this one.
+    `then` is added to another list, which `prefixes` must cover, in the transaction that completes this one.
     """
+    if then is not None:
+        check_covered(prefixes, then.list)
     row = lists.lock(tx, name)
     if then is not None and then not in row.settings.then:
         lists.change_settings(tx, row.name, {"then": [*row.settings.then, then]})

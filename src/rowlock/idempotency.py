@@ -3,7 +3,7 @@
 A request that is repeated after its answer was lost gets the stored answer and is not executed again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -41,9 +41,21 @@ def run_once(tx: Transaction, key: str, fingerprint: str, *, do: Callable[[Trans
     known = find(tx, key, fingerprint)
     if known is not None:
         return known, True
-    answer = do(tx)
+    answer = msgspec.to_builtins(do(tx))
     record(tx, key, fingerprint, answer=answer)
     return answer, False
+
+
+def answered(
+    tx: Transaction,
+    *,
+    verb: Callable[..., Any],
+    path: Sequence[Any],
+    arguments: Mapping[str, Any],
+    answer: Callable[..., Any] = lambda result, *_: result,
+) -> Any:
+    """Run a verb and return its answer, ready to be remembered: for `run_once`."""
+    return answer(verb(tx, *path, **arguments), *path)
 
 
 def find(tx: Transaction, key: str, fingerprint: str) -> Any:

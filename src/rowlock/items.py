@@ -27,6 +27,7 @@ from rowlock.item_columns import CHANGEABLE
 from rowlock.item_input import Batch, CheckedChanges, encode_json
 from rowlock.model import Added, Item, ItemStatus, State
 from rowlock.names import check_key, check_keys, check_limit, check_start
+from rowlock.versions import Versions, check_version
 
 MAX_GROUPED_KEYS = 500
 """Keys of one call up to which other calls can wait for it in a group commit."""
@@ -217,7 +218,7 @@ def lock(tx: Transaction, row: lists.ListRow, key: str) -> LockedItem | None:
     return tx.struct(LockedItem, "items/lock", list=row.id, key=key)
 
 
-def save(tx: Transaction, name: str, key: str, *, changes: CheckedChanges, version: int | None = None) -> Item:
+def save(tx: Transaction, name: str, key: str, *, changes: CheckedChanges, version: Versions | None = None) -> Item:
     """Change an item's data, due time or priority, and leave the rest; with `version`, only if it is at that one.
 
     A claimed item stays as it was handed out: ItemClaimed. An item that is gone is not added again: NoSuchItem.
@@ -245,10 +246,9 @@ def _no_such_item(name: str, key: str) -> NoSuchItem:
     return NoSuchItem(f"the list {name!r} has no item {key!r}", "it may be done already, or never was added", key=key)
 
 
-def _refuse_save(name: str, key: str, item: LockedItem, changes: CheckedChanges, version: int | None) -> None:
+def _refuse_save(name: str, key: str, item: LockedItem, changes: CheckedChanges, version: Versions | None) -> None:
     what = f"the item {key!r} of {name!r}"
-    if version is not None and version != item.version:
-        raise StaleVersion.of(what, asked=version, actual=item.version)
+    check_version(what, item.version, version=version)
     if item.claimed:
         raise ItemClaimed(f"{what} is claimed by a worker", "try again when it is settled", key=key)
     if item.failed and changes.due is not UNSET:

@@ -1,20 +1,20 @@
 """Verbs of lists: named sets of items with a gate, a state and settings. Each is a function of a transaction."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from rowlock import dependencies, tallies
 from rowlock.db import Pending, Transaction, pipelined, unflushed
-from rowlock.errors import Invalid, InvalidSetting, ListComplete, NameTaken, NoSuchList, StaleVersion
+from rowlock.errors import Invalid, InvalidSetting, ListComplete, NameTaken, NoSuchList
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.item_input import encode_json
-from rowlock.model import Counts, ListInfo, ListLimits, Processor, Settings
+from rowlock.list_scopes import check_changes, keep_hidden, redact
+from rowlock.model import ListInfo, ListLimits, Settings
 from rowlock.names import check_limit, check_name, check_start, closest
-from rowlock.roles import prefix_ranges
-
-ROWS_PER_PAGE = 1_000
+from rowlock.roles import check_covered, prefix_ranges
+from rowlock.versions import Versions, check_version
 
 
 class ListRow(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ def find_for_keys(tx: Transaction, name: str) -> ListRow | None:
     return tx.struct(ListRow, "lists/find_for_keys", name=name)
 
 
-def lock(tx: Transaction, name: str, version: int | None = None) -> ListRow:
+def lock(tx: Transaction, name: str, version: Versions | None = None) -> ListRow:
     """Lock a list until the transaction ends; with `version`, only if it is at that one."""
     row = lock_if_exists(tx, name)
     if row is None:
@@ -68,7 +68,7 @@ def lock_or_create(tx: Transaction, name: str) -> ListRow:
     return row
 
 
-def lock_without_adders(tx: Transaction, name: str, version: int | None = None) -> ListRow:
+def lock_without_adders(tx: Transaction, name: str, version: Versions | None = None) -> ListRow:
     """Lock a list when every add to it has ended, so that no add can begin before the transaction ends.
 
     For changes that no add may overtake: of the list's end, its name and its gate. Waits for adds that have not
@@ -80,9 +80,8 @@ def lock_without_adders(tx: Transaction, name: str, version: int | None = None) 
     return _check_version(row, version)
 
 
-def _check_version(row: ListRow, version: int | None) -> ListRow:
-    if version is not None and version != row.version:
-        raise StaleVersion.of(f"the list {row.name!r}", asked=version, actual=row.version)
+def _check_version(row: ListRow, version: Versions | None) -> ListRow:
+    check_version(f"the list {row.name!r}", row.version, version=version)
     return row
 
 
@@ -207,64 +206,10 @@ def settings_of(tx: Transaction, names: Sequence[str]) -> dict[str, Settings]:
     return {each.name: each.settings for each in found}
 
 
-def unfinished(tx: Transaction, *, fits: Callable[[ListRow], bool]) -> int:
-    """Count the unfinished items of open lists that fit: see `count_unfinished`."""
-    fitting = (row for row in _all(tx) if row.state == "open" and fits(row))
-    return sum(count_unfinished(row, tallies.read(tx, row.id, row.gate)[0]) for row in fitting)
-
-
-def with_work(tx: Transaction, *, fits: Callable[[ListRow], bool], holder: str) -> list[str]:
-    """Return the names of fitting lists that have work for the holder now; exact, also for lists that are asleep."""
-    fitting = [row for row in _all(tx) if may_have_work(row) and fits(row)]
-    busy = [row for row in fitting if has_work(row, tallies.read(tx, row.id, row.gate)[0])]
-    return [row.name for row in busy if not row.settings.exclusive or _lease_holder(tx, row.id) in (None, holder)]
-
-
-def may_have_work(row: ListRow) -> bool:
-    """Return whether the list is open and has no limits: what a limit holds back becomes work later."""
-    return row.state == "open" and row.settings.limits is None
-
-
-def has_work(row: ListRow, counts: Counts) -> bool:
-    """Return whether items are ready, the next gate can open or the list can be completed."""
-    if counts.ready:
-        return True
-    if counts.delayed or counts.claimed or counts.failed:
-        return False
-    return row.sealed if not counts.gated else not row.settings.manual
-
-
-def count_unfinished(row: ListRow, counts: Counts) -> int:
-    """Count items that are ready, delayed, claimed, or behind a gate that will open by itself."""
-    opens = not counts.failed and not row.settings.manual
-    return counts.ready + counts.delayed + counts.claimed + (counts.gated if opens else 0)
-
-
-def _lease_holder(tx: Transaction, list_id: int) -> str | None:
+def lease_holder(tx: Transaction, list_id: int) -> str | None:
+    """Return who holds the lease on an exclusive list; None if nobody does."""
     holder: str | None = tx.value("leases/holder", list=list_id)
     return holder
-
-
-def _all(tx: Transaction) -> Iterator[ListRow]:
-    after = ""
-    while rows := tx.structs(ListRow, "lists/page", after=after, limit=ROWS_PER_PAGE):
-        yield from rows
-        after = rows[-1].name
-
-
-def processors(tx: Transaction, *, fits: Callable[[str], bool], limit: int = 100) -> dict[str, Processor]:
-    """Return the processors of lists whose names fit, by name: each processor once, at most `limit`."""
-    found: dict[str, Processor] = {}
-    after, mention = "", '%"processor":%'
-    while rows := tx.structs(ListRow, "lists/with_processor", after=after, mention=mention, limit=ROWS_PER_PAGE):
-        for row in rows:
-            processor = row.settings.processor
-            if processor is not None and fits(row.name) and processor not in found.values():
-                found[row.name] = processor
-            if len(found) == limit:
-                return found
-        after = rows[-1].name
-    return found
 
 
 def next_wake(tx: Transaction) -> float | None:
@@ -279,9 +224,12 @@ def gate_number(tx: Transaction, name: str, gate: int | str) -> int:
     return (row.settings if row else Settings()).gate_number(gate)
 
 
-def show(tx: Transaction, name: str) -> ListInfo:
-    """Return a list with its counts and progress."""
-    return _info(tx, get(tx, name))
+def show(tx: Transaction, name: str, *, prefixes: Sequence[str] = ()) -> ListInfo:
+    """Return a list with its state, settings, counts and progress.
+
+    With `prefixes`, its setting `then` shows only lists that they cover.
+    """
+    return redact(_info(tx, get(tx, name)), prefixes)
 
 
 def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[ListInfo]:
@@ -294,35 +242,77 @@ def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Seque
         rows = []
         for span in prefix_ranges(prefixes):
             rows += tx.structs(ListRow, "lists/page_prefix", after=after, limit=limit - len(rows), **span)
-    return [_info(tx, row) for row in rows]
+    return [redact(_info(tx, row), prefixes) for row in rows]
 
 
 def _info(tx: Transaction, row: ListRow) -> ListInfo:
     counts, progress = tallies.read(tx, row.id, row.gate)
-    holder = _lease_holder(tx, row.id) if row.settings.exclusive else None
+    holder = lease_holder(tx, row.id) if row.settings.exclusive else None
     return ListInfo(row.name, row.state, row.gate, row.sealed, row.version, row.settings, counts, progress, holder)
 
 
-def pause(tx: Transaction, name: str, *, version: int | None = None) -> bool:
+def pause(tx: Transaction, name: str, *, version: Versions | None = None) -> bool:
     """Stop handing out a list's items, and return whether that changed it. Claimed items can still be settled."""
     return _set_state(tx, name, "paused", version)
 
 
-def resume(tx: Transaction, name: str, *, version: int | None = None) -> bool:
+def resume(tx: Transaction, name: str, *, version: Versions | None = None) -> bool:
     """Hand out a list's items again, and return whether that changed it."""
     return _set_state(tx, name, "open", version)
 
 
-def _set_state(tx: Transaction, name: str, state: str, version: int | None) -> bool:
+def _set_state(tx: Transaction, name: str, state: str, version: Versions | None) -> bool:
     if lock(tx, name, version).state == "complete":
         raise ListComplete(f"the list {name!r} is complete: it hands out no items", "reopen it", list=name)
     return bool(tx.run("lists/set_state", name=name, state=state))
 
 
-def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, version: int | None = None) -> Settings:
-    """Change some settings of a list, which is created if need be; with `version`, only if it is at that one."""
-    row = lock_or_create(tx, name) if version is None else lock(tx, name, version)
-    settings = row.settings.changed(**changes)
+def change_settings(
+    tx: Transaction,
+    name: str,
+    changes: dict[str, Any],
+    *,
+    version: Versions | None = None,
+    create: bool = False,
+    prefixes: Sequence[str] = (),
+) -> ListInfo:
+    """Change some settings of a list and leave the rest.
+
+    With `create`, a list that does not exist is created; with `version`, it must exist at that one.
+    """
+    check_changes(changes, prefixes)
+    row = lock_or_create(tx, name) if create and version is None else lock(tx, name, version)
+    _set_settings(tx, row, changes, prefixes)
+    return show(tx, name, prefixes=prefixes)
+
+
+def put(
+    tx: Transaction,
+    name: str,
+    settings: Settings,
+    *,
+    version: Versions | None = None,
+    absent: bool = False,
+    prefixes: Sequence[str] = (),
+) -> tuple[bool, ListInfo]:
+    """Create a list with these settings, or give them to the one that exists; what is left out is at its default.
+
+    Returns whether it was created, and the list.
+    """
+    changes = {field: getattr(settings, field) for field in Settings.__struct_fields__}
+    check_changes(changes, prefixes)
+    with tx.savepoint():
+        # Of many callers that would create it the database lets one; for the others the conditions hold of its list.
+        created = version is None and create(tx, name)
+        row = lock_if_exists(tx, name)
+        actual = None if created or row is None else row.version
+        check_version(f"the list {name!r}", actual, version=version, absent=absent)
+        _set_settings(tx, row or lock_or_create(tx, name), changes, prefixes)
+        return created, show(tx, name, prefixes=prefixes)
+
+
+def _set_settings(tx: Transaction, row: ListRow, changes: dict[str, Any], prefixes: Sequence[str]) -> None:
+    name, settings = row.name, row.settings.changed(**keep_hidden(changes, row.settings, prefixes=prefixes))
     if any(then.list == name for then in settings.then):
         raise InvalidSetting(
             f"then must name another list, got {name!r} itself", "a list that follows itself never ends"
@@ -340,7 +330,6 @@ def change_settings(tx: Transaction, name: str, changes: dict[str, Any], *, vers
         tx.run("leases/delete_all", list=row.id)
     if settings.separator != row.settings.separator:
         _change_families(tx, row.id, settings.separator)
-    return settings
 
 
 def _change_families(tx: Transaction, list_id: int, separator: str | None) -> None:
@@ -349,14 +338,18 @@ def _change_families(tx: Transaction, list_id: int, separator: str | None) -> No
     tx.run("limits/clear_families", list=list_id)
 
 
-def rename(tx: Transaction, name: str, to: str, *, version: int | None = None) -> None:
+def rename(
+    tx: Transaction, name: str, to: str, *, version: Versions | None = None, prefixes: Sequence[str] = ()
+) -> ListInfo:
     """Give a list another name; its items, counts, history and schedules stay with it."""
+    check_covered(prefixes, to)
     check_name(to)
     lock_without_adders(tx, name, version)
     if to != name and find(tx, to):
         raise NameTaken(f"there is a list {to!r} already", "drop it first, or choose another name", list=to)
     tx.run("lists/rename", name=name, to=to)
     tx.run("schedules/follow", name=name, to=to)
+    return show(tx, to, prefixes=prefixes)
 
 
 def _isolated(name: str, **_: Any) -> GroupKey:
@@ -364,7 +357,7 @@ def _isolated(name: str, **_: Any) -> GroupKey:
 
 
 @groupable(_isolated)
-def drop(tx: Transaction, name: str, *, version: int | None = None) -> int:
+def drop(tx: Transaction, name: str, *, version: Versions | None = None) -> int:
     """Delete a list with all its items and history, and return how many items it had."""
     refuse_stale_snapshot(tx, f"the list {name!r} cannot be dropped")
     row = lock_without_adders(tx, name, version)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from rowlock.errors import Invalid
+from rowlock.errors import Invalid, NotAllowed
 from rowlock.names import closest
 
 
@@ -49,6 +49,13 @@ def covers(prefixes: Iterable[str], name: str) -> bool:
     """Return whether a name has one of the prefixes; no prefixes cover every name."""
     given = tuple(prefixes)
     return not given or name.startswith(given)
+
+
+def check_covered(prefixes: Sequence[str], name: str) -> None:
+    """Refuse the name of a list outside the prefixes; the error does not reveal whether that list exists."""
+    if not covers(prefixes, name):
+        what = f"this token is for lists that begin with {', '.join(prefixes)}, not for {name[:200]!r}"
+        raise NotAllowed(what, "use another name, or another token")
 
 
 def within(inner: Sequence[str], outer: Sequence[str]) -> bool:

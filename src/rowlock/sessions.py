@@ -81,7 +81,7 @@ def beat(tx: Transaction, session: str, *, expiry: int = EXPIRY_MILLISECONDS) ->
 
 
 def close(tx: Transaction, session: str) -> bool:
-    """End a session, and return whether there was one; what it has claimed is free at once."""
+    """End a session: what it has claimed and not settled is free at once."""
     tx.run("lists/wake_of_session", session=session)
     return tx.run("sessions/close", session=session) == 1
 
@@ -138,20 +138,19 @@ def _is_within(scope: str | None, lists: Sequence[str]) -> bool:
     return scope is not None and within(msgspec.json.decode(scope), lists)
 
 
-def page_within(tx: Transaction, lists: Sequence[str], *, limit: int = 1000) -> list[SessionInfo]:
-    """Return the sessions that a caller may see who is limited to lists with these prefixes."""
-    if not lists:
-        return page(tx, limit=limit)
-    theirs = {session for session, scope in tx.rows("sessions/scoped") if _is_within(scope, lists)}
-    found = [info for info in page(tx, limit=MAX_PAGE_ROWS) if info.id in theirs]
+def page(tx: Transaction, *, limit: int = 1000, prefixes: Sequence[str] = ()) -> list[SessionInfo]:
+    """Return live sessions, the oldest first, with how much each has in hand; or only those within the prefixes."""
+    if not prefixes:
+        return _page(tx, limit)
+    theirs = {session for session, scope in tx.rows("sessions/scoped") if _is_within(scope, prefixes)}
+    found = [info for info in _page(tx, MAX_PAGE_ROWS) if info.id in theirs]
     return [
-        msgspec.structs.replace(info, leases=[name for name in info.leases if covers(lists, name)])
+        msgspec.structs.replace(info, leases=[name for name in info.leases if covers(prefixes, name)])
         for info in found[:limit]
     ]
 
 
-def page(tx: Transaction, *, limit: int = 1000) -> list[SessionInfo]:
-    """Return the live sessions, the oldest first."""
+def _page(tx: Transaction, limit: int) -> list[SessionInfo]:
     found = [_info(row) for row in tx.rows("sessions/page", limit=limit)]
     held: dict[str, list[str]] = {}
     for session, name in tx.rows("leases/page", limit=leases.MAX_LISTS_PER_SESSION):

@@ -50,7 +50,13 @@ class TokenInfo(msgspec.Struct, frozen=True):
     last_used_at: datetime | None
     """When it was last used, to about a minute."""
     revoked_at: datetime | None
-    live: bool
+    state: str
+    """`live`, `expired` or `revoked`."""
+
+    @property
+    def live(self) -> bool:
+        """Whether it is accepted."""
+        return self.state == "live"
 
 
 class NewToken(msgspec.Struct, frozen=True):
@@ -209,5 +215,5 @@ def _info(token: int, shown: str, label: str, role: str, lists: str, *rest: Any)
         expires_at=None if expires is None else to_datetime(expires),
         last_used_at=None if used is None else to_datetime(used),
         revoked_at=None if revoked is None else to_datetime(revoked),
-        live=bool(live),
+        state="live" if live else "expired" if revoked is None else "revoked",
     )

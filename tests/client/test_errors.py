@@ -189,4 +189,4 @@ def test_tokens_are_made_listed_and_revoked(client: Client) -> None:
             ("viewer", False),
         ]
         admin["names"].settings(attempts=3)
-        assert [record.verb for record in admin.audit(of="names")] == ["lists.put"]
+        assert [record.verb for record in admin.audit(of="names")] == ["lists.change_settings"]

@@ -188,7 +188,11 @@ def test_what_operators_do_is_recorded(served: Serving) -> None:
     changed, paused = engine.audit()
     assert (paused.who, paused.token) == (f"ann ({made.info.shown})", made.info.id)
     assert (paused.verb, paused.list, paused.count, paused.request) == ("lists.pause", "work", 1, "r-7")
-    assert (changed.verb, changed.list, changed.details) == ("lists.patch", "work", {"changes": {"attempts": 3}})
+    assert (changed.verb, changed.list, changed.details) == (
+        "lists.change_settings",
+        "work",
+        {"changes": {"attempts": 3}},
+    )
 
 
 def test_what_anybody_does_on_an_open_server_is_recorded(served: Serving) -> None:
@@ -308,7 +312,7 @@ def test_giving_up_all_failed_items_is_recorded_whichever_way_it_is_asked(served
             claim.settle()
         ask("POST", f"/v1/lists/work/items/{verb}?state=failed")
     done = [(each.verb, each.list, each.count) for each in engine.audit() if each.count]
-    assert done == [("changes.abandon", "work", 1), ("changes.delete", "work", 1)]
+    assert done == [("items.abandon", "work", 1), ("items.abandon", "work", 1)]
 
 
 def test_a_stream_ends_with_its_token(engine: Engine) -> None:

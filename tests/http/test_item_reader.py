@@ -15,7 +15,7 @@ from rowlock.db import Transaction
 from rowlock.http import item_reader
 from rowlock.http.executor import VerbExecutor
 from rowlock.http.item_reader import ItemReader
-from rowlock.item_details import ItemDetail, show_many
+from rowlock.item_resources import ItemDetail, show_many
 
 WANTED = {
     "one/plain": (200, "ready"),

@@ -25,7 +25,7 @@ def test_its_twin_is_one_line(ask: Client) -> None:
     reply = ask("GET", "/v1/lists/none/items/x")
     assert reply.status == 404
     assert reply.headers["content-type"] == "text/plain; charset=utf-8"
-    expected = "error no-such-list: there is no list 'none' (hint: it is made when the first item is added)\n"
+    expected = "error no-such-list: there is no list 'none' (hint: it is created when the first item is added)\n"
     assert reply.text == expected
 
 

@@ -155,4 +155,4 @@ def test_what_is_done_to_schedules_is_recorded(served: Serving) -> None:
     served.client("PUT", PATH, NIGHTLY)
     served.client("POST", f"{PATH}/pause")
     found = [(each.verb, each.details) for each in served.service.engine.audit()]
-    assert found == [("schedules.pause", {"schedule": "nightly"}), ("schedules.put", {"schedule": "nightly"})]
+    assert found == [("schedules.pause", {"schedule": "nightly"}), ("schedules.define", {"schedule": "nightly"})]

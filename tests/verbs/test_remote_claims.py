@@ -148,7 +148,7 @@ def test_a_session_is_there_for_those_who_may_see_all_its_lists(
 ) -> None:
     engine.run(remote_claims.open_session, "s-1", holder="ann", expiry=60_000, details={}, scope=scope)
     assert engine.read(sessions.is_within, "s-1", lists) is theirs
-    assert [info.id for info in engine.read(sessions.page_within, lists)] == (["s-1"] if theirs else [])
+    assert [info.id for info in engine.read(sessions.page, prefixes=lists)] == (["s-1"] if theirs else [])
 
 
 def test_a_session_that_is_not_there_is_nobodys(engine: Engine) -> None:

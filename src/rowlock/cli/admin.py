@@ -5,7 +5,7 @@ import time
 import click
 import msgspec
 
-from rowlock import diagnostics, integrity, lists, schema
+from rowlock import diagnostics, integrity, schema, workload
 from rowlock.cli import output
 from rowlock.cli.exits import AT_RISK, OUT_OF_REACH
 from rowlock.cli.invocation import HELP_OPTIONS, Invocation, command, json_option, on_terminal
@@ -112,7 +112,7 @@ def _check_rows(engine: Engine) -> list[Finding]:
 def _check_processors(
     engine: Engine, given: dict[str, Processor], *, allow: list[str], with_lists: bool
 ) -> list[Finding]:
-    if not given and not (with_lists and engine.read(lists.processors, fits=lambda _: True, limit=1)):
+    if not given and not (with_lists and engine.read(workload.processors, fits=lambda _: True, limit=1)):
         return []
     from rowlock.delivery.sender import sender_from_environment
     from rowlock.worker import health  # heavy: imported only to send requests

@@ -106,13 +106,11 @@ def _next_tick(info: ScheduleInfo) -> str:
 
 
 def _local_time(info: ScheduleInfo, at: datetime | None) -> str:
-    return "" if at is None else output.format_time(at.astimezone(zone(info.zone)))
+    return "" if at is None else output.format_time(at.astimezone(zone(info.zone or "UTC")))
 
 
 def _document(info: ScheduleInfo) -> dict[str, Any]:
-    fields = msgspec.structs.asdict(info)
-    raw = fields.pop("raw_data")
-    return {**fields, "paused": info.paused, "data": None if raw is None else msgspec.Raw(raw.encode())}
+    return dict(zip(info.__struct_encode_fields__, msgspec.structs.astuple(info), strict=True))
 
 
 @command("ls")
@@ -128,7 +126,7 @@ def ls(invocation: Invocation, *, as_json: bool) -> None:
         found = list(every(engine.schedules))
     output.rows(
         invocation,
-        {"schedules": [_document(info) for info in found]},
+        {"schedules": found},
         as_json=as_json,
         piped=map(_row, found),
         table=output.Table(HEADINGS, [_cells(info) for info in found]),

@@ -32,7 +32,7 @@ def create(invocation: Invocation, /, *, role: str, lists: tuple[str, ...], labe
     with invocation.open(create=True) as engine, invocation.acting():
         made = engine.tokens.create(role, lists=lists, label=label, expires=expires)
     if options["as_json"]:
-        output.document({"token": made.text, **_document(made.info)})
+        output.document({"token": made.text, **msgspec.structs.asdict(made.info)})
         return
     output.write(f"{made.text}\n")
     invocation.say(_sentence(made))
@@ -56,7 +56,7 @@ def ls(invocation: Invocation, *, ended: bool, as_json: bool) -> None:
     headings = ("ID", "TOKEN", "ROLE", "LISTS", "STATE", "CREATED", "EXPIRES", "LAST USED", "LABEL")
     output.rows(
         invocation,
-        {"tokens": [_document(each) for each in found]},
+        {"tokens": found},
         as_json=as_json,
         piped=map(_row, found),
         table=output.Table(headings, [[str(cell or "–") for cell in _row(each)] for each in found], numeric=(0,)),
@@ -66,16 +66,7 @@ def ls(invocation: Invocation, *, ended: bool, as_json: bool) -> None:
 
 def _row(info: TokenInfo) -> tuple[object, ...]:
     times = map(output.format_time, (info.created_at, info.expires_at, info.last_used_at))
-    return info.id, info.shown, info.role, " ".join(info.lists), _state(info), *times, info.label
-
-
-def _state(info: TokenInfo) -> str:
-    return "live" if info.live else "revoked" if info.revoked_at else "expired"
-
-
-def _document(info: TokenInfo) -> dict[str, object]:
-    fields = msgspec.structs.asdict(info)
-    return {name: value for name, value in fields.items() if name != "live"} | {"state": _state(info)}
+    return info.id, info.shown, info.role, " ".join(info.lists), info.state, *times, info.label
 
 
 @command("revoke")

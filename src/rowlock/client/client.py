@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
 from rowlock.client import worker_sync
-from rowlock.client.link import Link, Terms
-from rowlock.client.tokens import Tokens
-from rowlock.client.ways import NEEDS_DATABASE, WAYS
+from rowlock.client.caller import Caller
+from rowlock.client.tokens import RemoteTokens
+from rowlock.client.transport import Terms, Transport
 from rowlock.db import BoundVerb
 from rowlock.db.database import Verb
 from rowlock.durations import Duration
@@ -57,8 +57,9 @@ class Client(Handles):
         address = url or os.environ.get("ROWLOCK_SERVER") or DEFAULT_URL
         shown = token or os.environ.get("ROWLOCK_TOKEN") or None
         self.environment = environment
-        self._link = Link(address, shown, Terms(timeout, patience, environment, options))
-        self._tokens = Tokens(self._link)
+        self._transport = Transport(address, shown, Terms(timeout, patience, environment, options))
+        self._caller = Caller(self._transport)
+        self._tokens = RemoteTokens(self._caller)
 
     def __enter__(self) -> "Client":
         return self
@@ -72,10 +73,10 @@ class Client(Handles):
     @property
     def server(self) -> str:
         """The address of the server."""
-        return self._link.server
+        return self._transport.server
 
     @property
-    def tokens(self) -> Tokens:
+    def tokens(self) -> RemoteTokens:
         """The access tokens of the server."""
         return self._tokens
 
@@ -84,11 +85,11 @@ class Client(Handles):
 
         NeedsDatabase if no request says the same.
         """
-        return _asked(self._link, verb, *args, **kwargs)
+        return self._caller.run(verb, *args, **kwargs)
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Have a verb that only reads run by the server."""
-        return _asked(self._link, verb, *args, **kwargs)
+        return self._caller.run(verb, *args, **kwargs)
 
     def transaction(self) -> NoReturn:
         """Refused: your rows and ours can only commit together where the database is."""
@@ -102,11 +103,11 @@ class Client(Handles):
 
     def pipeline(self, *works: Callable[..., Any]) -> list[Any]:
         """Settle whole claims and claim in one request, as a worker asks it; the answers, in order."""
-        return worker_sync.pipeline(self._link, cast("tuple[BoundVerb, ...]", works))
+        return worker_sync.pipeline(self._transport, cast("tuple[BoundVerb, ...]", works))
 
     def look(self, session: str, *, wait: float = 0.0) -> PollResult:
         """Which lists may have work, of those that a session seeks; with `wait`, as soon as there are some in time."""
-        return worker_sync.look(self._link, session, wait=wait)
+        return worker_sync.look(self._transport, session, wait=wait)
 
     def upkeep(self, *, wait: Duration = 0) -> UpkeepReport:  # noqa: ARG002
         """Do nothing, and report that: a server does its own upkeep."""
@@ -115,33 +116,12 @@ class Client(Handles):
     @contextmanager
     def dedicated_connection(self) -> Iterator[Writer]:
         """The same server by a connection of its own, for what must not wait until others are done."""
-        link = self._link.twin()
+        transport = self._transport.twin()
         try:
-            yield _Alone(link)
+            yield Caller(transport)
         finally:
-            link.close()
+            transport.close()
 
     def close(self) -> None:
         """Close all connections."""
-        self._link.close()
-
-
-class _Alone:
-    """Runs verbs by a link of its own."""
-
-    def __init__(self, link: Link) -> None:
-        self._link = link
-
-    def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Have a verb run by the server."""
-        return _asked(self._link, verb, *args, **kwargs)
-
-
-def _asked(link: Link, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    way = WAYS.get(verb)
-    if way is None:
-        noun = f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}"
-        hint = NEEDS_DATABASE.get(verb, "use an Engine, where the database is")
-        raise NeedsDatabase(f"a server cannot be asked for {noun}", hint)
-    answer: T = way(link, *args, **kwargs)
-    return answer
+        self._transport.close()

@@ -5,31 +5,17 @@ from typing import Any
 
 import msgspec
 
+from rowlock.api.operation import ApiRequest
+from rowlock.api.sessions import BEAT_SESSION, OPEN_SESSION, Closed, SessionBeat, SessionOptions
 from rowlock.claims import ClaimedItems, ClaimRequest
-from rowlock.client.link import Link
 from rowlock.client.problems import told
+from rowlock.client.transport import Transport
 from rowlock.errors import StaleSession
 from rowlock.failures import truncate_message
 from rowlock.model import Item
 from rowlock.outcomes import Fail, Outcome, PositionedOutcome, Retry, Verdict
 from rowlock.receipts import OutcomesByPosition
-from rowlock.sessions import EXPIRY_MILLISECONDS, SessionInfo
-
-
-class Nothing(msgspec.Struct, frozen=True):
-    """An answer of which nothing is wanted."""
-
-
-class SessionPage(msgspec.Struct, frozen=True):
-    """Who is at work."""
-
-    sessions: list[SessionInfo]
-
-
-class Closed(msgspec.Struct, frozen=True):
-    """Whether there was anything to close."""
-
-    closed: bool
+from rowlock.sessions import EXPIRY_MILLISECONDS
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -70,7 +56,7 @@ class SyncResponse(msgspec.Struct, frozen=True):
 
 
 def open_session(
-    link: Link,
+    transport: Transport,
     session: str,
     *,
     holder: str,
@@ -79,33 +65,23 @@ def open_session(
     seeks: Sequence[str] = (),
     beats: bool = True,  # noqa: ARG001
 ) -> None:
-    """Enter a worker under an id of its own: asked again, it is the same one. The server watches all of them alike."""
-    known = {"session": session, "holder": holder, "expiry": f"{expiry}ms", "seeks": seeks}
-    link.ask("POST", "sessions", gives=Nothing, body={**known, "details": {} if details is None else details})
+    """Open a session under an id of its own: asked again, it is the same one. The server watches all of them alike."""
+    options = SessionOptions(holder, f"{expiry}ms", {} if details is None else details, session, list(seeks))
+    transport.send(OPEN_SESSION, ApiRequest((), body=options), again=True)
 
 
-def beat(link: Link, session: str, *, expiry: int = EXPIRY_MILLISECONDS) -> bool:
+def beat(transport: Transport, session: str, *, expiry: int = EXPIRY_MILLISECONDS) -> bool:
     """Stay alive; False means that the session is lost."""
     try:
-        link.ask("PUT", "sessions", session, gives=Nothing, body={"expiry": f"{expiry}ms"})
+        transport.send(BEAT_SESSION, ApiRequest((session,), body=SessionBeat(f"{expiry}ms")))
     except StaleSession:
         return False
     return True
 
 
-def close(link: Link, session: str) -> bool:
-    """End gently: what was claimed is free at once."""
-    return link.ask("DELETE", "sessions", session, gives=Closed).closed
-
-
-def page(link: Link, *, limit: int = 1000) -> list[SessionInfo]:
-    """Who is at work, the oldest first."""
-    return link.ask("GET", "sessions", gives=SessionPage).sessions[:limit]
-
-
-def take(link: Link, request: ClaimRequest) -> ClaimedItems | None:
+def take(transport: Transport, request: ClaimRequest) -> ClaimedItems | None:
     """The next items of a list, from the frontier or anywhere; its token makes it harmless to ask again."""
-    response = sync(link, {"session": request.session, "claim": wanted(request)})
+    response = sync(transport, {"session": request.session, "claim": wanted(request)})
     return None if response.claimed is None else response.claimed.taken
 
 
@@ -115,24 +91,24 @@ def wanted(request: ClaimRequest) -> dict[str, Any]:
     return {**terms, "noted": request.keep == 0}
 
 
-def note_handed(link: Link, session: str, taken: ClaimedItems) -> None:
+def note_handed(transport: Transport, session: str, taken: ClaimedItems) -> None:
     """Keep with the session what a claim handed out: the server has done so when it was taken."""
 
 
-def held(link: Link, session: str, token: str) -> ClaimedItems:
+def held(transport: Transport, session: str, token: str) -> ClaimedItems:
     """A claim with what is left of the items that were handed out under it."""
-    taken = link.ask("GET", "claims", token, gives=Claimed, query={"session": session}, cut=True).taken
+    taken = transport.ask("GET", "claims", token, gives=Claimed, query={"session": session}, cut=True).taken
     assert taken is not None, "a claim that is no more is told as an error"  # noqa: S101
     return taken
 
 
-def close_claim(link: Link, session: str, token: str) -> bool:
+def close_claim(transport: Transport, session: str, token: str) -> bool:
     """End a claim; what of it was not settled is free at once."""
-    return link.ask("DELETE", "claims", token, gives=Closed, query={"session": session}).closed
+    return transport.ask("DELETE", "claims", token, gives=Closed, query={"session": session}).closed
 
 
 def settle(
-    link: Link,
+    transport: Transport,
     session: str,
     token: str,
     settling: OutcomesByPosition,
@@ -142,7 +118,7 @@ def settle(
 ) -> list[Verdict]:
     """Write each outcome where its item still stands as handed out; the server knows the holder."""
     outcomes = [_ending(position, outcome) for position, outcome in settling]
-    return _settle(link, session, {"claim": token, "outcomes": outcomes, "close": close})
+    return _settle(transport, session, {"claim": token, "outcomes": outcomes, "close": close})
 
 
 def _ending(position: int, outcome: Outcome) -> PositionedOutcome:
@@ -154,21 +130,21 @@ def _ending(position: int, outcome: Outcome) -> PositionedOutcome:
     return PositionedOutcome.of(position, outcome)
 
 
-def settle_done(link: Link, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:
+def settle_done(transport: Transport, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:
     """All that is left of a claim is done, and nothing is kept of it."""
-    return _settle(link, session, {"claim": token, "done": positions})
+    return _settle(transport, session, {"claim": token, "done": positions})
 
 
-def _settle(link: Link, session: str, settlement: dict[str, Any]) -> list[Verdict]:
-    [result] = sync(link, {"session": session, "settle": [settlement]}).settled
+def _settle(transport: Transport, session: str, settlement: dict[str, Any]) -> list[Verdict]:
+    [result] = sync(transport, {"session": session, "settle": [settlement]}).settled
     if result.problem is not None:
-        raise told(result.problem, server=link.server)
+        raise told(result.problem, server=transport.server)
     return result.verdicts
 
 
-def sync(link: Link, trip: dict[str, Any]) -> SyncResponse:
+def sync(transport: Transport, trip: dict[str, Any]) -> SyncResponse:
     """Settle and claim in one go; what is wrong with a settlement is told beside it, with the claim raised."""
-    response = link.ask("POST", "claims", gives=SyncResponse, body=trip, cut=True)
+    response = transport.ask("POST", "claims", gives=SyncResponse, body=trip, cut=True)
     if response.problem is not None:
-        raise told(response.problem, server=link.server)
+        raise told(response.problem, server=transport.server)
     return response

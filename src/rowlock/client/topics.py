@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from rowlock.client import items
-from rowlock.client.link import Link
+from rowlock.api.bulk import RETRY_ITEMS
+from rowlock.client.transport import Transport
 from rowlock.errors import Invalid, InvalidPredicate, InvalidRecord
 from rowlock.model import Notification, Published, RecordInfo, Subscription, TopicInfo, is_finite
 from rowlock.names import check_key, check_limit, check_start
@@ -84,33 +84,35 @@ class Changed(msgspec.Struct, frozen=True):
     changed: bool
 
 
-def define(link: Link, name: str, fields: Mapping[str, str], *, keep_for: str | None = None) -> TopicInfo:
+def define(transport: Transport, name: str, fields: Mapping[str, str], *, keep_for: str | None = None) -> TopicInfo:
     """Make the topic, or add fields to it."""
     check_topic(name)
     wanted = {"fields": predicates.check_fields(fields), "keep_for": keep_for}
-    return link.ask("PUT", "topics", name, gives=TopicInfo, body=wanted)
+    return transport.ask("PUT", "topics", name, gives=TopicInfo, body=wanted)
 
 
-def show(link: Link, name: str) -> TopicInfo:
+def show(transport: Transport, name: str) -> TopicInfo:
     """The topic as users see it."""
-    return link.ask("GET", "topics", name, gives=TopicInfo)
+    return transport.ask("GET", "topics", name, gives=TopicInfo)
 
 
-def page(link: Link, *, after: str = "", limit: int = 1000) -> list[TopicInfo]:
+def page(transport: Transport, *, after: str = "", limit: int = 1000) -> list[TopicInfo]:
     """Topics in the order of their names."""
     check_limit(limit, "topics")
     check_start(after)
-    return link.ask("GET", "topics", gives=TopicPage, query={"count": limit, "after": after or None}).topics
+    return transport.ask("GET", "topics", gives=TopicPage, query={"count": limit, "after": after or None}).topics
 
 
-def subscribe(link: Link, topic: str, entries: Sequence[Entry]) -> list[Subscribed]:
+def subscribe(transport: Transport, topic: str, entries: Sequence[Entry]) -> list[Subscribed]:
     """Subscribe each to what it asks for; all or none."""
     if len(entries) > MAX_PER_CALL:
         raise Invalid(f"subscriptions must be at most {MAX_PER_CALL}, got {len(entries)}", "subscribe in several calls")
     for subscriber, _ in entries:
         check_key(subscriber)
     body = _lines([{"subscriber": who, "predicates": _plain(asked)} for who, asked in entries], InvalidPredicate)
-    return link.ask("POST", "topics", topic, "subscriptions", gives=SubscribedPage, lines=lambda: [body]).subscribed
+    return transport.ask(
+        "POST", "topics", topic, "subscriptions", gives=SubscribedPage, lines=lambda: [body]
+    ).subscribed
 
 
 def _plain(asked: Any) -> Any:
@@ -133,39 +135,43 @@ def _line(value: Any) -> bytes:
     return msgspec.json.encode(value) + b"\n"
 
 
-def unsubscribe(link: Link, topic: str, ids: Sequence[int]) -> int:
+def unsubscribe(transport: Transport, topic: str, ids: Sequence[int]) -> int:
     """Take subscriptions back by their numbers."""
     path = ("topics", topic, "subscriptions")
-    return sum(link.ask("DELETE", *path, str(number), gives=Unsubscribed).unsubscribed for number in ids)
+    return sum(transport.ask("DELETE", *path, str(number), gives=Unsubscribed).unsubscribed for number in ids)
 
 
-def unsubscribe_from(link: Link, topic: str, subscriber: str, *, asked: Mapping[str, Any] | None = None) -> int:
+def unsubscribe_from(
+    transport: Transport, topic: str, subscriber: str, *, asked: Mapping[str, Any] | None = None
+) -> int:
     """Take back what a subscriber asked for, or all of it."""
     check_key(subscriber)
     body = {"subscriber": subscriber, "predicates": None if asked is None else _plain(asked)}
-    return link.ask("POST", "topics", topic, "unsubscribe", gives=Unsubscribed, body=body).unsubscribed
+    return transport.ask("POST", "topics", topic, "unsubscribe", gives=Unsubscribed, body=body).unsubscribed
 
 
 def subscriptions(
-    link: Link, topic: str, *, subscriber: str | None = None, after: int = 0, limit: int = 1000
+    transport: Transport, topic: str, *, subscriber: str | None = None, after: int = 0, limit: int = 1000
 ) -> list[Subscription]:
     """Subscriptions in the order in which they were made."""
     check_limit(limit, "subscriptions")
     query = {"count": limit, "after": after or None, "subscriber": subscriber}
-    return link.ask("GET", "topics", topic, "subscriptions", gives=SubscriptionPage, query=query).subscriptions
+    return transport.ask("GET", "topics", topic, "subscriptions", gives=SubscriptionPage, query=query).subscriptions
 
 
-def count(link: Link, topic: str) -> int:
+def count(transport: Transport, topic: str) -> int:
     """How many subscriptions there are."""
-    return link.ask("GET", "topics", topic, gives=TopicShown).subscriptions
+    return transport.ask("GET", "topics", topic, gives=TopicShown).subscriptions
 
 
-def matches(link: Link, topic: str, record: Mapping[str, Any], *, limit: int = 1000) -> list[Subscription]:
+def matches(transport: Transport, topic: str, record: Mapping[str, Any], *, limit: int = 1000) -> list[Subscription]:
     """Subscriptions that a record would fulfil now."""
     check_limit(limit, "subscriptions")
     asked = msgspec.Raw(_lines([{"record": _record(record)}], InvalidRecord))
     query = {"count": limit}
-    return link.ask("POST", "topics", topic, "matches", gives=SubscriptionPage, body=asked, query=query).subscriptions
+    return transport.ask(
+        "POST", "topics", topic, "matches", gives=SubscriptionPage, body=asked, query=query
+    ).subscriptions
 
 
 def _record(record: Any) -> Any:
@@ -175,24 +181,28 @@ def _record(record: Any) -> Any:
     return dict(record)
 
 
-def publish(link: Link, topic: str, given: Sequence[KeyedRecord], *, partial: bool = False) -> list[Published]:
+def publish(
+    transport: Transport, topic: str, given: Sequence[KeyedRecord], *, partial: bool = False
+) -> list[Published]:
     """Publish records; the same ones once if the answer was lost."""
     if len(given) > MOST_RECORDS:
         raise Invalid(f"records must be at most {MOST_RECORDS}, got {len(given)}", "publish in several calls")
     body = _lines([{"record": _record(record), "key": key} for record, key in given], InvalidRecord)
     asked: dict[str, Any] = {"query": {"partial": partial or None}, "keyed": True}
-    return link.ask("POST", "topics", topic, "records", gives=PublishedPage, lines=lambda: [body], **asked).published
+    return transport.ask(
+        "POST", "topics", topic, "records", gives=PublishedPage, lines=lambda: [body], **asked
+    ).published
 
 
-def records(link: Link, topic: str, *, before: int | None = None, limit: int = 50) -> list[RecordInfo]:
+def records(transport: Transport, topic: str, *, before: int | None = None, limit: int = 50) -> list[RecordInfo]:
     """Records that were published, the newest first."""
     check_limit(limit, "records")
     query = {"count": limit, "before": before}
-    return link.ask("GET", "topics", topic, "records", gives=RecordPage, query=query).records
+    return transport.ask("GET", "topics", topic, "records", gives=RecordPage, query=query).records
 
 
 def notifications(
-    link: Link,
+    transport: Transport,
     topic: str,
     *,
     subscriber: str | None = None,
@@ -203,24 +213,29 @@ def notifications(
     """Who was or will be told of what, and why."""
     check_limit(limit, "notifications")
     query = {"count": limit, "before": before, "subscriber": subscriber, "delivered": delivered}
-    return link.ask("GET", "topics", topic, "notifications", gives=NotificationPage, query=query).notifications
+    return transport.ask("GET", "topics", topic, "notifications", gives=NotificationPage, query=query).notifications
 
 
-def forget(link: Link, topic: str, subscriber: str, *, record: int | str) -> bool:
+def forget(transport: Transport, topic: str, subscriber: str, *, record: int | str) -> bool:
     """Let somebody be told again of a record."""
     check_key(subscriber)
     body = {"subscriber": subscriber, "record": record}
-    return link.ask("POST", "topics", topic, "forget", gives=Changed, body=body).changed
+    return transport.ask("POST", "topics", topic, "forget", gives=Changed, body=body).changed
 
 
-def failed(link: Link, topic: str, *, after: Place = ("", ""), limit: int = PAGE) -> list[Place]:
+def failed(transport: Transport, topic: str, *, after: Place = ("", ""), limit: int = PAGE) -> list[Place]:
     """Deliveries that failed, all attempts spent."""
     query = {"count": limit, "list": after[0] or None, "key": after[1] or None}
-    found = link.ask("GET", "topics", topic, "failures", gives=FailedPage, query=query).failed
+    found = transport.ask("GET", "topics", topic, "failures", gives=FailedPage, query=query).failed
     return [(each.list, each.key) for each in found]
 
 
-def retry(link: Link, places: Sequence[Place]) -> int:
+def retry(transport: Transport, places: Sequence[Place]) -> int:
     """Make these failed items ready again."""
     by_list = groupby(places, key=lambda place: place[0])
-    return sum(items.retry(link, name, [key for _, key in group]) for name, group in by_list)
+    return sum(_retry(transport, name, [key for _, key in group]) for name, group in by_list)
+
+
+def _retry(transport: Transport, name: str, keys: list[str]) -> int:
+    retried: int = transport.send(RETRY_ITEMS, RETRY_ITEMS.request(name, keys)).retried
+    return retried

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from rowlock import claims, settlements
-from rowlock.client.link import Link
 from rowlock.client.sessions import sync, wanted
+from rowlock.client.transport import Transport
 from rowlock.db import BoundVerb
 from rowlock.errors import NeedsDatabase
 from rowlock.lists import PollResult
@@ -24,7 +24,7 @@ class PollResponse(msgspec.Struct, frozen=True):
     next: float | None
 
 
-def pipeline(link: Link, calls: Sequence[BoundVerb]) -> list[Any]:
+def pipeline(transport: Transport, calls: Sequence[BoundVerb]) -> list[Any]:
     """Settle whole claims and claim once, in one request; the answers are in the order of the calls."""
     settling = [call for call in calls if call.verb is settlements.try_settle_done]
     requests = [call.args[0]() for call in calls if call.verb is claims.take]
@@ -34,7 +34,7 @@ def pipeline(link: Link, calls: Sequence[BoundVerb]) -> list[Any]:
     body: dict[str, Any] = {"session": sessions.pop(), "settle": list(map(_settlement, settling))}
     if requests:
         body["claim"] = wanted(requests[0])
-    response = sync(link, body)
+    response = sync(transport, body)
     # A settlement with a problem is repeated alone by the caller, and raises then.
     settled = [None if result.problem is not None else result.verdicts for result in response.settled]
     claimed = None if response.claimed is None else response.claimed.taken
@@ -50,8 +50,8 @@ def _settlement(call: BoundVerb) -> dict[str, Any]:
     return {"claim": token, "outcomes": outcomes, "close": True}
 
 
-def look(link: Link, session: str, *, wait: float) -> PollResult:
+def look(transport: Transport, session: str, *, wait: float) -> PollResult:
     """Lists that may have work, with their settings."""
-    seen = link.ask("POST", "sessions", session, "look", gives=PollResponse, body={"wait": wait}, wait=wait)
+    seen = transport.ask("POST", "sessions", session, "look", gives=PollResponse, body={"wait": wait}, wait=wait)
     names = [name for name in seen.lists if name not in seen.held]
     return PollResult(names, seen.held, seen.more, seen.lists, seen.next)

@@ -208,7 +208,7 @@ class List:
         """Return the list's settings after setting those given, which creates the list."""
         if not changes:
             return self.info().settings
-        return self._runner.run(lists.change_settings, self.name, changes, version=version)
+        return self._runner.run(lists.change_settings, self.name, changes, version=version, create=True).settings
 
     def gates(self) -> list[GateInfo]:
         """Return the gates: whether each is open, its items, and its progress."""

@@ -7,37 +7,33 @@ from typing import Any
 
 import msgspec
 
+from rowlock.api.text import Page
 from rowlock.errors import RowlockError
 from rowlock.http import problems
 from rowlock.http.applications import ApplicationCall
 from rowlock.http.asgi import COMMON_HEADERS, LARGE_BODY_BYTES, Send, send_response
 from rowlock.http.bodies import Gone
 from rowlock.http.call import Answer, Call, Header
+from rowlock.http.conditional import etag, is_known
 from rowlock.http.kinds import TYPES, Kind
-from rowlock.http.pages import Page
 from rowlock.http.texts import text
-from rowlock.http.versions import etag, is_known
 
 _TYPES = {kind: name.encode() for kind, name in TYPES.items()}
 _encode = msgspec.json.Encoder().encode
 
 
-def written(value: Any, kind: Kind) -> bytes:
-    """A value as bytes of that kind."""
+def written(value: Any, call: Call) -> bytes:
+    """A value as bytes of the kind that was asked for."""
     if isinstance(value, bytes):
         return value
     if value is None:
         return b""
-    if kind is Kind.TEXT:
-        return text(value).encode()
-    if kind is Kind.NDJSON and isinstance(rows := rows_of(value), list):
-        return b"".join(_encode(row) + b"\n" for row in rows)
+    if call.kind is Kind.TEXT:
+        lines = text if isinstance(value, str) else call.route.text or text
+        return lines(value).encode()
+    if call.kind is Kind.NDJSON and isinstance(value, Page):
+        return b"".join([_encode(row) + b"\n" for row in value.rows])
     return _encode(value) + b"\n"
-
-
-def rows_of(value: Any) -> Any:
-    """What stands on lines of its own: the things on a page."""
-    return getattr(value, value.__struct_fields__[0]) if isinstance(value, Page) else value
 
 
 async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
@@ -47,7 +43,7 @@ async def send_answer(call: Call, answer: Answer, *, send: Send) -> int:
     headers = [*COMMON_HEADERS, *answer.headers, (b"x-request-id", call.id)]
     if answer.stream is not None:
         return await _send_stream(call, answer, headers, send)
-    body = written(answer.value, call.kind)
+    body = written(answer.value, call)
     if body or answer.status not in (204, 304):
         headers.append((b"content-type", _type(call, answer)))
     if answer.version is not None and answer.status < 300:
@@ -80,8 +76,7 @@ def _type(call: Call, answer: Answer) -> bytes:
         return b"application/json; charset=utf-8"
     if answer.status >= 400:
         return problems.TYPE if isinstance(answer.value, dict) else _TYPES[Kind.TEXT]
-    own = call.route.type
-    return _TYPES[call.kind] if own is None else own.encode()
+    return call.route.media_type.encode() or _TYPES[call.kind]
 
 
 async def _send_stream(call: Call, answer: Answer, headers: list[Header], send: Send) -> int:
@@ -130,8 +125,8 @@ async def _pieces(call: Call, stream: AsyncIterator[Any]) -> AsyncIterator[bytes
     # Once a stream has begun its status is said: what goes wrong then is told in its last line.
     try:
         async for value in stream:
-            yield written(value, call.kind)
+            yield written(value, call)
             # A stream may outlive the token it was asked with.
             await call.service.recheck(call)
     except RowlockError as error:
-        yield written(problems.answer(error, call).value, call.kind)
+        yield written(problems.answer(error, call).value, call)

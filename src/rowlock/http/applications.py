@@ -76,7 +76,7 @@ class ApplicationRoutes:
         known = self._cache.get((method, name, template, role))
         if known is None:
             endpoint = ApplicationEndpoint(name, application.asgi)
-            known = Route(method, template, endpoint, role, {}, foreign=True)
+            known = Route(None, method, template, role, {}, function=endpoint, foreign=True)
             self._cache[method, name, template, role] = known
         return known
 

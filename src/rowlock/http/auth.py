@@ -3,18 +3,17 @@
 import asyncio
 import ipaddress
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from rowlock import audit, claims, sessions, validation_errors
+from rowlock import audit, claims, sessions
 from rowlock.engine import Tokens
 from rowlock.errors import (
     CrossSite,
-    InvalidSetting,
     NoSuchList,
     NoSuchSchedule,
     NoSuchTopic,
@@ -23,7 +22,6 @@ from rowlock.errors import (
     TokenRefused,
 )
 from rowlock.http.executor import VerbExecutor
-from rowlock.model import ListInfo, Settings, Then
 from rowlock.outcomes import Move, Outcome
 from rowlock.roles import INCLUDED_ROLES, Role, allows, covers
 from rowlock.tokens import TokenInfo
@@ -164,7 +162,7 @@ def check(call: "Call", principal: Principal) -> None:
         raise NotAllowed(what, "ask for a token without prefixes")
 
 
-def acting(call: "Call", need: Role | None = None) -> AbstractContextManager[None]:
+def acting(call: "Call", need: Role | None = None, *, verb: str = "") -> AbstractContextManager[None]:
     """Return a block whose writes are audited, if the request needs an operator or an admin and may write."""
     if call.method in SAFE_METHODS or (need or call.route.role) not in AUDITED_ROLES:
         return NOT_AUDITED
@@ -175,7 +173,7 @@ def acting(call: "Call", need: Role | None = None) -> AbstractContextManager[Non
         principal.name,
         token=principal.token,
         request=request,
-        verb=call.route.name,
+        verb=verb or call.route.name,
         of=call.path.get("list"),
         keep=call.service.audit_keep,
     )
@@ -238,38 +236,8 @@ def check_session_id(session: str) -> None:
         raise claims.lost(session)
 
 
-def redact_list(info: ListInfo, principal: Principal) -> ListInfo:
-    """Return the list without the names of lists that the principal may not see."""
-    if not principal.lists or not info.settings.then:
-        return info
-    then = tuple(each for each in info.settings.then if covers(principal.lists, each.list))
-    return msgspec.structs.replace(info, settings=msgspec.structs.replace(info.settings, then=then))
-
-
-def check_settings(changes: Mapping[str, Any], principal: Principal) -> None:
-    """Refuse settings that would reach into a list that the principal may not use."""
-    for then in _then_of(changes) if principal.lists else ():
-        principal.check(then.list)
-
-
 def check_outcomes(outcomes: Iterable[Outcome], principal: Principal) -> None:
     """Refuse an item that would wait for a list that the principal may not use: it would reveal that list's end."""
     for outcome in outcomes if principal.lists else ():
         if isinstance(outcome, Move) and isinstance(outcome.until, str):
             principal.check(outcome.until)
-
-
-def keep_hidden_settings(changes: dict[str, Any], before: Settings | None, *, lists: Sequence[str]) -> dict[str, Any]:
-    """Return the changes plus the settings that the principal cannot see, and so cannot have meant to remove."""
-    if not lists or before is None or "then" not in changes:
-        return changes
-    hidden = [each for each in before.then if not covers(lists, each.list)]
-    return {**changes, "then": [*_then_of(changes), *hidden]}
-
-
-def _then_of(changes: Mapping[str, Any]) -> list[Then]:
-    try:
-        return msgspec.convert(changes.get("then", ()), list[Then])
-    except msgspec.ValidationError as error:
-        what = f"a setting cannot have that value: {validation_errors.describe(error)}"
-        raise InvalidSetting(what, "see GET /openapi.json") from None

@@ -8,13 +8,14 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from rowlock import tracing, validation_errors
+from rowlock.api.operation import NoQuery
 from rowlock.errors import InvalidQuery, NotAllowed, UnknownKind
 from rowlock.http import kinds
 from rowlock.http.asgi import split_root_path
 from rowlock.http.auth import ANONYMOUS
 from rowlock.http.bodies import Body
 from rowlock.http.kinds import Kind
-from rowlock.http.route import NOWHERE, NoQuery
+from rowlock.http.route import NOWHERE
 from rowlock.names import closest
 from rowlock.roles import Role, allows
 
@@ -124,7 +125,7 @@ class Call:
         """How the request is written; unlabelled, as curl sends it, it is what the route takes."""
         if self._sent is None:
             content_type = self.header(b"content-type")
-            only_json = self.route.takes is not None and not self.route.keys
+            only_json = self.route.body is not None and not self.route.takes_lines_of_text
             unlabelled = only_json and not kinds.is_labelled(content_type)
             self._sent = Kind.JSON if unlabelled else kinds.sent(content_type)
         return self._sent
@@ -154,7 +155,7 @@ class Call:
         """The body as the JSON document that the route takes."""
         if self.sent is Kind.TEXT:
             raise UnknownKind("this takes a JSON document, not lines", "send it as application/json")
-        return await self.body.document(self.route.takes)
+        return await self.body.document(self.route.body)
 
 
 def _pairs(text: bytes) -> dict[str, str]:
@@ -172,7 +173,7 @@ def _pairs(text: bytes) -> dict[str, str]:
 
 def converted(given: dict[str, str], form: type[T]) -> T:
     """Texts by name as what they mean; an unknown name is refused with the nearest."""
-    known = () if form is NoQuery else form.__struct_fields__  # type: ignore[attr-defined]
+    known: tuple[str, ...] = () if form is NoQuery else form.__struct_encode_fields__  # type: ignore[attr-defined]
     for name in given:
         if name not in known:
             near = closest(name, known)

@@ -13,8 +13,8 @@ from rowlock.errors import Invalid, InvalidOutcome, RowlockError
 from rowlock.http.auth import check_outcomes, check_session, check_session_id
 from rowlock.http.bodies import Gone
 from rowlock.http.call import Answer, Call
+from rowlock.http.idempotency import key_of
 from rowlock.http.long_poll import LongPollClaim
-from rowlock.http.once import key_of
 from rowlock.http.texts import form, row
 from rowlock.model import Item
 from rowlock.names import check_keys

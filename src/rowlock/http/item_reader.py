@@ -12,7 +12,7 @@ from functools import partial
 from rowlock.db.database import Database
 from rowlock.errors import Overloaded, RowlockError, Unavailable
 from rowlock.http.executor import VerbExecutor
-from rowlock.item_details import ItemDetail, show_many
+from rowlock.item_resources import ItemDetail, show_many
 
 MAX_ITEMS_PER_QUERY = 256
 MAX_CONCURRENT_QUERIES = 2

@@ -90,7 +90,7 @@ def look(tx: Transaction, *, prefixes: tuple[str, ...] = ()) -> Seen:
         found,
         {info.name: watermarks.longest_wait_seconds(tx, info.name) for info in found if info.counts.ready},
         tallies.claim_seconds(tx, names),
-        len(sessions.page_within(tx, prefixes, limit=MAX_PAGE_ROWS)),
+        len(sessions.page(tx, limit=MAX_PAGE_ROWS, prefixes=prefixes)),
     )
 
 

@@ -55,7 +55,7 @@ def document(routes: Sequence[Route], root_path: str = "") -> dict[str, Any]:
 def _schemas(routes: Iterable[Route]) -> tuple[dict[Any, Any], dict[str, Any]]:
     types: list[Any] = [Problem]
     for route in routes:
-        types += [route.takes, route.lines, *route.gives.values()]
+        types += [route.body, route.line, *route.answers.values()]
     known = list(dict.fromkeys(each for each in types if each is not None))
     found, components = msgspec.json.schema_components(known, ref_template=REF)
     return dict(zip(known, found, strict=True)), components
@@ -64,17 +64,17 @@ def _schemas(routes: Iterable[Route]) -> tuple[dict[Any, Any], dict[str, Any]]:
 def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.name,
-        "tags": [route.name.partition(".")[0]],
+        "tags": [route.tag],
         "summary": route.summary,
         "parameters": [*_path(route), *_query(route), *_headers(route)],
-        "responses": {str(status): _response(route, status, schemas) for status in route.gives},
+        "responses": {str(status): _response(route, status, schemas) for status in route.answers},
         "x-role": "anybody" if route.role is None else route.role.value,
         "security": [] if route.role is None else [{"token": []}, {}],
     }
     operation["responses"]["default"] = {"$ref": f"#/components/responses/{'IidyProblem' if route.iidy else 'Problem'}"}
     if route.description:
         operation["description"] = " ".join(route.description.split())
-    if route.takes is not None or route.lines is not None:
+    if route.body is not None:
         operation["requestBody"] = {"content": _content(route, schemas), "required": False}
     return operation
 
@@ -89,7 +89,7 @@ def _path(route: Route) -> list[dict[str, Any]]:
 def _query(route: Route) -> list[dict[str, Any]]:
     return [
         {
-            "name": field.name,
+            "name": field.encode_name,
             "in": "query",
             "required": field.required,
             "description": _said(field.type),
@@ -118,7 +118,8 @@ def _headers(route: Route) -> list[dict[str, Any]]:
     found = []
     if route.versioned and route.method != "GET":
         found.append(_header("If-Match", "Only if it is still at the version of this ETag; else 412."))
-        found.append(_header("If-None-Match", "`*` for only if it is not there yet; else 412."))
+        if route.verb is None or "absent" in route.takes:
+            found.append(_header("If-None-Match", "`*` for only if it is not there yet; else 412."))
     elif route.versioned:
         found.append(_header("If-None-Match", "Answer 304 if this ETag is still that of what would be shown."))
     if route.keyed:
@@ -131,26 +132,24 @@ def _header(name: str, description: str) -> dict[str, Any]:
 
 
 def _content(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
-    content: dict[str, Any] = {}
-    if route.takes is not None:
-        content[JSON] = {"schema": schemas[route.takes]}
-    if route.keys:
+    content: dict[str, Any] = {JSON: {"schema": schemas[route.body]}}
+    if route.takes_lines_of_text:
         content[TEXT] = {"schema": {"type": "string", "description": "Keys, one to a line."}}
-    if route.lines is not None and not route.iidy:
+    if route.line is not None and not route.iidy:
         content[NDJSON] = {"schema": {"type": "string", "description": "One JSON document to a line."}}
-        content[NDJSON]["x-line"] = schemas[route.lines]
+        content[NDJSON]["x-line"] = schemas[route.line]
     return content
 
 
 def _response(route: Route, status: int, schemas: dict[Any, Any]) -> dict[str, Any]:
-    given = route.gives[status]
+    given = route.answers[status]
     response: dict[str, Any] = {"description": HTTPStatus(status).phrase}
     if route.versioned:
         response["headers"] = {"ETag": {"schema": {"type": "string"}}}
     if given is None:
         return response
-    if route.type is not None:
-        response["content"] = {route.type.partition(";")[0]: {"schema": schemas[given]}}
+    if route.media_type:
+        response["content"] = {route.media_type.partition(";")[0]: {"schema": schemas[given]}}
         return response
     response["content"] = {
         JSON: {"schema": schemas[given]},

@@ -3,14 +3,11 @@
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import msgspec
-
+from rowlock.api.text import Page
 from rowlock.http.call import Call, Header
 from rowlock.http.texts import field
 
-
-class Page(msgspec.Struct, frozen=True):
-    """Things of one kind, in its first field: as NDJSON each stands on a line of its own."""
+__all__ = ["Page", "link"]
 
 
 def link(call: Call, after: str | None, *, by: str = "after", **query: Any) -> list[Header]:

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from rowlock.api.bulk import Retried
+from rowlock.api.lists import Changed
 from rowlock.db import Transaction
 from rowlock.http.call import Answer, Call
-from rowlock.http.changes import Retried
-from rowlock.http.lists import Changed
-from rowlock.http.once import once
+from rowlock.http.idempotency import once
 from rowlock.http.pages import Page, link
 from rowlock.http.texts import form, row
 from rowlock.http.topics import FEW, one_or_lines

@@ -207,7 +207,7 @@ class Service:
             with suppress(RowlockError):
                 call.choose_kind()
             raise
-        if not call.route.foreign and call.route.type is None:
+        if not call.route.foreign and not call.route.media_type:
             call.choose_kind()
             return
         # What comes in one type comes in it, whatever is asked for; what is wrong is told as is liked, if it can be.

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from rowlock import claims, remote_claims, sessions
+from rowlock.api.sessions import Closed
 from rowlock.errors import Invalid, RowlockError
 from rowlock.http import auth
 from rowlock.http.auth import check_outcomes, check_session
@@ -15,7 +16,6 @@ from rowlock.http.call import Call
 from rowlock.http.claims import Claimed, claimed, read_wait
 from rowlock.http.long_poll import LongPollClaim
 from rowlock.http.problems import problem, without_address
-from rowlock.http.sessions import Closed
 from rowlock.http.texts import form, row, text
 from rowlock.model import Settings
 from rowlock.names import is_token

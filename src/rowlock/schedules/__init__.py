@@ -11,12 +11,13 @@ import msgspec
 from rowlock import items, lists, nesting
 from rowlock.db import Database, Transaction
 from rowlock.durations import format_duration
-from rowlock.errors import ExtraMissing, Invalid, NoSuchSchedule, Refused, RowlockError, StaleVersion
+from rowlock.errors import ExtraMissing, Invalid, NameTaken, NoSuchSchedule, NotAllowed, Refused, RowlockError
 from rowlock.model import Added, to_datetime
 from rowlock.names import check_limit, check_start, closest
-from rowlock.roles import prefix_ranges
+from rowlock.roles import check_covered, covers, prefix_ranges
 from rowlock.schedules.plans import CatchUp, Plan
 from rowlock.schedules.recurrence import MINUTE, SECOND, ticks, zone
+from rowlock.versions import Versions, check_version
 
 PAGE = 100
 
@@ -40,35 +41,35 @@ class ScheduleRow(msgspec.Struct, frozen=True):
     version: int
 
 
-class ScheduleInfo(msgspec.Struct, frozen=True):
+class ScheduleInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A schedule: what it does, when it ticks, and how far it is."""
 
     name: str
     list: str
-    key: str
-    raw_data: str | None
-    gate: int | None
-    priority: int
     cron: str | None
     every: int | None
     """Seconds between two ticks."""
-    zone: str
-    catch_up: CatchUp
+    zone: str | None
+    """The time zone of cron."""
     start: datetime
+    key: str
+    raw: msgspec.Raw = msgspec.field(name="data")
+    """The data that its items carry, as stored."""
+    gate: int | None
+    priority: int
+    catch_up: CatchUp
+    paused: bool
+    """Whether it does not tick at present."""
     next_at: datetime | None
     last_at: datetime | None
     error: str | None
+    """Why the last tick made no item."""
     version: int
 
     @property
     def data(self) -> Any:
         """The data that its items carry."""
-        return None if self.raw_data is None else nesting.decode(self.raw_data, f"the data of {self.name!r}")
-
-    @property
-    def paused(self) -> bool:
-        """Whether it does not tick at present."""
-        return self.next_at is None
+        return nesting.decode(bytes(self.raw).decode(), f"the data of {self.name!r}")
 
     @property
     def when(self) -> str:
@@ -76,6 +77,10 @@ class ScheduleInfo(msgspec.Struct, frozen=True):
         return (
             f"every {format_duration((self.every or 0) * SECOND)}" if self.cron is None else f"{self.cron} {self.zone}"
         )
+
+
+Defined = tuple[Change, ScheduleInfo]
+"""Whether setting a schedule was new or a change, and the schedule."""
 
 
 class Tick(msgspec.Struct, frozen=True):
@@ -102,13 +107,14 @@ def _info(row: ScheduleRow) -> ScheduleInfo:
         name=row.name,
         list=what.list,
         key=what.key,
-        raw_data=what.data,
+        raw=msgspec.Raw(b"null" if what.data is None else what.data.encode()),
         gate=what.gate,
         priority=what.priority,
         cron=what.cron,
         every=None if what.every is None else what.every // SECOND,
-        zone=what.zone,
+        zone=None if what.cron is None else what.zone,
         catch_up=CatchUp(what.catch_up),
+        paused=row.next_at is None,
         start=to_datetime(what.start_at or 0),
         next_at=None if row.next_at is None else to_datetime(row.next_at),
         last_at=None if row.last_at is None else to_datetime(row.last_at),
@@ -117,17 +123,28 @@ def _info(row: ScheduleRow) -> ScheduleInfo:
     )
 
 
-def show(tx: Transaction, schedule: str) -> ScheduleInfo:
-    """The schedule of that name."""
-    return _info(_found(tx, schedule, tx.row("schedules/find", name=schedule)))
+def show(tx: Transaction, schedule: str, *, prefixes: Sequence[str] = ()) -> ScheduleInfo:
+    """Return one schedule: what it does, when it ticks, how far it is."""
+    return _info(_find(tx, schedule, prefixes))
 
 
 def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[ScheduleInfo]:
-    """Schedules in the order of their names, strictly after one; or only those with a prefix."""
+    """Return schedules in the order of their names, strictly after one.
+
+    With `prefixes`, only those that have one and whose list has one.
+    """
     check_limit(limit, "schedules")
     check_start(after)
-    rows = _with_prefix(tx, prefixes, after, limit) if prefixes else tx.rows("schedules/page", after=after, limit=limit)
-    return [_info(_row(columns)) for columns in rows]
+    if not prefixes:
+        return [_info(_row(columns)) for columns in tx.rows("schedules/page", after=after, limit=limit)]
+    found: list[ScheduleInfo] = []
+    while wanted := limit - len(found):
+        rows = [_row(columns) for columns in _with_prefix(tx, prefixes, after, wanted)]
+        found += [_info(row) for row in rows if covers(prefixes, row.plan.list)]
+        if len(rows) < wanted:
+            break
+        after = rows[-1].name
+    return found
 
 
 def _with_prefix(tx: Transaction, prefixes: Sequence[str], after: str, limit: int) -> list[Any]:
@@ -145,10 +162,20 @@ def _found(tx: Transaction, schedule: str, columns: tuple[Any, ...] | None) -> S
     raise NoSuchSchedule(f"there is no schedule {schedule!r}", hint, schedule=schedule)
 
 
-def _hold(tx: Transaction, schedule: str, version: int | None) -> ScheduleRow:
-    row = _found(tx, schedule, tx.row("schedules/hold", name=schedule))
-    if version is not None and version != row.version:
-        raise StaleVersion.of(f"the schedule {schedule!r}", asked=version, actual=row.version)
+def _find(tx: Transaction, schedule: str, prefixes: Sequence[str]) -> ScheduleRow:
+    return _covered(_found(tx, schedule, tx.row("schedules/find", name=schedule)), prefixes)
+
+
+def _hold(tx: Transaction, schedule: str, version: Versions | None = None, prefixes: Sequence[str] = ()) -> ScheduleRow:
+    row = _covered(_found(tx, schedule, tx.row("schedules/hold", name=schedule)), prefixes)
+    check_version(f"the schedule {schedule!r}", row.version, version=version)
+    return row
+
+
+def _covered(row: ScheduleRow, prefixes: Sequence[str]) -> ScheduleRow:
+    if not covers(prefixes, row.plan.list):
+        # Nor is the list's name told.
+        raise NotAllowed(f"the schedule {row.name!r} is for a list that this token is not for", "use another name")
     return row
 
 
@@ -165,6 +192,56 @@ def create(tx: Transaction, schedule: str, plan: Plan) -> bool:
     new = msgspec.structs.replace(plan, start_at=begin)
     first = new.first_after(now)
     return bool(tx.run("schedules/create", name=schedule, next_at=first, **msgspec.structs.asdict(new)))
+
+
+def add(tx: Transaction, new: tuple[str, Plan], *, prefixes: Sequence[str] = ()) -> tuple[bool, Defined]:
+    """Make a schedule; one that is the same already is left alone, another of that name refused.
+
+    Returns whether it was made, and what was done.
+    """
+    schedule, plan = new
+    check_covered(prefixes, schedule)
+    with tx.savepoint():
+        made, defined = put(tx, schedule, plan, prefixes=prefixes)
+        if defined[0] is Change.CHANGED:
+            what = f"there is a schedule {schedule!r} already, and it does something else"
+            raise NameTaken(what, "change it by PUT, or take another name")
+    return made, defined
+
+
+def put(
+    tx: Transaction,
+    schedule: str,
+    plan: Plan,
+    *,
+    version: Versions | None = None,
+    absent: bool = False,
+    prefixes: Sequence[str] = (),
+) -> tuple[bool, Defined]:
+    """Make a schedule, or make it what is given; what is left out is at its default.
+
+    Returns whether it was made, and what was done.
+    """
+    check_covered(prefixes, plan.list)
+    with tx.savepoint():
+        conditions: dict[str, Any] = {"version": version, "absent": absent, "prefixes": prefixes}
+        at = _version(tx, schedule, **conditions)
+        if at is None:
+            if create(tx, schedule, plan):
+                return True, (Change.ADDED, show(tx, schedule))
+            # Another caller was faster: the conditions must hold for theirs.
+            at = _version(tx, schedule, **conditions)
+        change = define(tx, schedule, plan, version=None if version is None else at)
+        return False, (change, show(tx, schedule))
+
+
+def _version(
+    tx: Transaction, schedule: str, *, version: Versions | None, absent: bool, prefixes: Sequence[str]
+) -> int | None:
+    columns = tx.row("schedules/find", name=schedule)
+    at = None if columns is None else _covered(_row(columns), prefixes).version
+    check_version(f"the schedule {schedule!r}", at, version=version, absent=absent)
+    return at
 
 
 def define(tx: Transaction, schedule: str, plan: Plan, *, version: int | None = None) -> Change:
@@ -192,33 +269,33 @@ def _since(row: ScheduleRow, now: int) -> int:
     return last if now < last <= now + MINUTE else now
 
 
-def remove(tx: Transaction, schedule: str, *, version: int | None = None) -> None:
-    """Forget the schedule; the items it has made stay."""
-    row = _hold(tx, schedule, version)
+def remove(tx: Transaction, schedule: str, *, version: Versions | None = None, prefixes: Sequence[str] = ()) -> None:
+    """Delete a schedule; the items it has made stay."""
+    row = _hold(tx, schedule, version, prefixes)
     tx.run("schedules/remove", name=schedule, version=row.version)
 
 
-def pause(tx: Transaction, schedule: str, *, version: int | None = None) -> bool:
-    """Stop ticking; whether it did until now."""
-    row = _hold(tx, schedule, version)
+def pause(tx: Transaction, schedule: str, *, version: Versions | None = None, prefixes: Sequence[str] = ()) -> bool:
+    """Stop a schedule's ticks and return whether it ticked until now; those of the pause are not caught up."""
+    row = _hold(tx, schedule, version, prefixes)
     return (
         row.next_at is not None and tx.run("schedules/set_next", name=schedule, version=row.version, next_at=None) == 1
     )
 
 
-def resume(tx: Transaction, schedule: str, *, version: int | None = None) -> bool:
-    """Tick again, from the next tick on: those of the pause were not missed. Whether it was paused."""
-    row = _hold(tx, schedule, version)
+def resume(tx: Transaction, schedule: str, *, version: Versions | None = None, prefixes: Sequence[str] = ()) -> bool:
+    """Let a schedule tick again, from its next tick on, and return whether it was paused."""
+    row = _hold(tx, schedule, version, prefixes)
     if row.next_at is not None:
         return False
     next_at = row.plan.first_after(_since(row, _now(tx)))
     return tx.run("schedules/set_next", name=schedule, version=row.version, next_at=next_at) == 1
 
 
-def upcoming(tx: Transaction, schedule: str, *, limit: int = 5) -> list[datetime]:
-    """The next ticks, in the schedule's time zone; of a paused one, those it would have if it were resumed now."""
+def upcoming(tx: Transaction, schedule: str, *, limit: int = 5, prefixes: Sequence[str] = ()) -> list[datetime]:
+    """Return the next ticks, in the schedule's time zone; of a paused one, those it would have if resumed now."""
     check_limit(limit, "ticks")
-    row = _found(tx, schedule, tx.row("schedules/find", name=schedule))
+    row = _find(tx, schedule, prefixes)
     what = row.plan
     first = row.next_at if row.next_at is not None else what.first_after(_now(tx))
     if first is None:
@@ -227,9 +304,9 @@ def upcoming(tx: Transaction, schedule: str, *, limit: int = 5) -> list[datetime
     return [to_datetime(tick).astimezone(zone(what.zone)) for tick in coming]
 
 
-def trigger(tx: Transaction, schedule: str) -> Added:
+def trigger(tx: Transaction, schedule: str, *, prefixes: Sequence[str] = ()) -> Added:
     """Put an item on the list at once, as if this second were a tick; the ticks themselves stay as they are."""
-    row = _found(tx, schedule, tx.row("schedules/find", name=schedule))
+    row = _find(tx, schedule, prefixes)
     now = _now(tx)
     key = row.plan.key_at(schedule, now - now % SECOND)
     return items.add(tx, row.plan.list, [row.plan.batch([key])])

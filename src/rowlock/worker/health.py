@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from rowlock import lists
+from rowlock import workload
 from rowlock.delivery.sender import Sender
 from rowlock.errors import RowlockError
 from rowlock.model import Processor
@@ -58,7 +58,7 @@ def _store(
         backend.ping()
         for group in groups:
             if group.fits is not None:
-                found = backend.engine.read(lists.processors, fits=group.fits)
+                found = backend.engine.read(workload.processors, fits=group.fits)
                 group.known.clear()
                 group.known.update(found)
     finally:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import msgspec
 
-from rowlock import lists
+from rowlock import lists, workload
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine import Engine, Session
 from rowlock.engine.handles import Handles
@@ -250,9 +250,9 @@ class Worker:
         if not loop.idle:
             return False
         if until == "done":
-            return self._engine.read(lists.unfinished, fits=self._fits) == 0
+            return self._engine.read(workload.unfinished, fits=self._fits) == 0
         # The last poll may be older than the last settlement, which may have made an item ready.
-        names = self._engine.read(lists.with_work, fits=self._fits, holder=session.holder)
+        names = self._engine.read(workload.with_work, fits=self._fits, holder=session.holder)
         loop.offer(names)
         self._fruitless_offers += 1
         return not names or self._fruitless_offers > MAX_FRUITLESS_OFFERS

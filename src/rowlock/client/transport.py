@@ -1,4 +1,4 @@
-"""A link to a server: requests that are asked again as long as that is harmless and may help; from any thread."""
+"""Transport to a server: requests are sent again as long as that is harmless and may help; from any thread."""
 
 import logging
 import os
@@ -11,11 +11,13 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from rowlock import nesting
+from rowlock.api.operation import ApiRequest, Operation
 from rowlock.client.problems import error_of, stranger
 from rowlock.environment import Environment
 from rowlock.errors import ExtraMissing, InvalidData, InvalidUrl, OutcomeUnknown, RowlockError, Unavailable
 from rowlock.http_url import HttpUrl, check_header, parse
 from rowlock.item_input import encode_json
+from rowlock.versions import ANY_VERSION, Versions
 
 if TYPE_CHECKING:
     import httpx2
@@ -47,7 +49,7 @@ class Terms(msgspec.Struct, frozen=True):
     """For httpx2."""
 
 
-class Request(msgspec.Struct, frozen=True):
+class HttpRequest(msgspec.Struct, frozen=True):
     """One request, as often as it must be sent."""
 
     method: str
@@ -60,8 +62,8 @@ class Request(msgspec.Struct, frozen=True):
     """How long the answer may take."""
 
 
-class Link:
-    """A way to a server; connections are kept and shared by threads, and made anew after a fork."""
+class Transport:
+    """Sends requests to a server; connections are kept and shared by threads, and made anew after a fork."""
 
     def __init__(self, url: str, token: str | None, terms: Terms) -> None:
         self._target = _server(url)
@@ -80,9 +82,9 @@ class Link:
         """The server's address, for people."""
         return self._target.shown.rstrip("/")
 
-    def twin(self) -> "Link":
+    def twin(self) -> "Transport":
         """The same by connections of its own."""
-        made = Link(self.server, self._token, self._terms)
+        made = Transport(self.server, self._token, self._terms)
         made._reached = self._reached
         return made
 
@@ -122,8 +124,38 @@ class Link:
         if keyed:
             known["idempotency-key"] = self._terms.environment.token()
         content = lines if body is None else _written(body)
-        request = Request(method, _path(path, query), known, content, again, wait + self._terms.timeout)
+        request = HttpRequest(method, _path(path, query), known, content, again, wait + self._terms.timeout)
         return self._read(self._heard(request), gives, cut=cut)
+
+    def send(
+        self,
+        operation: Operation,
+        request: ApiRequest,
+        *,
+        lines: Lines | None = None,
+        size: int | None = None,
+        keyed: bool | None = None,
+        again: bool = False,
+    ) -> Any:
+        """Ask for an operation, again as long as that is harmless and may help; the document of its answer.
+
+        `lines` of that `size` in bytes are sent instead of the body; `keyed` says whether an idempotency key is worth
+        its price, where the operation takes one; `again` that this request is harmless to repeat.
+        """
+        known = {"accept": JSON, "user-agent": "rowlock"} | ({} if size is None else {"content-length": str(size)})
+        if request.body is not None or lines is not None:
+            known["content-type"] = JSON if lines is None else LINES
+        if request.version is not None:
+            known["if-match"] = _tags(request.version)
+        if request.trace is not None:
+            known["traceparent"] = request.trace
+        if operation.keyed if keyed is None else keyed:
+            known["idempotency-key"] = self._terms.environment.token()
+        path = operation.path.format(**dict(zip(operation.parameters, map(_quoted, request.path), strict=True)))
+        content = lines if request.body is None else _written(request.body)
+        again = again or operation.idempotent or operation.keyed
+        sent = HttpRequest(operation.method, path + _query(request.query), known, content, again, self._terms.timeout)
+        return self._read(self._heard(sent), operation.read_as or operation.gives, cut=operation.deep)
 
     def _read(self, body: bytes, gives: type[T], *, cut: bool) -> T:
         try:
@@ -135,7 +167,7 @@ class Link:
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise stranger(self.server, "an answer that cannot be read") from None
 
-    def _heard(self, request: Request) -> bytes:
+    def _heard(self, request: HttpRequest) -> bytes:
         environment = self._terms.environment
         until, pause = environment.monotonic() + self._terms.patience, FIRST_PAUSE
         while True:
@@ -148,7 +180,7 @@ class Link:
             environment.sleep(wait)
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    def _once(self, request: Request) -> bytes:
+    def _once(self, request: HttpRequest) -> bytes:
         http = self._opened()
         with self._transport(request):
             answer = _sent(http, f"{self.server}{request.path}", request)
@@ -161,16 +193,16 @@ class Link:
         raise error
 
     @staticmethod
-    def _is_worth_it(error: RowlockError, request: Request) -> bool:
+    def _is_worth_it(error: RowlockError, request: HttpRequest) -> bool:
         # Where the outcome is not known, or something on the way has lost it, asking again must be harmless.
         known = type(error) is not Unavailable and not isinstance(error, OutcomeUnknown)
         return isinstance(error, Unavailable) and (known or request.again)
 
     @contextmanager
-    def _transport(self, request: Request) -> Iterator[None]:
+    def _transport(self, request: HttpRequest) -> Iterator[None]:
         import httpx2
 
-        from rowlock.client.trouble import unreachable, was_sent  # both only where something is asked
+        from rowlock.client.transport_errors import unreachable, was_sent  # both only where something is asked
 
         try:
             yield
@@ -216,7 +248,7 @@ class Link:
             log.warning("the token for %s can be read on its way: use https", self.server)
 
 
-def _sent(http: "httpx2.Client", url: str, request: Request) -> "httpx2.Response":
+def _sent(http: "httpx2.Client", url: str, request: HttpRequest) -> "httpx2.Response":
     import httpx2
 
     content = request.content() if callable(request.content) else request.content
@@ -244,9 +276,18 @@ def _server(url: str) -> HttpUrl:
 
 
 def _path(parts: Iterable[str], query: Mapping[str, Any] | None) -> str:
-    path = "/v1/" + "/".join(map(_quoted, parts))
-    given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
-    return f"{path}?{urlencode(given, quote_via=quote)}" if given else path
+    return "/v1/" + "/".join(map(_quoted, parts)) + _query(query or {})
+
+
+def _query(query: Mapping[str, Any]) -> str:
+    given = {name: _text(value) for name, value in query.items() if value is not None}
+    return f"?{urlencode(given, errors='replace', quote_via=quote)}" if given else ""
+
+
+def _tags(version: Versions) -> str:
+    if version is ANY_VERSION:
+        return "*"
+    return f'"{version}"' if isinstance(version, int) else ", ".join(f'"{each}"' for each in version)
 
 
 def _quoted(part: str) -> str:

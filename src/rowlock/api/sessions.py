@@ -1,0 +1,109 @@
+"""What crosses a process about sessions."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from rowlock import sessions
+from rowlock.api.lists import Limit
+from rowlock.api.operation import Operation
+from rowlock.api.text import Page, row
+from rowlock.roles import Role
+from rowlock.sessions import SessionInfo
+
+SESSIONS_PATH = "/v1/sessions"
+SESSION_PATH = f"{SESSIONS_PATH}/{{session}}"
+
+
+class SessionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A worker that begins."""
+
+    holder: str | None = None
+    """What people call it; its address if left out."""
+    expiry: str | float = "60s"
+    """How long it lives without a beat."""
+    details: dict[str, Any] = {}
+    session: str | None = None
+    """Its id, if you choose it: 32 random hexadecimal digits. Asked again, it is the same session."""
+    seeks: list[str] = []
+    """Patterns of lists that it works, such as `resumes/*`; who seeks the same shares exclusive lists evenly."""
+
+
+class SessionBeat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A worker that goes on."""
+
+    expiry: str | float | None = None
+    """How long it lives without another; as long as when it was opened if left out."""
+
+
+class SessionLife(msgspec.Struct, frozen=True):
+    """A session, and until when it lives if nothing more is heard of it."""
+
+    session: str
+    expires_at: datetime
+
+
+class Closed(msgspec.Struct, frozen=True):
+    """Whether there was anything to close."""
+
+    closed: bool
+
+
+class SessionPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many sessions."""
+
+    limit: Limit = msgspec.field(default=1000, name="count")
+
+
+class SessionPage(Page, frozen=True):
+    """Workers that are alive."""
+
+    sessions: list[SessionInfo]
+
+    def text(self) -> str:
+        """A line for each session."""
+        return "".join(
+            row((each.id, each.holder, each.opened_at, each.expires_at, each.claims, each.items))
+            for each in self.sessions
+        )
+
+
+OPEN_SESSION = Operation(
+    sessions.open_session,
+    "POST",
+    SESSIONS_PATH,
+    Role.WORKER,
+    SessionLife,
+    body=SessionOptions,
+    statuses=(201,),
+    custom=True,
+    idempotent=False,
+    scoped=True,
+    summary="Open a session to claim under; it lives for its expiry, and for as long again after each beat.",
+)
+BEAT_SESSION = Operation(
+    sessions.beat,
+    "PUT",
+    SESSION_PATH,
+    Role.WORKER,
+    SessionLife,
+    body=SessionBeat,
+    custom=True,
+    scoped=True,
+    summary="Keep a session alive: one that is not heard of in time is lost, and its claims with it.",
+)
+CLOSE_SESSION = Operation(
+    sessions.close, "DELETE", SESSION_PATH, Role.WORKER, Closed, value="closed", handled=True, scoped=True
+)
+PAGE_SESSIONS = Operation(
+    sessions.page,
+    "GET",
+    SESSIONS_PATH,
+    Role.VIEWER,
+    SessionPage,
+    query=SessionPageQuery,
+    value="sessions",
+    scoped=True,
+)
+OPERATIONS = (OPEN_SESSION, PAGE_SESSIONS, BEAT_SESSION, CLOSE_SESSION)

@@ -1,0 +1,133 @@
+"""Verbs of items as HTTP has them: shown with failures, paged within bytes, put and removed on conditions."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from rowlock import failures, item_input, items, lists
+from rowlock.db import Transaction
+from rowlock.durations import DurationOrTime
+from rowlock.errors import Refused, RowlockError
+from rowlock.item_input import CheckedChanges, ItemDefaults
+from rowlock.model import NO_DATA, Failure, Item, ItemDetails
+from rowlock.versions import Versions, check_version
+
+ItemDetail = tuple[Item, list[Failure]]
+
+FIRST_ITEMS, MOST_ITEMS = 4, 256
+"""So many items are read at first, and at most so many at a time if these had little data: memory has its bounds."""
+
+
+def page(
+    tx: Transaction,
+    name: str,
+    *,
+    after: str = "",
+    limit: int = 1000,
+    state: str | None = None,
+    max_bytes: int,
+    first: int = FIRST_ITEMS,
+) -> tuple[list[Item], bool]:
+    """Return up to `limit` items, fewer if their data is more than `max_bytes`, and whether there may be more."""
+    found: list[Item] = []
+    held, step = 0, min(limit, first)
+    while step:
+        some = items.page(tx, name, after=after, limit=step, state=state)
+        found += some
+        if len(some) < step:
+            return found, False
+        held += sum(len(memoryview(item.raw)) for item in some if item.raw != NO_DATA)
+        if held >= max_bytes:
+            break
+        fitting = len(found) * (max_bytes - held) // held if held else MOST_ITEMS
+        after, step = some[-1].key, min(limit - len(found), MOST_ITEMS, fitting)
+    return found, True
+
+
+def show(tx: Transaction, name: str, key: str) -> ItemDetails:
+    """Return one item with its state, its data and how it has failed."""
+    return _detailed(tx, items.show(tx, name, key))
+
+
+def show_many(tx: Transaction, places: Sequence[tuple[str, str]]) -> list[ItemDetail | RowlockError]:
+    """Return each item, by list and key, with its failures; in place of an item that cannot be shown, the error.
+
+    One statement per list, and one more for each item that has failed or does not exist.
+    """
+    keys_by_list: dict[str, list[str]] = defaultdict(list)
+    for name, key in places:
+        keys_by_list[name].append(key)
+    found = {name: items.ask_many(tx, name, keys)() for name, keys in keys_by_list.items()}
+    return [_show_one(tx, name, key, found[name].get(key)) for name, key in places]
+
+
+def _show_one(tx: Transaction, name: str, key: str, found: tuple[Item, bool] | None) -> ItemDetail | RowlockError:
+    try:
+        item, has_failed = (items.show(tx, name, key), True) if found is None else found
+        return item, failures.of_item(tx, name, key) if has_failed else []
+    except RowlockError as error:
+        return error
+
+
+def put(
+    tx: Transaction,
+    name: str,
+    key: str,
+    *,
+    data: Any = None,
+    due: DurationOrTime | UnsetType | None = UNSET,
+    gate: int | None = None,
+    priority: int | UnsetType = UNSET,
+    trace: str | None = None,
+    version: Versions | None = None,
+    absent: bool = False,
+) -> tuple[bool, ItemDetails]:
+    """Add an item, or give the one that exists other data, and another due time and priority if they are given.
+
+    Returns whether it was added, and the item. An item that a worker holds stays as it was handed out: ItemClaimed.
+    """
+    changes = item_input.read_changes(key, data=data, due=due, priority=priority)
+    given = {"due": due, "gate": gate, "priority": priority}
+    entry = {"key": key, "data": data} | {each: value for each, value in given.items() if value not in (None, UNSET)}
+    [batch] = item_input.batches([entry], ItemDefaults(trace=trace))
+    with tx.savepoint():
+        held = _hold(tx, name, key, version=version, absent=absent)
+        if held is None:
+            if items.add(tx, name, [batch]).added:
+                return True, show(tx, name, key)
+            # Somebody was faster: then theirs is changed, if the conditions hold for it.
+            held = _hold(tx, name, key, version=version, absent=absent)
+        if held is not None and gate not in (None, held.gate):
+            what = f"the item {key!r} of {name!r} stands at gate {held.gate}, not {gate}"
+            raise Refused(what, "leave the gate out; a worker moves it")
+        return False, save(tx, name, key, changes=changes)
+
+
+def save(
+    tx: Transaction, name: str, key: str, *, changes: CheckedChanges, version: Versions | None = None
+) -> ItemDetails:
+    """Change an item's data, due time or priority, and leave the rest."""
+    return _detailed(tx, items.save(tx, name, key, changes=changes, version=version))
+
+
+def remove(tx: Transaction, name: str, key: str, *, version: Versions | None = None) -> int:
+    """Take an item off the list, counted as done; returns 1, or 0 if it was not there."""
+    if version is not None:
+        _hold(tx, name, key, version=version)
+    return items.done(tx, name, [key])
+
+
+def _detailed(tx: Transaction, item: Item) -> ItemDetails:
+    return ItemDetails.of(item, failures.of_item(tx, item.list, item.key))
+
+
+def _hold(
+    tx: Transaction, name: str, key: str, *, version: Versions | None, absent: bool = False
+) -> items.LockedItem | None:
+    row = lists.find(tx, name)
+    held = None if row is None else items.lock(tx, row, key)
+    actual = None if held is None else held.version
+    check_version(f"the item {key!r} of {name!r}", actual, version=version, absent=absent)
+    return held

@@ -1,0 +1,64 @@
+"""Verbs of the workload: which lists have unfinished items, work for somebody now, or a processor."""
+
+from collections.abc import Callable, Iterator
+
+from rowlock import lists, tallies
+from rowlock.db import Transaction
+from rowlock.model import Counts, Processor
+
+ROWS_PER_PAGE = 1_000
+
+
+def unfinished(tx: Transaction, *, fits: Callable[[lists.ListRow], bool]) -> int:
+    """Count the unfinished items of open lists that fit: see `count_unfinished`."""
+    fitting = (row for row in _all(tx) if row.state == "open" and fits(row))
+    return sum(count_unfinished(row, tallies.read(tx, row.id, row.gate)[0]) for row in fitting)
+
+
+def with_work(tx: Transaction, *, fits: Callable[[lists.ListRow], bool], holder: str) -> list[str]:
+    """Return the names of fitting lists that have work for the holder now; exact, also for lists that are asleep."""
+    fitting = [row for row in _all(tx) if may_have_work(row) and fits(row)]
+    busy = [row for row in fitting if has_work(row, tallies.read(tx, row.id, row.gate)[0])]
+    return [row.name for row in busy if not row.settings.exclusive or lists.lease_holder(tx, row.id) in (None, holder)]
+
+
+def may_have_work(row: lists.ListRow) -> bool:
+    """Return whether the list is open and has no limits: what a limit holds back becomes work later."""
+    return row.state == "open" and row.settings.limits is None
+
+
+def has_work(row: lists.ListRow, counts: Counts) -> bool:
+    """Return whether items are ready, the next gate can open or the list can be completed."""
+    if counts.ready:
+        return True
+    if counts.delayed or counts.claimed or counts.failed:
+        return False
+    return row.sealed if not counts.gated else not row.settings.manual
+
+
+def count_unfinished(row: lists.ListRow, counts: Counts) -> int:
+    """Count items that are ready, delayed, claimed, or behind a gate that will open by itself."""
+    opens = not counts.failed and not row.settings.manual
+    return counts.ready + counts.delayed + counts.claimed + (counts.gated if opens else 0)
+
+
+def processors(tx: Transaction, *, fits: Callable[[str], bool], limit: int = 100) -> dict[str, Processor]:
+    """Return the processors of lists whose names fit, by name: each processor once, at most `limit`."""
+    found: dict[str, Processor] = {}
+    after, mention = "", '%"processor":%'
+    while rows := tx.structs(lists.ListRow, "lists/with_processor", after=after, mention=mention, limit=ROWS_PER_PAGE):
+        for row in rows:
+            processor = row.settings.processor
+            if processor is not None and fits(row.name) and processor not in found.values():
+                found[row.name] = processor
+            if len(found) == limit:
+                return found
+        after = rows[-1].name
+    return found
+
+
+def _all(tx: Transaction) -> Iterator[lists.ListRow]:
+    after = ""
+    while rows := tx.structs(lists.ListRow, "lists/page", after=after, limit=ROWS_PER_PAGE):
+        yield from rows
+        after = rows[-1].name
