@@ -86,7 +86,7 @@ def test_a_record_is_told_and_says_why(served: Serving, comics: Client) -> None:
     assert {newest["subscriber"], other["subscriber"]} == {"ann", "bob"}
     assert [each["matched"] for each in comics.json("GET", f"{TOPIC}/records")["records"]] == [2]
     page = comics("GET", f"{TOPIC}/notifications?count=1&delivered=true", accept="application/json")
-    assert f"delivered=true&before={newest['number']}" in page.headers["link"]
+    assert f"before={newest['number']}&delivered=true" in page.headers["link"]
     again = {"record": {"series": "Sága"}, "key": "saga"}
     assert comics.json("POST", f"{TOPIC}/forget", {"subscriber": "ann", "record": "saga"}) == {"changed": True}
     comics.json("POST", f"{TOPIC}/records", again)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rowlock import Engine
+from rowlock import Engine, topics
 from rowlock.topics import records
 
 NAMES = 24
@@ -28,7 +28,7 @@ def isolated_url(postgres_url: str) -> str:
 def told(engine: Engine, number: int) -> list[str]:
     while not engine.run(records.match_page, number):
         pass
-    return [item.key for item in engine[records.list_of("comics", number)] if item.gate == records.NOTIFY]
+    return [item.key for item in engine[topics.list_of("comics", number)] if item.gate == records.NOTIFY]
 
 
 def test_a_subscription_that_commits_after_the_record_is_not_told(engine: Engine) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.conftest import DATABASES
 
-from rowlock import Engine
+from rowlock import Engine, topics
 from rowlock.engine import Topic
 from rowlock.errors import Invalid, InvalidKey, InvalidRecord, NoSuchTopic
 from rowlock.integrity import check
@@ -39,7 +39,7 @@ def match(engine: Engine, record: int, *, limit: int = 2000) -> int:
 
 def told(engine: Engine, record: int) -> list[str]:
     """Who stands on a record's list to be told."""
-    return [item.key for item in engine[records.list_of("comics", record)] if item.gate == records.NOTIFY]
+    return [item.key for item in engine[topics.list_of("comics", record)] if item.gate == records.NOTIFY]
 
 
 def test_a_record_is_published_with_its_list(engine: Engine, comics: Topic) -> None:

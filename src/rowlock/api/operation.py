@@ -55,7 +55,10 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
     body: Any = None
     """What a JSON body must be."""
     line: Any = None
-    """What a line of NDJSON must be, where the body may also be lines: they become the first field of the body."""
+    """What a line of NDJSON must be, where the body may also be lines: they become the first field of the body.
+
+    If it is the body itself, one document or many can be sent, and the verb takes a list.
+    """
     whole: str = ""
     """The parameter that takes the whole body, by its `to_argument(*path)` if it has one, and not field by field."""
     value: str = ""
@@ -78,6 +81,8 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
     """Whether the server has a handler for it, and more may be sent than the verb takes."""
     custom: bool = False
     """Whether client and server both have code of their own for its arguments."""
+    safe: bool = False
+    """Whether it writes nothing, although it takes a body."""
     idempotent: bool = True
     """Whether a repeated request does no more than one does."""
     keyed: bool = False
@@ -120,12 +125,17 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
     @cached_property
     def reads(self) -> bool:
         """Whether it writes nothing."""
-        return self.method in ("GET", "HEAD")
+        return self.safe or self.method in ("GET", "HEAD")
 
     @cached_property
     def creates(self) -> bool:
         """Whether the verb returns whether something was made, and what it is."""
         return 200 in self.statuses and 201 in self.statuses
+
+    @cached_property
+    def repeated(self) -> bool:
+        """Whether the body is one document or, as NDJSON, one to a line: the verb takes a list of them."""
+        return self.line is not None and self.line is self.body
 
     @cached_property
     def answers(self) -> dict[int, Any]:
@@ -153,7 +163,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
         # A query cannot say null: what is None there was left out, and the verb has its own default.
         named = {name: value for name, value in _fields(query) if value is not None}
         if self.whole:
-            named[self.whole] = body.to_argument(*path) if hasattr(body, "to_argument") else body
+            named[self.whole] = _argument(body, path)
         elif self.body is not None:
             named |= {name: value for name, value in _fields(body) if value is not None or name not in named}
         return named
@@ -177,7 +187,8 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
     def _body(self, given: dict[str, Any]) -> Any:
         if self.whole:
             value = given.pop(self.whole)
-            return self.body.from_argument(value) if hasattr(self.body, "from_argument") else value
+            made = getattr(self.body, "from_argument", lambda given: given)
+            return list(map(made, value)) if self.repeated else made(value)
         if self.body is None:
             return None
         names = [name for name in self.body.__struct_fields__ if name in given]
@@ -234,6 +245,12 @@ def wire(value: Any) -> Any:
 def _parameters(verb: Callable[..., Any] | None, *, skip: int) -> Parameters:
     found = [] if verb is None else list(inspect.signature(verb).parameters.items())
     return dict(found[skip:])
+
+
+def _argument(body: Any, path: tuple[str, ...]) -> Any:
+    if isinstance(body, list):
+        return [_argument(each, path) for each in body]
+    return body.to_argument(*path) if hasattr(body, "to_argument") else body
 
 
 def _fields(document: Any) -> list[tuple[str, Any]]:

@@ -1,6 +1,6 @@
 """The table of operations. Routes, client, OpenAPI and the reference page are made from it."""
 
-from rowlock.api import bulk, counters, gates, items, lists, schedules, sessions, tokens
+from rowlock.api import bulk, counters, gates, items, lists, records, schedules, sessions, tokens, topics
 from rowlock.api.uploads import ADD_ITEMS
 
 OPERATIONS = (
@@ -11,6 +11,8 @@ OPERATIONS = (
     *gates.OPERATIONS,
     *counters.OPERATIONS,
     *schedules.OPERATIONS,
+    *topics.OPERATIONS,
+    *records.OPERATIONS,
     *sessions.OPERATIONS,
     *tokens.OPERATIONS,
 )

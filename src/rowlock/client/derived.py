@@ -1,6 +1,7 @@
 """Verbs that a client answers by other operations: what a database reads in one statement takes more over HTTP."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Protocol
 
 import msgspec
@@ -8,16 +9,24 @@ import msgspec
 from rowlock import failures, gates, items, lists, schedules, workload
 from rowlock.api.bulk import ABANDON_ITEMS, DELETE_ITEMS, RETRY_ITEMS
 from rowlock.api.operation import ApiRequest, Operation
+from rowlock.api.records import FAILED_DELIVERIES, FailedDeliveryPage
 from rowlock.api.schedules import PUT_SCHEDULE
+from rowlock.api.topics import SHOW_TOPIC, UNSUBSCRIBE
+from rowlock.client.transport import Transport
 from rowlock.errors import NoSuchList, StaleVersion
 from rowlock.failures import Change as ItemChange
 from rowlock.model import ListInfo, Settings
 from rowlock.schedules import Change
 from rowlock.schedules.plans import Plan
+from rowlock.topics import records, subscriptions
+from rowlock.topics.records import PAGE, Place
+from rowlock.topics.subscriptions import TopicDetails
 
 
 class Asker(Protocol):
     """Runs verbs and sends requests to a server."""
+
+    transport: Transport
 
     def run(self, verb: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Have a verb run by the server."""
@@ -122,6 +131,32 @@ def define(asker: Asker, schedule: str, plan: Plan, *, version: int | None = Non
     return change
 
 
+def count(asker: Asker, topic: str) -> int:
+    """How many subscriptions a topic has."""
+    details: TopicDetails = asker.transport.send(SHOW_TOPIC, ApiRequest((topic,)))
+    return details.subscriptions
+
+
+def unsubscribe(asker: Asker, topic: str, ids: Sequence[int]) -> int:
+    """Remove subscriptions by their numbers, each by a request."""
+    removed: int = sum(asker.ask(UNSUBSCRIBE, ApiRequest((topic, str(number)))) for number in ids)
+    return removed
+
+
+def failed(asker: Asker, topic: str, *, after: Place = ("", ""), limit: int = PAGE) -> list[Place]:
+    """Deliveries that failed, all attempts spent."""
+    query = {"count": limit, "list": after[0] or None, "key": after[1] or None}
+    page: FailedDeliveryPage = asker.transport.send(FAILED_DELIVERIES, ApiRequest((topic,), query))
+    return [(each.list, each.key) for each in page.failed]
+
+
+def retry(asker: Asker, places: Sequence[Place]) -> int:
+    """Make failed deliveries ready again, those of each list by a request."""
+    by_list = groupby(places, key=lambda place: place[0])
+    retried: int = sum(asker.run(items.retry, name, [key for _, key in group]) for name, group in by_list)
+    return retried
+
+
 VERBS: Mapping[Callable[..., Any], Callable[..., Any]] = {
     lists.find: find,
     lists.settings_of: settings_of,
@@ -133,4 +168,8 @@ VERBS: Mapping[Callable[..., Any], Callable[..., Any]] = {
     failures.count_retryable: count_retryable,
     failures.change_failed: change_failed,
     schedules.define: define,
+    subscriptions.count: count,
+    subscriptions.unsubscribe: unsubscribe,
+    records.failed: failed,
+    records.retry: retry,
 }

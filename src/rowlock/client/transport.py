@@ -153,6 +153,8 @@ class Transport:
             known["idempotency-key"] = self._terms.environment.token()
         path = operation.path.format(**dict(zip(operation.parameters, map(_quoted, request.path), strict=True)))
         content = lines if request.body is None else _written(request.body)
+        if operation.repeated:
+            known["content-type"], content = LINES, b"".join(_written(each) + b"\n" for each in request.body)
         again = again or operation.idempotent or operation.keyed
         sent = HttpRequest(operation.method, path + _query(request.query), known, content, again, self._terms.timeout)
         return self._read(self._heard(sent), operation.read_as or operation.gives, cut=operation.deep)

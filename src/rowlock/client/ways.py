@@ -9,11 +9,8 @@ from rowlock import (
     receipts,
     sessions,
     settlements,
-    topics,
 )
 from rowlock.client import sessions as of_sessions
-from rowlock.client import topics as of_topics
-from rowlock.topics import matching, notifications, records, subscriptions
 
 Table = dict[Callable[..., Any], Callable[..., Any]]
 
@@ -30,24 +27,6 @@ SESSIONS: Table = {
 
 OTHERS: Table = {}
 
-TOPICS: Table = {
-    topics.define: of_topics.define,
-    topics.show: of_topics.show,
-    topics.page: of_topics.page,
-    subscriptions.subscribe: of_topics.subscribe,
-    subscriptions.unsubscribe: of_topics.unsubscribe,
-    subscriptions.unsubscribe_from: of_topics.unsubscribe_from,
-    subscriptions.page: of_topics.subscriptions,
-    subscriptions.count: of_topics.count,
-    matching.matches: of_topics.matches,
-    records.publish: of_topics.publish,
-    records.page: of_topics.records,
-    records.retry: of_topics.retry,
-    records.failed: of_topics.failed,
-    notifications.page: of_topics.notifications,
-    notifications.forget: of_topics.forget,
-}
-
 OF_TRANSACTIONS = "a transaction of yours cannot travel to a server: settle without using="
 NEEDS_DATABASE: Mapping[Callable[..., Any], str] = {
     claims.is_held: OF_TRANSACTIONS,
@@ -58,4 +37,4 @@ NEEDS_DATABASE: Mapping[Callable[..., Any], str] = {
 }
 """Verbs of handles that no request says the same as, and why."""
 
-WAYS: Table = {**SESSIONS, **TOPICS, **OTHERS}
+WAYS: Table = {**SESSIONS, **OTHERS}

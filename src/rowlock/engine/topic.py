@@ -167,7 +167,7 @@ class Topic:
             half = max(1, worker.concurrency // 2)
             notifier = Notifier(self._runner, chosen, matcher=matcher, per_subscriber=half, timeout=timeout)
             terms = {"attempts": attempts, "backoff": backoff, "timeout": timeout}
-            worker.on(records.list_of(self.name, "*"), notifier.handler, within=notifier.note_delivered, **terms)
+            worker.on(topics.list_of(self.name, "*"), notifier.handler, within=notifier.note_delivered, **terms)
             if hasattr(chosen, "close"):
                 worker.on_stop(chosen.close)
             return chosen

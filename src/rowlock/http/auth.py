@@ -25,7 +25,7 @@ from rowlock.http.executor import VerbExecutor
 from rowlock.outcomes import Move, Outcome
 from rowlock.roles import INCLUDED_ROLES, Role, allows, covers
 from rowlock.tokens import TokenInfo
-from rowlock.topics.records import list_of
+from rowlock.topics import list_of
 
 if TYPE_CHECKING:
     from rowlock.http.call import Call

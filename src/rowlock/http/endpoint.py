@@ -100,11 +100,13 @@ async def read_body(call: Call) -> Any:
     """The body as the document that the operation takes; lines become its first field."""
     operation = call.route
     if operation.line is None or call.sent is Kind.JSON:
-        return await call.document()
+        document = await call.document()
+        return [document] if operation.repeated else document
     text = await call.body.whole(call.service.limits.document_bytes)
     if call.sent is Kind.NDJSON:
         numbered = enumerate(text.split(b"\n"), 1)
-        return operation.body([decoded(line, operation.line, line=number) for number, line in numbered if line.strip()])
+        lines = [decoded(line, operation.line, line=number) for number, line in numbered if line.strip()]
+        return lines if operation.repeated else operation.body(lines)
     if not operation.takes_lines_of_text:
         raise UnknownKind("this takes JSON documents, not lines of text", "send application/x-ndjson")
     kinds.refuse_unlabelled(call.header(b"content-type"), text)

@@ -8,6 +8,7 @@ import msgspec
 
 from rowlock import idempotency
 from rowlock.errors import Invalid
+from rowlock.group_commit.calls import group_rule
 from rowlock.http.call import Call, Header
 from rowlock.item_input import encode_json
 
@@ -23,7 +24,8 @@ async def run_once(call: Call, arguments: dict[str, Any]) -> tuple[Any, list[Hea
     work = partial(
         idempotency.answered, verb=call.route.server_verb, answer=call.route.answer, path=path, arguments=arguments
     )
-    stored, headers = await once(call, work, asked=[path, compared])
+    apart = group_rule(call.route.server_verb).key(*path, **arguments).isolated
+    stored, headers = await once(call, work, asked=[path, compared], apart=apart)
     return msgspec.convert(stored, call.route.gives), headers
 
 

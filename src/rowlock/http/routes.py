@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from rowlock.api.bulk import ABANDON_ITEMS, DELETE_ITEMS, RETRY_ITEMS, Retried
+from rowlock.api.bulk import ABANDON_ITEMS, DELETE_ITEMS, RETRY_ITEMS
 from rowlock.api.items import PAGE_ITEMS, SHOW_ITEM
-from rowlock.api.lists import Changed
 from rowlock.api.operations import OPERATIONS
+from rowlock.api.records import FAILED_DELIVERIES, RETRY_DELIVERIES
 from rowlock.api.sessions import BEAT_SESSION, CLOSE_SESSION, OPEN_SESSION, Closed
 from rowlock.api.tokens import CREATE_TOKEN, REVOKE_TOKEN
+from rowlock.api.topics import UNSUBSCRIBE
 from rowlock.api.uploads import ADD_ITEMS
 from rowlock.http import (
     bulk,
@@ -19,7 +20,6 @@ from rowlock.http import (
     iidy,
     item_reads,
     metrics,
-    records,
     sessions,
     tokens,
     topics,
@@ -28,7 +28,6 @@ from rowlock.http import (
 )
 from rowlock.http.limits import ServerLimits
 from rowlock.http.route import Route
-from rowlock.model import TopicInfo
 from rowlock.roles import Role
 
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
@@ -72,6 +71,9 @@ HANDLERS = {
     CLOSE_SESSION: sessions.close,
     CREATE_TOKEN: tokens.create,
     REVOKE_TOKEN: tokens.revoke,
+    UNSUBSCRIBE: topics.unsubscribe,
+    FAILED_DELIVERIES: topics.failed,
+    RETRY_DELIVERIES: topics.retry,
 }
 """What serves an operation that is not one run of its verb."""
 
@@ -181,57 +183,4 @@ IIDY = (
     Route.by_function("HEAD", "/iidy/v1/lists/{list}", iidy.exists, VIEWER, {200: None}, iidy=True),
 )
 
-TOPIC = "/v1/topics/{topic}"
-WISHES, RECORDS = f"{TOPIC}/subscriptions", f"{TOPIC}/records"
-TOPICS = (
-    Route.by_function(
-        "GET", "/v1/topics", topics.page, VIEWER, {200: topics.TopicPage}, query=topics.TopicQuery, scoped=True
-    ),
-    Route.by_function("GET", TOPIC, topics.show, VIEWER, {200: topics.TopicShown}),
-    Route.by_function("PUT", TOPIC, topics.put, OPERATOR, {200: TopicInfo, 201: TopicInfo}, topics.TopicWanted),
-    Route.by_function("POST", WISHES, topics.subscribe, WORKER, {200: topics.SubscribedPage}, topics.Wish, topics.Wish),
-    Route.by_function(
-        "GET", WISHES, topics.listed, VIEWER, {200: topics.SubscriptionPage}, query=topics.SubscriptionQuery
-    ),
-    Route.by_function("DELETE", f"{WISHES}/{{subscription}}", topics.end, WORKER, {200: topics.Unsubscribed}),
-    Route.by_function(
-        "POST", f"{TOPIC}/unsubscribe", topics.unsubscribe, WORKER, {200: topics.Unsubscribed}, topics.Leaving
-    ),
-    Route.by_function(
-        "POST",
-        f"{TOPIC}/matches",
-        topics.matches,
-        WORKER,
-        {200: topics.SubscriptionPage},
-        topics.Sample,
-        query=topics.MatchQuery,
-    ),
-    Route.by_function(
-        "POST",
-        RECORDS,
-        records.publish,
-        WORKER,
-        {200: records.PublishedPage},
-        records.NewRecord,
-        records.NewRecord,
-        query=records.PublishQuery,
-        idempotent=False,
-        keyed=True,
-    ),
-    Route.by_function("GET", RECORDS, records.page, VIEWER, {200: records.RecordPage}, query=records.RecordQuery),
-    Route.by_function(
-        "GET",
-        f"{TOPIC}/notifications",
-        records.told,
-        VIEWER,
-        {200: records.NotificationPage},
-        query=records.NotificationQuery,
-    ),
-    Route.by_function("POST", f"{TOPIC}/forget", records.forget, WORKER, {200: Changed}, records.Forgetting),
-    Route.by_function(
-        "GET", f"{TOPIC}/failures", records.failed, VIEWER, {200: records.FailedPage}, query=records.FailedQuery
-    ),
-    Route.by_function("POST", f"{TOPIC}/retry", records.retry, OPERATOR, {200: Retried}),
-)
-
-ROUTES = (*HEALTH, *SERVED, *CLAIMS, *TOPICS, *IIDY)
+ROUTES = (*HEALTH, *SERVED, *CLAIMS, *IIDY)

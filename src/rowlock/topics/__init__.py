@@ -1,6 +1,6 @@
 """Topics: the fields that records of a topic have. Verbs are functions of a transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +11,7 @@ from rowlock.durations import milliseconds
 from rowlock.errors import FieldTaken, InvalidName, NoSuchTopic
 from rowlock.model import TopicInfo
 from rowlock.names import check_limit, check_name, check_start, closest
+from rowlock.roles import covers
 from rowlock.topics import predicates
 from rowlock.topics.terms import FieldLayout
 
@@ -56,6 +57,23 @@ def check_topic(name: str) -> None:
         raise InvalidName(f"invalid topic name {name!r}", hint, name=name)
 
 
+def list_of(topic: str, record: int | str) -> str:
+    """Return the name of a record's list; for the record `*`, the pattern of all of them."""
+    return f"topics/{topic}/{record}"
+
+
+def put(
+    tx: Transaction, name: str, fields: Mapping[str, str], *, keep_for: str | None = None
+) -> tuple[bool, TopicInfo]:
+    """Create a topic or add fields to it. Existing fields stay; a field cannot change its kind.
+
+    Returns whether it was created, and the topic.
+    """
+    check_topic(name)
+    created = tx.row("topics/find", name=name) is None
+    return created, define(tx, name, fields, keep_for=keep_for)
+
+
 def define(tx: Transaction, name: str, fields: Mapping[str, str], *, keep_for: str | None = None) -> TopicInfo:
     """Create the topic or add fields to it. Existing fields stay; a field cannot change its kind."""
     check_topic(name)
@@ -97,8 +115,15 @@ def show(tx: Transaction, name: str) -> TopicInfo:
     return find(tx, name).info
 
 
-def page(tx: Transaction, *, after: str = "", limit: int = 1000) -> list[TopicInfo]:
-    """Return topics in the order of their names, strictly after one."""
+def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[TopicInfo]:
+    """Return topics in the order of their names, strictly after one; with `prefixes`, those whose lists have one."""
     check_limit(limit, "topics")
     check_start(after)
-    return [decode_row(columns).info for columns in tx.rows("topics/page", after=after, limit=limit)]
+    found: list[TopicInfo] = []
+    while wanted := limit - len(found):
+        rows = [decode_row(columns).info for columns in tx.rows("topics/page", after=after, limit=wanted)]
+        found += [info for info in rows if covers(prefixes, list_of(info.name, ""))]
+        if len(rows) < wanted:
+            break
+        after = rows[-1].name
+    return found

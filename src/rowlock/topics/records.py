@@ -13,16 +13,19 @@ import msgspec
 from rowlock import gates, item_input, items, nesting, topics
 from rowlock.db import Transaction
 from rowlock.errors import Invalid, InvalidRecord
+from rowlock.group_commit import GroupKey, groupable
 from rowlock.item_input import ItemDefaults
 from rowlock.model import Published, RecordInfo, to_datetime
 from rowlock.names import check_key, check_limit
-from rowlock.topics import commit_order, matching, notifications, predicates
+from rowlock.topics import commit_order, list_of, matching, notifications, predicates
 from rowlock.topics.matching import MatchCursor
 
 MATCH, NOTIFY = 0, 1
 """The gates of a record's list: items that match the record, and items that notify a subscriber."""
 MATCH_KEY = "match"
 MAX_PER_CALL = 1_000
+MAX_GROUPED = 100
+"""Records of one call up to which other calls can wait for it in a group commit."""
 PAGE = 2_000
 """Subscriptions that are matched in one transaction."""
 
@@ -30,18 +33,18 @@ KeyedRecord = tuple[Mapping[str, Any], str | None]
 """A record and its key; records with one key notify a subscriber once."""
 
 
-def list_of(topic: str, record: int | str) -> str:
-    """Return the name of a record's list; for the record `*`, the pattern of all of them."""
-    return f"topics/{topic}/{record}"
-
-
 def of_list(name: str) -> int:
     """Return the number of the record that a list belongs to."""
     return int(name.rpartition("/")[2])
 
 
+def _group_key(topic: str, given: Sequence[KeyedRecord], **_: Any) -> GroupKey:
+    return GroupKey(topic, isolated=len(given) > MAX_GROUPED, cost=len(given))
+
+
+@groupable(_group_key)
 def publish(tx: Transaction, topic: str, given: Sequence[KeyedRecord], *, partial: bool = False) -> list[Published]:
-    """Store records, each with its list, and return the result of each, in order.
+    """Publish records, each with its list, and return the result of each, in order.
 
     If one is invalid nothing is published and the error names it; with `partial` the others are published.
     """

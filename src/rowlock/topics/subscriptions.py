@@ -10,8 +10,9 @@ import msgspec
 from rowlock import topics
 from rowlock.db import Transaction
 from rowlock.errors import Invalid
+from rowlock.group_commit import GroupKey, groupable
 from rowlock.item_input import encode_json
-from rowlock.model import Subscription, to_datetime
+from rowlock.model import Subscription, TopicInfo, to_datetime
 from rowlock.names import check_key, check_limit
 from rowlock.topics import commit_order, predicates, subscription_index
 from rowlock.topics.statistics import TopicStatistics
@@ -19,6 +20,8 @@ from rowlock.topics.subscription_index import Conjunction, IndexEntry, Selectivi
 from rowlock.topics.terms import FieldLayout, Signature, decode_signature, encode_signature
 
 MAX_PER_CALL = 10_000
+MAX_GROUPED = 100
+"""Subscriptions of one call up to which other calls can wait for it in a group commit."""
 MAX_ROWS_COUNTED_PER_TERM = 65
 """Rows that are counted of a term; what is more frequent is known from the topic's statistics, if at all."""
 PARTS_PER_VERSION = 2_048
@@ -63,6 +66,23 @@ class EntryLocation(NamedTuple):
         return {"key": self.key, "sort": self.sort, "subscription": subscription, "part": self.part}
 
 
+class TopicDetails(TopicInfo, frozen=True):
+    """A topic, and how many subscriptions it has."""
+
+    subscriptions: int
+
+
+def show_topic(tx: Transaction, topic: str) -> TopicDetails:
+    """Return one topic: its fields, how long its history is kept, and how many subscriptions it has."""
+    info = topics.show(tx, topic)
+    return TopicDetails(info.name, info.fields, info.keep_for, count(tx, topic))
+
+
+def _group_key(topic: str, entries: Sequence[Entry]) -> GroupKey:
+    return GroupKey(topic, isolated=len(entries) > MAX_GROUPED, cost=len(entries))
+
+
+@groupable(_group_key)
 def subscribe(tx: Transaction, topic: str, entries: Sequence[Entry]) -> list[Subscribed]:
     """Add subscriptions and return their numbers, in the order given. Those that exist already stay as they are."""
     if len(entries) > MAX_PER_CALL:
