@@ -207,7 +207,7 @@ def test_a_block_is_put_there_once_only(server: RedisServer, counters: RedisCoun
     take(counters, 5)
     epoch, life, low, size, _ = server.say("get", KEY).decode().split()
     for there in ("", "0" * 32):
-        assert counters._asked("put", "orders", life, there, epoch, low, size, 0)[0] == "late"
+        assert counters._call("put", "orders", life, there, epoch, low, size, 0)[0] == "late"
     assert take(counters, 1) == [6]
 
 
@@ -218,7 +218,7 @@ def test_a_block_for_a_server_that_has_died_meanwhile_is_not_put_there(
     life = server.say("get", KEY).decode().split()[1]
     server.kill()
     server.start()
-    assert counters._asked("put", "orders", life, "", "0" * 32, 1, 100, 0)[0] == "late"
+    assert counters._call("put", "orders", life, "", "0" * 32, 1, 100, 0)[0] == "late"
 
 
 def test_a_replica_hands_out_nothing(server: RedisServer, second: RedisServer, engine: Engine) -> None:
