@@ -32,6 +32,7 @@ INSTEAD = {
 # Where a package that we use has such a word for a thing of its own.
 THEIRS = {
     "src/rowlock/cli/work.py": {"job": "how make, xargs and parallel spell the option"},
+    "src/rowlock/db/sqlite.py": {"checkpoint": "what SQLite calls it when its log is moved into the file"},
 }
 
 _WORD = re.compile(rf"(?<![a-z])({'|'.join(INSTEAD)})s?(?![a-z])", re.IGNORECASE)
