@@ -8,6 +8,8 @@ import msgspec
 
 from rowlock import claims, leases, nesting, settlements
 from rowlock.db import Transaction
+from rowlock.durations import Duration, milliseconds
+from rowlock.errors import Invalid
 from rowlock.heartbeats import SilentSession
 from rowlock.model import to_datetime
 from rowlock.names import MAX_PAGE_ROWS
@@ -15,6 +17,8 @@ from rowlock.outcomes import Retry
 from rowlock.roles import covers, within
 
 EXPIRY_MILLISECONDS = 15_000
+MIN_EXPIRY_MILLISECONDS = 1_000
+MAX_EXPIRY_MILLISECONDS = 24 * 3_600_000
 CLAIMED_DETAIL = "handed"
 """Where the positions of claims are kept among a session's details, by token."""
 WORKER_DIED = Retry(error="the worker died while it held only this item", after=0, kind="worker died")
@@ -51,6 +55,14 @@ class ClaimAtDeath(msgspec.Struct, frozen=True):
     def interval(self) -> dict[str, int]:
         """Where its items stand, as parameters of a statement."""
         return {"list": self.list, "gate": self.gate, "priority": self.priority, "low": self.low, "high": self.high}
+
+
+def check_expiry(expiry: Duration, *, longest: int = MAX_EXPIRY_MILLISECONDS) -> int:
+    """Return the expiry in milliseconds; refuse one that no worker could keep up, or that nobody would wait for."""
+    length = milliseconds(expiry)
+    if not MIN_EXPIRY_MILLISECONDS <= length <= longest:
+        raise Invalid(f"expiry must be 1s to {longest / 3_600_000:g}h, got {expiry!r}")
+    return length
 
 
 def open_session(

@@ -96,8 +96,17 @@ def test_a_session_that_has_ended_is_stale(names: QuickShell) -> None:
     assert names("claim", "names", "--session", "0" * 32).status == 4
 
 
-def test_an_expired_claim_goes_to_the_next_who_asks(names: QuickShell) -> None:
-    claimed(names, "-n", "4", "--expiry", "1ms")
+@pytest.mark.parametrize("expiry", ["0s", "1ms", "25h"])
+def test_an_expiry_out_of_bounds_is_refused(names: QuickShell, expiry: str) -> None:
+    for command in (["claim", "names", "--expiry", expiry], ["work", "names", "--expiry", expiry, "--", "true"]):
+        ran = names(*command)
+        assert (ran.status, ran.error) == (2, f"rowlock: expiry must be 1s to 24h, got '{expiry}'\n")
+
+
+def test_an_expired_claim_goes_to_the_next_who_asks(names: QuickShell, url: str) -> None:
+    with Engine(url) as engine:
+        engine.run(sessions.open_session, "0" * 32, holder="ann", expiry=1, beats=False)
+        engine.run(claims.take_thoroughly, ClaimRequest("0" * 32, "names", 4, "1" * 32))
     assert claimed(names, "-n", "4")[2]
 
 

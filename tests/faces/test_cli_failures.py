@@ -8,7 +8,7 @@ from tests.faces.shell import QuickShell, Shell
 from tests.faces.waiting import started, until
 from tests.waiting import WAIT_SECONDS
 
-from rowlock import Engine
+from rowlock import Engine, sessions
 
 SAID = {"a": "error 404 of page 7", "b": "error 404 of page 8", "c": "timed out"}
 
@@ -68,9 +68,9 @@ def test_a_person_sees_a_table(shell: Shell, quick: QuickShell) -> None:
     assert "no session is open" in shell.screen("sessions")
 
 
-def test_upkeep_says_what_it_did(any_quick: QuickShell) -> None:
-    any_quick("add", "names", "a")
-    any_quick("claim", "names", "--expiry", "1ms")
+def test_upkeep_says_what_it_did(any_quick: QuickShell, url: str) -> None:
+    with Engine(url) as engine:
+        engine.run(sessions.open_session, "0" * 32, holder="ann", expiry=1, beats=False)
     assert any_quick("upkeep").lines == [
         "expired\t1",
         "promoted\t0",

@@ -29,6 +29,12 @@ def names(quick: QuickShell) -> QuickShell:
     return quick
 
 
+@pytest.mark.parametrize("given", [["--", "true"], ["--http", "http://localhost:1/"]])
+def test_a_timeout_of_nothing_is_refused(quick: QuickShell, given: list[str]) -> None:
+    ran = quick("work", "names", "--timeout", "0s", *given)
+    assert (ran.status, ran.error.startswith("rowlock: timeout must be more than 0")) == (2, True)
+
+
 def test_each_item_is_done_by_its_command(any_shell: Shell) -> None:
     any_shell("add", "names", given="".join(f"{number}\n" for number in range(20)))
     ran = any_shell("work", "names", "-j", "3", "--", "echo", "did", "{}")

@@ -15,7 +15,7 @@ from rowlock.errors import Stale
 while engine["work"].counts().total:
     try:
         engine.upkeep()
-        with engine.session(expiry="500ms") as session:
+        with engine.session(expiry="1s") as session:
             for claim in session.claim("work", limit=7):
                 for item in claim:
                     claim.done(item)

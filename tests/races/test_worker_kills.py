@@ -15,7 +15,7 @@ from rowlock import Counts, Engine, StaleClaim, Worker
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
 
 PAUSED = """
-with engine.session(expiry="300ms") as session:
+with engine.session(expiry="1s") as session:
     claim = session.take("work")
     print("claimed", flush=True)
     sys.stdin.readline()
@@ -36,7 +36,7 @@ with engine.session() as session:
     sys.stdin.readline()
 """
 POISON = """
-worker = Worker(engine, concurrency=4, expiry="300ms")
+worker = Worker(engine, concurrency=4, expiry="1s")
 
 @worker.on("work", {how}, attempts=3)
 def handle(items):

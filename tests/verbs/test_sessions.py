@@ -1,6 +1,7 @@
 """Sessions: live workers. Death is the row's deletion, never anybody's clock."""
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from tests.conftest import Clock
 from tests.verbs.claiming import ALL, Desk, broken, keys, states
 from tests.waiting import WAIT_SECONDS
 
-from rowlock import Counts, Engine, StaleClaim, StaleSession, claims, sessions
+from rowlock import Counts, Engine, Invalid, StaleClaim, StaleSession, Worker, claims, sessions
 
 pytestmark = pytest.mark.parametrize("dialect", ALL)
 
@@ -143,8 +144,15 @@ def test_a_session_in_a_block_ends_with_it(timed: Engine) -> None:
     assert (timed.sessions(), timed["work"].counts()) == ([], Counts(ready=2))
 
 
+@pytest.mark.parametrize("expiry", [0, "0s", "999ms", "25h"])
+def test_an_expiry_out_of_bounds_is_refused(engine: Engine, expiry: Any) -> None:
+    for made in (engine.session, partial(engine.rejoin, "a"), partial(Worker, engine)):
+        with pytest.raises(Invalid, match=f"expiry must be 1s to 24h, got {expiry!r}"):
+            made(expiry=expiry)
+
+
 def test_a_session_in_hand_tells_that_it_is_lost(engine: Engine) -> None:
-    with engine.session(expiry="30ms") as session:
+    with engine.session(expiry="1s") as session:
         engine.run(sessions.close, session.id)
         assert session.lost.wait(WAIT_SECONDS)
 

@@ -98,7 +98,7 @@ def test_signals_stop_a_worker_gently(engine: Engine) -> None:
 def test_when_the_session_is_lost_nothing_is_settled_and_work_goes_on_under_a_new_one(engine: Engine) -> None:
     engine["work"].add("a")
     tokens: list[tuple[str, bool]] = []
-    worker = Worker(engine, expiry="90ms", concurrency=1)
+    worker = Worker(engine, expiry="1s", concurrency=1)
 
     @worker.on("work")
     def handle(_: Item, turn: Turn) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from rowlock import attempts, claims, sessions
 from rowlock.claims import ClaimedItems
-from rowlock.durations import Duration, milliseconds
+from rowlock.durations import Duration
 from rowlock.engine.claim import Claim
 from rowlock.engine.claimer import Claimer
 from rowlock.engine.list import List
@@ -45,7 +45,7 @@ class Session:
         session: str | None = None,
     ) -> None:
         self._engine = engine
-        self._expiry = milliseconds(expiry)
+        self._expiry = sessions.check_expiry(expiry)
         self._details = details
         self._beats = beats
         self._settings = SettingsCache(engine, engine.environment, seconds=self._settings_seconds)

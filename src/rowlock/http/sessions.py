@@ -4,7 +4,6 @@ import msgspec
 
 from rowlock import remote_claims, sessions
 from rowlock.api.sessions import Closed, SessionBeat, SessionLife, SessionOptions
-from rowlock.durations import milliseconds
 from rowlock.errors import Invalid
 from rowlock.http.auth import check_session, may_use_session
 from rowlock.http.call import Answer, Call
@@ -60,7 +59,4 @@ async def close(call: Call) -> Closed:
 
 
 def _expiry(call: Call, expiry: str | float) -> int:
-    length, longest = milliseconds(expiry), call.service.limits.session_seconds
-    if not 1_000 <= length <= longest * 1_000:
-        raise Invalid(f"expiry must be 1s to {longest / 3600:g}h, got {expiry}", "a beat lengthens it")
-    return length
+    return sessions.check_expiry(expiry, longest=round(call.service.limits.session_seconds * 1_000))

@@ -101,11 +101,20 @@ def define(
         _kind(function, batch, processes=processes),
         attempts,
         backoff,
-        None if timeout is None else milliseconds(timeout) / 1_000,
+        timeout_seconds(timeout),
         batch or 1,
         _arguments(function),
         within=within,
     )
+
+
+def timeout_seconds(timeout: Duration | None) -> float | None:
+    """Return a timeout in seconds; refuse one in which nothing could be done."""
+    if timeout is None:
+        return None
+    if not (length := milliseconds(timeout)):
+        raise Invalid(f"timeout must be more than 0, got {timeout!r}", "leave it out for none")
+    return length / 1_000
 
 
 def _kind(function: Callable[..., Any], batch: int | None, *, processes: bool) -> HandlerKind:

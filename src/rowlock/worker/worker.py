@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import msgspec
 
-from rowlock import lists, workload
+from rowlock import lists, sessions, workload
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine import Engine, Session
 from rowlock.engine.handles import Handles
@@ -61,7 +61,7 @@ class Worker:
         self._engine = self._backend.engine
         self.concurrency = concurrency
         self._holder = holder
-        self._expiry = expiry
+        self._expiry = sessions.check_expiry(expiry) / 1_000
         self._flush = milliseconds(flush) / 1_000
         self._grace = milliseconds(grace) / 1_000
         self._handlers: list[Handler] = []

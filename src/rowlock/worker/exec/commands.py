@@ -22,7 +22,7 @@ from rowlock.model import Item
 from rowlock.outcomes import Done, Fail, Outcome, Retry
 from rowlock.worker.exec.process_groups import Overdue, ProcessGroups
 from rowlock.worker.exec.templates import CommandTemplate
-from rowlock.worker.handlers import Turn
+from rowlock.worker.handlers import Turn, timeout_seconds
 
 log = logging.getLogger("rowlock.worker")
 
@@ -112,7 +112,7 @@ class CommandHandler:
         self._template = template
         self._show = show
         self._trouble = trouble
-        self._timeout = None if timeout is None else milliseconds(timeout) / 1_000
+        self._timeout = timeout_seconds(timeout)
         self._later = milliseconds(later) / 1_000
         self._outputs = outputs or OutputCapture()
         self._environment = {name: value for name, value in os.environ.items() if name not in _OF_ONE_ITEM}
