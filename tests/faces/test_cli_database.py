@@ -53,7 +53,7 @@ def test_the_doctor_says_what_to_do_about_an_item_at_a_gate_that_has_passed(shel
     ran = shell("doctor", "--check", "--json")
     rows = [(each["what"], each["fix"]) for each in ran.document["findings"] if each["name"] == "rows"]
     assert ran.status == 1
-    assert rows[0][0] == "the item 'apple' stands at gate 0 of the list 'fruit', which is at gate 1 already"
+    assert rows[0][0] == "the item 'apple' is at gate 0 of the list 'fruit', which is past it, at gate 1"
     assert "abandon it and add it again" in rows[0][1]
     assert shell("abandon", "fruit", "apple").status == shell("add", "fruit", "apple").status == 0
     assert shell("doctor", "--check").status == 0

@@ -91,15 +91,15 @@ def test_a_private_host_is_refused_before_anything_is_claimed(quick: QuickShell,
 @pytest.mark.parametrize(
     ("words", "wrong"),
     [
-        (("--http", "ftp://x"), "neither http:// nor https://"),
-        (("--http", "https://ann:hunter2@x/"), "holds a user or a password"),
+        (("--http", "ftp://x"), "must begin with http:// or https://"),
+        (("--http", "https://ann:hunter2@x/"), "must not hold a user or a password"),
         (("--http", "https://x/", "--", "echo"), "a command cannot be combined with --http"),
         (("--http", "https://x/", "--batch", "3"), "--batch needs a command"),
         (("--http", "https://x/", "--shell"), "--shell needs a command"),
         (("--http", "https://x/", "--later", "30s"), "--later needs a command"),
         (("--http", "https://x/", "--header", "nothing"), "a header must be NAME: VALUE"),
         (("--http", "https://x/", "--header", "host: y"), "is set by rowlock"),
-        (("--http", "https://x/", "--header", "a: b\nc: d"), "cannot be sent"),
+        (("--http", "https://x/", "--header", "a: b\nc: d"), "invalid name or value of the header"),
         (("--http", "https://x/", "--timeout", "soon"), "a duration must be a number with a unit, got 'soon'"),
         (("--http", "https://x/", "--secret-env", "NOPE"), "NOPE is not set"),
         (("--http", "https://x/", "--allow-host", "http://x"), "invalid host to allow"),
@@ -132,7 +132,7 @@ def test_a_processor_is_set_and_shown_without_secrets(quick: QuickShell) -> None
 @pytest.mark.parametrize(
     ("value", "wrong"),
     [
-        ("nonsense", "neither http:// nor https://"),
+        ("nonsense", "must begin with http:// or https://"),
         ("{}", "missing field 'url'"),
         ('{"url"', "invalid processor"),
         ('{"url": "https://x/", "what": 1}', "unknown field 'what'"),

@@ -57,7 +57,7 @@ def test_what_a_worker_has_in_hand_is_refused(fruit: QuickShell) -> None:
     [
         ([], "no changes were given"),
         (["--data", "{"], "--data must be JSON"),
-        (["--due", "soon"], "not a duration"),
+        (["--due", "soon"], "a duration must be a number with a unit"),
         (["--priority", "99"], "priority must be 0 to 9, got 99"),
         (["--version", "one", "--data", "1"], "not a valid integer"),
     ],

@@ -92,7 +92,7 @@ def test_a_version_that_is_past_is_refused(nightly: QuickShell, verb: list[str])
         (["--cron", "0 3 * *"], "4 fields"),
         (["--cron", "@daily", "--zone", "Berlin"], "did you mean 'Europe/Berlin'?"),
         (["--every", "1h", "--zone", "UTC"], "knows no time zone"),
-        (["--every", "soon"], "not a duration"),
+        (["--every", "soon"], "a duration must be a number with a unit"),
         (["--every", "1h", "--start", "soon"], "must be a date and time, got 'soon'"),
         (["--every", "1h", "--start", "2030-01-01"], "must have a time zone"),
         (["--every", "1h", "--data", "{"], "--data must be JSON"),

@@ -78,7 +78,7 @@ def test_on_a_terminal_there_is_a_table(shell: Shell) -> None:
     [
         (["create"], 2, "missing option '--role'"),
         (["create", "--role", "boss"], 2, "'boss' is not one of"),
-        (["create", "--role", "admin", "--lists", "a"], 2, "an admin cannot be held to some lists"),
+        (["create", "--role", "admin", "--lists", "a"], 2, "an admin token must not be limited to lists"),
         (["create", "--role", "viewer", "--expires", "soon"], 2, "a duration must be a number with a unit, got 'soon'"),
         (["create", "--role", "viewer", "--expires", "2020-01-01T00:00Z"], 2, "expires must be later than now"),
         (["create", "--role", "viewer", "--expires", "2030-01-01"], 2, "must have a time zone"),
