@@ -1,4 +1,4 @@
-"""The service as an ASGI application: finds the route, asks who it is, runs the function, sends the answer."""
+"""The service as an ASGI application: finds the route, authorizes the caller, runs the endpoint, sends the response."""
 
 import logging
 import time
@@ -42,10 +42,10 @@ _ROUTER = Router(ROUTES)
 
 
 class Service:
-    """Answers requests with an engine's verbs.
+    """An ASGI application that answers requests with an engine's verbs.
 
-    With `loopback`, which is for addresses that only this machine can reach, it is open until there is a token. A
-    `worker` works as long as it serves.
+    With `loopback`, for addresses that only this machine can reach, it is open until the first token exists. A
+    `worker` runs as long as the service does.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Service:
         self.long_polls = LongPollLimiter(self.limits)
         self.session_pollers = SessionPollers(self.executor, self.claimer.long_poll)
         self.stopping = False
-        """Whether it is about to go: not ready any more, nobody waits for long."""
+        """Whether it shuts down: it is not ready, and long polls return at once."""
         self.audit_keep = audit_keep
         self._budget = Budget(self.limits.buffered_bytes)
         self._authenticator = auth.Authenticator(engine.tokens, self.executor, loopback=loopback)
@@ -76,7 +76,7 @@ class Service:
         self._log = access_log
         self.requests = metrics.Requests()
         self.watchers = 0
-        """Who follows the events."""
+        """How many clients follow the events."""
         self.worker = worker
         self._applications = ApplicationRoutes(applications or {})
         self._prefix = engine.environment.token()[:8]
@@ -86,7 +86,7 @@ class Service:
         self._app = CompressionMiddleware(self._serve)
 
     def request_id(self, given: str) -> bytes:
-        """What a request is called in logs and problems: as the client calls it, or by a number."""
+        """Return the id of a request in logs and problems: the one that the client gave, or a new one."""
         if given and len(given) <= 128 and given.isascii() and given.isprintable():
             return given.encode()
         self._count += 1
@@ -99,7 +99,7 @@ class Service:
         return self._descriptions[root_path]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer a request, or run the lifespan."""
         if scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
         elif scope["type"] != "http":
@@ -145,7 +145,7 @@ class Service:
                 sent = await send_answer(call, answer, send=send)
             except ClientDisconnected:
                 is_delivered = False
-            except Overloaded as error:  # it is too large to be held beside others'
+            except Overloaded as error:  # too large to be held in memory beside other responses
                 answer, is_delivered = problems.answer(error, call), False
                 sent = await send_answer(call, answer, send=send)
         body.release()
@@ -163,7 +163,7 @@ class Service:
             call.principal = await self._authorize(call)
             call.read_query()
             if call.route.ignores_body and call.body.unread:
-                # A request whose body turns out to be no HTTP is refused, and must not have been carried out.
+                # A request whose body turns out to be invalid HTTP is refused, and must not have been carried out.
                 await call.body.discard(self.limits.document_bytes)
             with auth.acting(call):
                 given = await call.route.function(call)
@@ -176,23 +176,23 @@ class Service:
         except Gone:
             return None
         except Exception:
-            log.exception("a request went wrong", extra={"request": call.id.decode()})
+            log.exception("exception in endpoint", extra={"request": call.id.decode()})
             hint = "this is a bug in rowlock; please report it, with what the log says"
             return problems.answer(RowlockError("something unexpected went wrong", hint), call)
 
     async def recheck(self, call: Call) -> None:
-        """Refuse whoever may not ask any more: for what takes longer than a token may live."""
+        """Authorize a request again, which may take longer than its token lives."""
         await self._authorize(call)
 
     def close(self) -> None:
-        """Finish what has begun; the engine stays open, it is the caller's."""
+        """Finish what has begun and stop the threads; the engine stays open, for it belongs to the caller."""
         self.executor.close()
         self.item_reader.close()
         if self._log is not None:
             self._log.flush()
 
     def stop(self) -> None:
-        """Say that the end is near: not ready any more, and who waits for work is answered."""
+        """Prepare for shutdown: become not ready, and answer long polls."""
         self.stopping = True
         self.claimer.long_poll.stop()
 
@@ -210,11 +210,11 @@ class Service:
         if not call.route.foreign and not call.route.media_type:
             call.choose_kind()
             return
-        # What comes in one type comes in it, whatever is asked for; what is wrong is told as is liked, if it can be.
+        # A route with one media type answers in it, whatever is accepted; problems come as accepted, if they can.
         with suppress(RowlockError):
             call.choose_kind()
 
     def _applied(self, call: Call, path: bytes) -> tuple[Route, dict[str, str]] | None:
-        """The route of an application, where the service has none of any method."""
+        """Return the route of an application, if the service has none at that path for any method."""
         route = None if _ROUTER.knows(path) else self._applications.find(call.scope, unquote(path.decode("latin-1")))
         return None if route is None else (route, {})
