@@ -1,11 +1,14 @@
-"""The chat application on each database, with messages stored at once and behind, and with numbers by Redis."""
+"""The chat application, by each database and way of storing messages; and the comic shop on each database."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 from tests.apps.chatting import WAYS, Chatting, chatting
+from tests.apps.shopping import Shopping, shopping
 from tests.redis_servers import RedisServer
+
+from rowlock import Engine
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +38,16 @@ def place(
         return nullcontext(str(folders.mktemp("chat") / "work.db"))
     lent: AbstractContextManager[str] = request.getfixturevalue("shelf").lent("postgresql")
     return lent
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def dialect(request: pytest.FixtureRequest) -> str:
+    """Each database that applications run on."""
+    return str(request.param)
+
+
+@pytest.fixture
+def shop(engine: Engine) -> Iterator[Shopping]:
+    """A comic shop, served over HTTP."""
+    with shopping(engine) as found:
+        yield found

@@ -17,12 +17,6 @@ from rowlock.errors import Invalid, RedisUnavailable
 from rowlock.testing import drain
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def dialect(request: pytest.FixtureRequest) -> str:
-    """The databases that the application knows."""
-    return str(request.param)
-
-
 @pytest.fixture
 def tables(engine: Engine) -> ChatTables:
     made = ChatTables(engine)

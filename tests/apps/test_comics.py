@@ -2,7 +2,6 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from email import message_from_bytes, policy
 from pathlib import Path
@@ -17,17 +16,6 @@ from rowlock import Engine, Invalid, verify
 from rowlock.apps.comics import build
 
 SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5"
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def dialect(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def shop(engine: Engine) -> Iterator[Shopping]:
-    with shopping(engine) as found:
-        yield found
 
 
 def stored(shop: Shopping) -> tuple[Any, ...]:

@@ -2,12 +2,10 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from typing import Any
 
-import pytest
 from tests.apps.shopping import C1, C2, Shopping, shopping
 
 from rowlock import Engine
@@ -15,17 +13,6 @@ from rowlock.apps.comics.shop import Shop
 
 NAMES = [name for name in C1 if name != "issue"]
 PATTERNS = [names for count in (1, 2) for names in combinations(NAMES[:5], count)]
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def dialect(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def shop(engine: Engine) -> Iterator[Shopping]:
-    with shopping(engine) as found:
-        yield found
 
 
 def asked(shop: Shopping) -> dict[tuple[str, int], list[str]]:

@@ -36,17 +36,6 @@ NAMES = {
 }
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def dialect(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def shop(engine: Engine) -> Iterator[Shopping]:
-    with shopping(engine) as found:
-        yield found
-
-
 def readable() -> Iterator[str]:
     """Every address of the service and of the shop that can be read to its end, for every name worth trying."""
     yield from OWN

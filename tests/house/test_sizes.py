@@ -13,7 +13,6 @@ MADE_BY_USERS = ("Client", "Engine", "NewItem", "Worker")
 
 # What has more, and why no keyword would make it clearer.
 MANY_POSITIONAL = {
-    "src/rowlock/apps/chat/routes.py:Resource.handle": "as Starlette calls it",
     "src/rowlock/attempts.py:resolve": "an outcome and the three facts that it depends on",
     "src/rowlock/client/sessions.py:settle": "as the verb that it stands for",
     "src/rowlock/client/sessions.py:settle_done": "as the verb that it stands for",

@@ -1,7 +1,8 @@
 """Applications on rowlock's public API, served beside the service: `rowlock serve --app NAME`.
 
-Each is a package here, or of somebody else by an entry point in the group `rowlock.apps`, with a function
-`build(engine, **options)` that gives an `Application`.
+Each is a package here, or registered by an entry point in the group `rowlock.apps`, with a function
+`build(engine, **options)` that returns an `Application`. `rowlock.apps.tables` has migrations and statements for an
+application's own tables, `rowlock.apps.web` routes, JSON, pages, ETags and idempotency keys.
 """
 
 from rowlock.http.applications import Application

@@ -1,4 +1,4 @@
-"""Tables of an application's own: the steps that make them, and its statements, one to a file."""
+"""Tables of an application: its migrations, and its statements, one to a file."""
 
 import re
 from collections.abc import Sequence
@@ -13,57 +13,60 @@ _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 _STATEMENT_END = re.compile(r";\n(?! |end)")
 
 
-class Executes(Protocol):
-    """A transaction, as far as statements need one."""
+class SqlExecutor(Protocol):
+    """Anything that can execute SQL: a transaction of an engine."""
 
     def execute(self, sql: str, parameters: Any = ()) -> Any:
-        """Run SQL of our own."""
+        """Execute a statement."""
 
 
 class AppTables:
-    """The SQL files below an application's folder, in the words of one database.
+    """The SQL files below an application's folder, for the database of an engine.
 
-    `sql/NOUN/VERB.sql` is a statement, `migrations/STEP.sql` a step. A file `….DIALECT.sql` beside one replaces it on
-    that database. The HTTP service reads and writes none of these tables: only the application does.
+    `sql/NOUN/VERB.sql` is a statement, `migrations/NAME.sql` a migration. A file `….DIALECT.sql` beside one replaces it
+    on that database. Only the application reads and writes these tables, never the HTTP service.
     """
 
     def __init__(self, engine: Engine, folder: Path) -> None:
         self._engine = engine
         self._folder = folder
 
-    def rows(self, tx: Executes, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
-        """Run a statement; all rows that it gives."""
+    def rows(self, tx: SqlExecutor, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
+        """Execute a statement by name and return all rows."""
         cursor = tx.execute(_statement(self._folder, name, self._engine.dialect), parameters)
         return cursor.fetchall() if cursor.description else []
 
-    def take_steps(self, counter: str, steps: Sequence[str]) -> None:
-        """Take the steps that were not taken yet, each once, however many processes begin at the same time."""
+    def migrate(self, counter: str, migrations: Sequence[str]) -> None:
+        """Run the migrations that were not run yet, each once, however many processes start at the same time.
 
-        def take(tx: Transaction, asked: list[str]) -> list[str]:
-            return [self._take_step(tx, name, steps=steps) for name in asked]
+        The counter says how many have been run.
+        """
 
-        # Run as a verb, so that it is run again after a conflict with another process that begins.
-        take_next = self._engine.grouped.together(take)
-        while self._engine.counter(counter).show() < len(steps):
-            with suppress(_Taken):
-                take_next(counter)
+        def run_next(tx: Transaction, counters: list[str]) -> list[str]:
+            return [self._run_next(tx, name, migrations=migrations) for name in counters]
 
-    def _take_step(self, tx: Transaction, counter: str, *, steps: Sequence[str]) -> str:
-        # Whoever takes the number takes the step; all others wait here, and find that it was taken.
+        # As a grouped function, so that it is repeated after a conflict with another process that starts.
+        repeated = self._engine.grouped.together(run_next)
+        while self._engine.counter(counter).show() < len(migrations):
+            with suppress(_AlreadyRun):
+                repeated(counter)
+
+    def _run_next(self, tx: Transaction, counter: str, *, migrations: Sequence[str]) -> str:
+        # The process that gets the number runs the migration; others wait for the counter, and find that it was run.
         number = tx.counter(counter).next()
-        if number > len(steps):
-            raise _Taken
-        self._run_script(tx, steps[number - 1])
-        return steps[number - 1]
+        if number > len(migrations):
+            raise _AlreadyRun
+        self._run_script(tx, migrations[number - 1])
+        return migrations[number - 1]
 
-    def _run_script(self, tx: Executes, step: str) -> None:
-        script = _text(self._folder / "migrations" / step, self._engine.dialect)
+    def _run_script(self, tx: SqlExecutor, migration: str) -> None:
+        script = _text(self._folder / "migrations" / migration, self._engine.dialect)
         for statement in filter(str.strip, _STATEMENT_END.split(script)):
             tx.execute(statement)
 
 
-class _Taken(Exception):
-    """Another process took the step first."""
+class _AlreadyRun(Exception):
+    """Another process ran the migration first."""
 
 
 @cache

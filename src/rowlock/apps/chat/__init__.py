@@ -1,7 +1,7 @@
 """A chat service on rowlock: applications own chats, chats own messages, all numbered 1, 2, 3 … without a gap.
 
-Only rowlock's public API is used here: counters for the numbers, `engine.grouped.together` for the writes of many at
-once, a list and a worker for what is stored behind, a schedule for the counts.
+It uses rowlock's public API only: counters for the numbers, `engine.grouped.together` to write for many requests in one
+transaction, a list and a worker to store messages later, a schedule for the counts.
 """
 
 from rowlock import Engine, Invalid, RedisCounters, Worker
@@ -13,22 +13,23 @@ from rowlock.apps.chat.tables import ChatTables
 
 __all__ = ["build"]
 
-ATTEMPTS = 0
-"""No limit: what was accepted is stored, sooner or later, and nothing is ever given up."""
+UNLIMITED = 0
+"""Accepted messages are retried until they are stored."""
 
 
 def build(
     engine: Engine, *, write_behind: str = "off", refresh: str = "5s", redis: str = "", redis_fallback: str = ""
 ) -> Application:
-    """The application; its tables are made if they are not there yet.
+    """Return the application; create its tables if they do not exist.
 
-    With `write_behind=on` messages are accepted onto a list and stored by a worker. Counts are refreshed so often as
-    `refresh` says. With `redis`, an address, numbers come from there; `redis_fallback=database` if it cannot be asked.
+    With `write_behind=on` messages are accepted onto a list and stored by a worker. `refresh` is the interval at which
+    counts are refreshed. `redis` is the URL of a server that gives the numbers; with `redis_fallback=database` the
+    database gives them while Redis is unavailable.
     """
     if write_behind not in ("on", "off"):
-        raise Invalid(f"write_behind={write_behind} cannot be", "say on or off")
+        raise Invalid(f"write_behind must be on or off, got {write_behind!r}")
     if redis_fallback not in ("", "database"):
-        raise Invalid(f"redis_fallback={redis_fallback} cannot be", "say database, or leave it out")
+        raise Invalid(f"redis_fallback must be database or empty, got {redis_fallback!r}")
     tables = ChatTables(engine)
     tables.make()
     chats = Chats(engine, tables, behind=write_behind == "on")
@@ -36,8 +37,8 @@ def build(
     numbers = RedisCounters(engine, redis, fallback="database" if redis_fallback else None) if redis else None
 
     def work(worker: Worker) -> None:
-        worker.on(messages.LIST, chats.messages.drain, batch=messages.BATCH, attempts=ATTEMPTS, backoff="100ms..1m")
-        worker.on(counts.LIST, chats.counts.refresh, batch=1, attempts=ATTEMPTS, backoff="1s..1m")
+        worker.on(messages.LIST, chats.messages.drain, batch=messages.BATCH, attempts=UNLIMITED, backoff="100ms..1m")
+        worker.on(counts.LIST, chats.counts.refresh, batch=1, attempts=UNLIMITED, backoff="1s..1m")
 
     def close() -> None:
         if numbers is not None:

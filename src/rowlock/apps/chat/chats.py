@@ -1,7 +1,7 @@
-"""Applications, chats and messages: what the routes ask for.
+"""Applications, chats and messages: the operations behind the routes.
 
-What writes is a function for many callers at once: all that is asked at the same moment is one transaction. A number
-and the row that it numbers commit together, so no number comes twice and none is left out.
+Operations that write take a batch: concurrent requests share one transaction. A number and the row that it numbers are
+committed together, so no number is used twice and there are no gaps.
 """
 
 from collections import Counter
@@ -31,21 +31,21 @@ Work = Callable[[Transaction, Sequence[X]], list[Any]]
 
 
 class CreateApplication(msgspec.Struct, frozen=True):
-    """Somebody wants a new application; with a key, once."""
+    """A request to create an application, once for each idempotency key."""
 
     name: str
     key: str = ""
 
 
 class RenameApplication(msgspec.Struct, frozen=True):
-    """Somebody wants another name for an application."""
+    """A request to rename an application."""
 
     token: str
     name: str
 
 
 class OpenChat(msgspec.Struct, frozen=True):
-    """Somebody wants a new chat; numbered by the counter unless a number was taken before."""
+    """A request to open a chat; the counter gives its number if it has none yet."""
 
     token: str
     number: int = 0
@@ -53,7 +53,7 @@ class OpenChat(msgspec.Struct, frozen=True):
 
 
 class PostMessage(msgspec.Struct, frozen=True):
-    """Somebody sends a message."""
+    """A request to post a message."""
 
     token: str
     chat: int
@@ -63,7 +63,7 @@ class PostMessage(msgspec.Struct, frozen=True):
 
 
 class EditMessage(msgspec.Struct, frozen=True):
-    """Somebody wants another body for a message, if it is at one of these versions still."""
+    """A request to replace the body of a message, if it is at one of these versions."""
 
     token: str
     chat: int
@@ -90,21 +90,21 @@ class Chats:
         self.edit = engine.grouped.together(self._edit)
 
     def applications(self, *, after: str, limit: int) -> list[ChatApplication]:
-        """Applications in the order in which they were made, after the one with a token."""
+        """Return applications in the order of their creation, strictly after the one with a token."""
         if after:
             self.application(after)
         rows = self._engine.read(self._tables.rows, "applications/page", after=after, limit=limit)
         return [_application(row) for row in rows]
 
     def application(self, token: str) -> ChatApplication:
-        """One application."""
+        """Return one application, or raise NotFound."""
         rows = self._engine.read(self._tables.rows, "applications/show", token=token)
         if not rows:
             raise no_such_application()
         return _application(rows[0])
 
     def page(self, token: str, *, after: int, limit: int) -> list[Chat]:
-        """The chats of an application in the order of their numbers, strictly after one."""
+        """Return the chats of an application in the order of their numbers, strictly after one."""
         owner = self._engine.read(self._owners, [token]).get(token)
         if owner is None:
             raise no_such_application()
@@ -112,32 +112,32 @@ class Chats:
         return [_chat(row) for row in self._engine.read(self._tables.rows, "chats/page", **asked)]
 
     def show(self, token: str, number: int) -> Chat:
-        """One chat."""
+        """Return one chat, or raise NotFound."""
         return _chat(self._engine.read(self._tables.rows, "chats/show", chat=self.find(token, number))[0])
 
     def find(self, token: str, number: int) -> int:
-        """What a chat is called inside."""
+        """Return the id of a chat in the database, or raise NotFound."""
         chat = self._engine.read(self._places, [(token, number)]).get((token, number))
         if chat is None:
             raise no_such_chat()
         return chat
 
     def message(self, token: str, chat: int, *, number: int) -> ChatMessage:
-        """One message."""
+        """Return one message, or raise NotFound."""
         found = self.messages.latest(self._engine, self.find(token, chat), number=number)
         if found is None:
             raise no_such_message()
         return found
 
     def counter_of_chats(self, token: str) -> str:
-        """The name of the counter that numbers the chats of an application."""
+        """Return the name of the counter that numbers the chats of an application."""
         owner = self._engine.read(self._owners, [token]).get(token)
         if owner is None:
             raise no_such_application()
         return _chats_of(owner)
 
     def counter_of_messages(self, token: str, chat: int) -> str:
-        """The name of the counter that numbers the messages of a chat."""
+        """Return the name of the counter that numbers the messages of a chat."""
         return _messages_of(self.find(token, chat))
 
     def _create(self, tx: Transaction, asked: Sequence[CreateApplication]) -> list[Any]:
@@ -179,7 +179,7 @@ class Chats:
     def _edit(self, tx: Transaction, asked: Sequence[EditMessage]) -> list[Any]:
         places = self._places(tx, {(each.token, each.chat) for each in asked})
         chats = [places.get((each.token, each.chat)) for each in asked]
-        # From here on nobody else edits in these chats: versions follow each other in the order in which they land.
+        # The counters lock out other edits in these chats until the commit, so versions ascend in the order of commits.
         versions = _numbers(tx, [(chat, 0) for chat in chats if chat is not None], _versions_of)
         return [
             no_such_chat() if chat is None else self._edited(tx, each, chat, next(versions))
@@ -205,7 +205,7 @@ class Chats:
 
 
 def _once(work: Work[Any]) -> Work[Any]:
-    """The same, but what is asked under a key is done once: answers say whether they were given before."""
+    """Wrap an operation so that it runs once for each idempotency key; results say whether they are repeated."""
 
     def alone(tx: Transaction, asked: Any) -> Any:
         def do() -> Any:
@@ -229,7 +229,7 @@ def _once(work: Work[Any]) -> Work[Any]:
 
 
 def _words(asked: Any) -> list[Any]:
-    """What makes two requests the same: not the number that Redis gave to one of them."""
+    """Return the fields that identify a repeated request, without the number that Redis gave to it."""
     return [getattr(asked, name) for name in asked.__struct_fields__ if name not in ("key", "number")]
 
 
@@ -238,7 +238,7 @@ def _new(answer: Any) -> Any:
 
 
 def _numbers(tx: Transaction, wanted: Sequence[tuple[int, int]], name: Callable[[int], str]) -> Iterator[int]:
-    """A number for each: the one that it has, or the next of its counter."""
+    """Return a number for each: the one that it has, or the next of its counter."""
     counts = Counter(name(owner) for owner, number in wanted if not number)
     taken = {counter: iter(numbers) for counter, numbers in tx.numbers(counts).items()}
     return iter([number or next(taken[name(owner)]) for owner, number in wanted])

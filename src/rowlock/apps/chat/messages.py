@@ -1,7 +1,7 @@
 """Messages: stored at once, or accepted onto a list and stored by a worker, hundreds at a time.
 
-Either way a message is written as it is at one version of it, and a higher version wins. So it does not matter in which
-order the versions of a message arrive, nor whether one of them arrives twice.
+Either way a message is written with its version, and a higher version wins. So neither the order in which versions of a
+message arrive nor a repetition matters.
 """
 
 from collections import Counter
@@ -14,13 +14,13 @@ from rowlock import Engine, Item, NewItem, Refused, Transaction
 from rowlock.apps.chat.counts import ChatCounts
 from rowlock.apps.chat.model import ChatMessage, folded
 from rowlock.apps.chat.tables import ChatTables
-from rowlock.apps.tables import Executes
+from rowlock.apps.tables import SqlExecutor
 
 LIST = "chat/messages"
 BATCH = 500
-SHORTEST_INDEXED = 3
-FEW = 8
-"""Items that are looked at for one message: it seldom has more versions under way."""
+MIN_INDEXED_CHARACTERS = 3
+VERSIONS_PER_PAGE = 8
+"""Items that are read for one message: it seldom has more versions on the list."""
 
 
 class Messages:
@@ -32,7 +32,7 @@ class Messages:
         self._behind = behind
 
     def accept(self, tx: Transaction, messages: Sequence[ChatMessage]) -> None:
-        """Take messages, each at a new version of it; they are durable when the transaction commits."""
+        """Accept messages, each at a new version; they are durable when the transaction commits."""
         if self._behind:
             new = tx[LIST].add([NewItem(_key(each), each.body) for each in messages]).added
         else:
@@ -40,8 +40,8 @@ class Messages:
         if new < sum(each.version == 0 for each in messages):
             raise Refused("a number of this chat is in use already", "raise its counter above the highest message")
 
-    def store(self, tx: Executes, messages: Iterable[ChatMessage]) -> int:
-        """Write messages to their table, the newest version of each; how many are new."""
+    def store(self, tx: SqlExecutor, messages: Iterable[ChatMessage]) -> int:
+        """Store the newest version of each message and return how many are new."""
         newest = {(each.chat, each.number): each for each in sorted(messages, key=lambda each: each.version)}
         added = self._tables.rows(tx, "messages/add", rows=_rows(newest.values()))
         known = newest.keys() - set(added)
@@ -51,19 +51,19 @@ class Messages:
         return len(added)
 
     def drain(self, items: list[Item], tx: Transaction) -> None:
-        """Handle the list: store what was accepted, in the transaction that settles the items."""
+        """Handle the list: store accepted messages in the transaction that settles the items."""
         self.store(tx, map(_message, items))
 
     def latest(self, source: Engine | Transaction, chat: int, *, number: int) -> ChatMessage | None:
-        """A message as it is now, stored or under way; None if there is none."""
-        # What is under way is asked for first: what a worker stores meanwhile is then found stored.
+        """Return the newest version of a message, stored or on the list; None if there is none."""
+        # The list is read first: what a worker stores in the meantime is then found in the table.
         ends = _key(ChatMessage(chat, number, 0, ""))[:-1], _key(ChatMessage(chat, number + 1, 0, ""))[:-1]
-        pending = [_message(item) for item in source[LIST].items(after=ends[0], upto=ends[1], page=FEW)]
+        pending = [_message(item) for item in source[LIST].items(after=ends[0], upto=ends[1], page=VERSIONS_PER_PAGE)]
         stored = source.read(self._tables.rows, "messages/show", chat=chat, number=number)
         return max(pending + [_stored(chat, row) for row in stored], key=lambda each: each.version, default=None)
 
     def page(self, engine: Engine, chat: int, *, after: int, limit: int) -> list[ChatMessage]:
-        """Messages of a chat in the order of their numbers, strictly after one, stored or under way."""
+        """Return messages of a chat by number, strictly after one, stored or on the list."""
         found = self._pending(engine, chat, after, limit)
         for row in engine.read(self._tables.rows, "messages/page", chat=chat, after=after, limit=limit):
             stored = _stored(chat, row)
@@ -72,15 +72,15 @@ class Messages:
         return [found[number] for number in sorted(found)[:limit]]
 
     def search(self, engine: Engine, chat: int, *, text: str, after: int, limit: int) -> list[dict[str, Any]]:
-        """Stored messages of a chat in which a text stands, also as a part of words, whatever its capitals."""
+        """Return stored messages of a chat that contain a text, ignoring case."""
         wanted = folded(text)
-        by_index = self._tables.has_index and len(wanted) >= SHORTEST_INDEXED
+        by_index = self._tables.has_index and len(wanted) >= MIN_INDEXED_CHARACTERS
         way = "messages/search_index" if by_index else "messages/search"
         rows = engine.read(self._tables.rows, way, chat=chat, text=wanted, after=after, limit=limit)
         return [{"number": number, "body": body} for number, body in rows]
 
     def _pending(self, engine: Engine, chat: int, after: int, limit: int) -> dict[int, ChatMessage]:
-        """The first so many messages under way, each at its newest version: these come last."""
+        """Return the first messages on the list, each at its newest version, which comes last."""
         found: dict[int, ChatMessage] = {}
         begin, end = _key(ChatMessage(chat, after + 1, 0, ""))[:-1], _key(ChatMessage(chat + 1, 0, 0, ""))[:-1]
         for item in engine[LIST].items(after=begin, upto=end, page=limit):
@@ -92,7 +92,7 @@ class Messages:
 
 
 def _key(message: ChatMessage) -> str:
-    # Of one width, so that the order of the bytes is that of the numbers.
+    # Fixed width, so that keys sort as numbers.
     return f"{message.chat:016x}/{message.number:016x}/{message.version:016x}"
 
 

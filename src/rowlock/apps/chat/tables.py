@@ -1,4 +1,4 @@
-"""The application's own tables, and whether there is an index to search messages by."""
+"""Tables of the chat application, and its optional full-text index."""
 
 import logging
 from pathlib import Path
@@ -7,8 +7,8 @@ from rowlock import Engine, Invalid
 from rowlock.apps.tables import AppTables
 
 HERE = Path(__file__).parent
-STEPS = ("0001_chats",)
-SEARCH = ("0001_search",)
+MIGRATIONS = ("0001_chats",)
+SEARCH_MIGRATIONS = ("0001_search",)
 DIALECTS = ("sqlite", "postgres")
 
 log = logging.getLogger("rowlock.apps.chat")
@@ -19,17 +19,17 @@ class ChatTables(AppTables):
 
     def __init__(self, engine: Engine) -> None:
         if engine.dialect not in DIALECTS:
-            raise Invalid("the chat application knows SQLite and PostgreSQL only", "give it one of these")
+            raise Invalid(f"the chat application needs SQLite or PostgreSQL, got {engine.dialect}")
         super().__init__(engine, HERE)
         self.has_index = False
-        """Whether there is an index to search by that must be asked by name."""
+        """Whether there is a full-text index that has a statement of its own."""
 
     def make(self) -> None:
-        """Take the steps that were not taken yet, each once, however many processes begin at the same time."""
-        self.take_steps("chat/schema", STEPS)
+        """Create the tables and the index, each once, however many processes start at the same time."""
+        self.migrate("chat/schema", MIGRATIONS)
         try:
-            self.take_steps("chat/search", SEARCH)
+            self.migrate("chat/search", SEARCH_MIGRATIONS)
         except Exception as error:
-            # An extension that is not there or not allowed. Every search is right without an index, only slower.
-            log.warning("no index to search messages by: %s", type(error).__name__)
+            # The extension is missing or not permitted. Searches work without the index, only slower.
+            log.warning("no full-text index for messages: %s", type(error).__name__)
         self.has_index = self._engine.dialect == "sqlite" and self._engine.counter("chat/search").show() > 0

@@ -1,7 +1,7 @@
-"""A comic shop on rowlock: whoever wants a comic says what it looks like, and is told once when it arrives.
+"""A comic shop on rowlock: customers describe the comics they want, and are notified once when one arrives.
 
-Only rowlock's public API is used here: a topic for the wishes, a list whose items are the copies in stock, lists of
-sales and refunds, counters for their numbers, and a worker that tells.
+It uses rowlock's public API only: a topic for the wishes, a list whose items are the copies in stock, lists of sales
+and refunds, counters for their numbers, and a worker that notifies.
 """
 
 import os
@@ -30,15 +30,15 @@ def build(
     backoff: str = "1s..1h",
     public: str = "",
 ) -> Application:
-    """The application. Who is to be told is told by POST to `notify`, or by `mail` from `sender`; else only noted.
+    """Return the application. It notifies by POST to `notify`, by `mail` from `sender`, or only in its history.
 
-    `secret_env` names the variable whose secret signs requests, `allow` a private host that they may go to, `public`
-    the address of this service for links. Each is tried so many `attempts`, with `backoff` between them.
+    `secret_env` names the variable with the secret that signs requests, `allow` a private host that they may go to,
+    `public` the URL of this service for links. Notifications are tried `attempts` times, with `backoff` in between.
     """
     if not attempts.isascii() or not attempts.isdecimal() or int(attempts) < 1:
-        raise Invalid(f"attempts={attempts} cannot be", "say how often each is tried: 8")
+        raise Invalid(f"attempts must be a number from 1, got {attempts!r}")
     if secret_env and not os.environ.get(secret_env, "").strip():
-        raise Invalid(f"the variable {secret_env} is not set here", "it holds the secret that signs requests")
+        raise Invalid(f"the environment variable {secret_env} is not set", "it holds the secret that signs requests")
     shop = Shop(engine)
     links = UnsubscribeLinks(unsubscribe_secret(engine), public)
     secrets = os.environ[secret_env].split() if secret_env else []
@@ -47,7 +47,7 @@ def build(
     )
 
     def work(worker: Worker) -> None:
-        shop.topic.deliver(worker, notifier.way, attempts=int(attempts), backoff=backoff)
+        shop.topic.deliver(worker, notifier.deliver, attempts=int(attempts), backoff=backoff)
 
     asgi: Any = ComicRoutes(shop, links).app()
     return Application(asgi, work, notifier.close, open_paths=("/shop", "/shop/*", "/unsubscribe/*"), pages=("/shop",))

@@ -1,4 +1,4 @@
-"""Links by which people unsubscribe: nobody can make one for somebody else."""
+"""Links to unsubscribe, signed so that nobody can make one for somebody else."""
 
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -6,19 +6,19 @@ from hashlib import sha256
 
 
 class UnsubscribeLinks:
-    """Makes links and reads them."""
+    """Makes and reads links to unsubscribe."""
 
     def __init__(self, secret: str, public: str = "") -> None:
         self._secret = secret.encode()
         self.public = public.rstrip("/")
 
     def unsubscribe(self, email: str) -> str:
-        """Where somebody takes back all wishes; a whole address if it is known where this service is."""
+        """Return the link that removes all wishes of a customer; absolute if the public URL is known."""
         who = urlsafe_b64encode(email.encode()).decode().rstrip("=")
         return f"{self.public}/unsubscribe/{who}/{self._proof(email)}"
 
     def read(self, who: str, proof: str) -> str | None:
-        """Whose link it is; None if it is not one of ours."""
+        """Return the customer of a link; None if its signature is wrong."""
         try:
             email = urlsafe_b64decode(who + "=" * (-len(who) % 4)).decode()
         except ValueError:

@@ -1,4 +1,4 @@
-"""What comics and wishes are, and what is refused: pure."""
+"""Comics and wishes, and the checks of what users send. Pure functions."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -8,7 +8,7 @@ import msgspec
 
 from rowlock import Invalid
 
-LONGEST_EMAIL = 512
+MAX_EMAIL_BYTES = 512
 FIELDS = {
     "artist": "text",
     "author": "text",
@@ -19,29 +19,18 @@ FIELDS = {
     "superhero": "text",
     "year": "integer",
 }
-"""In the order in which they are written and patterns are spelled: that of the alphabet."""
-BESIDE = ("email", "id", "querypattern", "unsubscribe")
-"""What a wish has beside them."""
+"""In alphabetical order, in which comics and patterns are written."""
+WISH_ONLY = ("email", "id", "querypattern", "unsubscribe")
+"""Fields of a wish that comics do not have."""
 INTEGERS = range(-(2**31), 2**31)
 
-_MEANT = {"text": "a text", "integer": "a whole number of 32 bits", "boolean": "true or false"}
-
-
-def document(body: bytes) -> dict[str, Any]:
-    """The object that a body holds."""
-    try:
-        found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise Invalid("the body is not JSON", "check its quotes and commas") from None
-    if not isinstance(found, dict):
-        raise Invalid("the body is no JSON object", "send one like {…}")
-    return found
+_MEANT = {"text": "a text", "integer": "a 32-bit integer", "boolean": "true or false"}
 
 
 def comic(given: Any) -> dict[str, Any]:
-    """A comic with all its fields; what else was given is dropped."""
+    """Return a comic with all its fields, or raise Invalid; other values are dropped."""
     if not isinstance(given, dict):
-        raise Invalid("a comic is a JSON object", f"its fields are {', '.join(FIELDS)}")
+        raise Invalid("a comic must be a JSON object", f"its fields are {', '.join(FIELDS)}")
     for name in FIELDS:
         if name not in given:
             raise Invalid(f"the comic has no {name}", f"its fields are {', '.join(FIELDS)}", field=name)
@@ -49,12 +38,12 @@ def comic(given: Any) -> dict[str, Any]:
 
 
 def wish(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of comics that were given, checked; what comics do not have is refused, for it would never be found.
+    """Return the fields of a wish, or raise Invalid for a field that comics do not have, which could never match.
 
-    What the shop itself says of a wish may come back and is dropped.
+    Fields that the shop itself adds to a wish are dropped.
     """
     for name in given:
-        if name not in FIELDS and name not in BESIDE:
+        if name not in FIELDS and name not in WISH_ONLY:
             raise Invalid(f"comics have no {name[:50]!r}", f"their fields are {', '.join(FIELDS)}", field=name[:50])
     return _fields(given)
 
@@ -70,35 +59,36 @@ def _checked(name: str, kind: str, value: Any) -> Any:
         "integer": isinstance(value, int) and not isinstance(value, bool) and value in INTEGERS,
     }
     if not fits[kind]:
-        raise Invalid(f"{name} is {_MEANT[kind]}, and something else was given", "say what it is", field=name)
+        raise Invalid(f"{name} must be {_MEANT[kind]}, got {type(value).__name__}", "correct it", field=name)
     return value
 
 
 def email(given: Mapping[str, Any]) -> str:
-    """Who is meant: a text, and not an empty one."""
+    """Return the email of a customer, or raise Invalid."""
     found = given.get("email")
     if not isinstance(found, str) or not found.strip():
-        raise Invalid("no email was given", "say who it is for: a text", field="email")
-    if not found.isprintable() or len(found.encode()) > LONGEST_EMAIL:
-        raise Invalid("that is no email", f"it is one line of up to {LONGEST_EMAIL} bytes", field="email")
+        raise Invalid("email must be a text that is not blank", "give an address", field="email")
+    if not found.isprintable() or len(found.encode()) > MAX_EMAIL_BYTES:
+        what = f"email must be printable, with at most {MAX_EMAIL_BYTES} bytes"
+        raise Invalid(what, "give an address", field="email")
     return found
 
 
 def pattern(wanted: Mapping[str, Any]) -> str:
-    """The search pattern of a wish: the names of its fields, in order; empty if it wants everything."""
+    """Return the pattern of a wish: the names of its fields in order, empty for a wish for everything."""
     return ",".join(sorted(wanted))
 
 
 def query(of: Mapping[str, Any], names: str) -> dict[str, Any]:
-    """What a comic is looked for by, among the wishes of one pattern."""
+    """Return the query that finds the wishes of one pattern for a comic."""
     return {**{name: of[name] for name in names.split(",") if name}, "querypattern": names}
 
 
 def canonical(value: Any) -> str:
-    """JSON in one way only: sorted names, no blanks, UTF-8."""
+    """Return canonical JSON: sorted names, no blanks, UTF-8."""
     return msgspec.json.encode(value, order="sorted").decode()
 
 
 def digest(of: Mapping[str, Any]) -> str:
-    """What a comic is known by: two that are written differently are the same comic."""
+    """Return the identity of a comic, which does not depend on the order of its fields."""
     return sha256(canonical(of).encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Notifier: how people hear of a comic: by a request, by mail, or only in the shop's own history."""
+"""Notifier: customers hear of a comic by a request, by mail, or only in the shop's own history."""
 
 from collections.abc import Callable, Sequence
 from email.message import EmailMessage
@@ -10,7 +10,7 @@ from rowlock.apps.comics.links import UnsubscribeLinks
 
 
 class ShopNotifier:
-    """The way that was chosen when the application was made."""
+    """The delivery that was chosen when the application was built."""
 
     def __init__(
         self,
@@ -23,30 +23,31 @@ class ShopNotifier:
         allow: Sequence[str] | None,
     ) -> None:
         if notify and mail:
-            raise Invalid("people are told by notify or by mail, not by both", "give one of them")
+            raise Invalid("notify and mail exclude each other", "give one of them")
         if mail and not sender:
-            raise Invalid("mail needs somebody whom it comes from", "give sender=shop@example.org")
+            raise Invalid("mail needs a sender", "give sender=shop@example.org")
         self._links = links
-        self.way: Callable[[Notification], Any] = _only_noted
+        self.deliver: Callable[[Notification], Any] = _only_noted
         self.close: Callable[[], None] = _nothing
         if notify:
             webhook = Webhook(notify, body=self.body, secrets=secrets, allow=allow)
             webhook.check()
-            self.way, self.close = webhook, webhook.close
+            self.deliver, self.close = webhook, webhook.close
         if mail:
-            self.way = Mail(mail, sender=sender, compose=self.letter)
+            self.deliver = Mail(mail, sender=sender, compose=self.letter)
 
-    def body(self, told: Notification) -> dict[str, Any]:
-        """What the receiver of a request reads."""
-        comic = {name: told.record[name] for name in model.FIELDS}
-        return {"comic": comic, "email": told.subscriber, "unsubscribe": self._links.unsubscribe(told.subscriber)}
+    def body(self, notification: Notification) -> dict[str, Any]:
+        """Return the body of a request."""
+        comic = {name: notification.record[name] for name in model.FIELDS}
+        who = notification.subscriber
+        return {"comic": comic, "email": who, "unsubscribe": self._links.unsubscribe(who)}
 
-    def letter(self, told: Notification) -> EmailMessage:
-        """What somebody reads in a mail."""
-        comic = told.record
+    def letter(self, notification: Notification) -> EmailMessage:
+        """Return the mail to a customer."""
+        comic = notification.record
         mint = "mint" if comic["mint"] else "used"
-        asked = ", ".join(f"{name} {value}" for name, value in told.predicates.items()) or "every comic"
-        link = self._links.unsubscribe(told.subscriber)
+        asked = ", ".join(f"{name} {value}" for name, value in notification.predicates.items()) or "every comic"
+        link = self._links.unsubscribe(notification.subscriber)
         message = EmailMessage()
         message["Subject"] = " ".join(f"{comic['series']} {comic['issue']} has come in".split())
         if self._links.public:
@@ -61,8 +62,8 @@ class ShopNotifier:
 
 
 def _only_noted(_: Notification) -> None:
-    """The history is all that there is."""
+    """Do nothing: the history of the topic is enough."""
 
 
 def _nothing() -> None:
-    """Nothing is kept open."""
+    """Do nothing: there is nothing to close."""

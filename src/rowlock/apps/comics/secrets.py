@@ -1,4 +1,4 @@
-"""The secret that signs links. It lies in a table of the application's own, which nobody can read over HTTP."""
+"""The secret that signs links, in a table of the application that nobody can read over HTTP."""
 
 from pathlib import Path
 from secrets import token_hex
@@ -7,21 +7,21 @@ from rowlock import Engine, NotFound, Transaction
 from rowlock.apps.tables import AppTables
 
 HERE = Path(__file__).parent
-STEPS = ("0001_secrets",)
+MIGRATIONS = ("0001_secrets",)
 NAME = "unsubscribe"
 OLD_LIST = "comics/settings"
 """The list on which earlier versions kept the secret, where every viewer could read it."""
 
 
 def unsubscribe_secret(engine: Engine) -> str:
-    """The secret of links to unsubscribe: the first server that starts makes it, all others read the same one."""
+    """Return the secret of links to unsubscribe; the first server that starts creates it."""
     tables = AppTables(engine, HERE)
-    tables.take_steps("comics/schema", STEPS)
+    tables.migrate("comics/schema", MIGRATIONS)
 
     def find(tx: Transaction, asked: list[str]) -> list[str]:
         return [_found(tx, name, tables=tables) for name in asked]
 
-    # Run as a verb, so that it is run again after a conflict with another server that starts.
+    # As a grouped function, so that it is repeated after a conflict with another server that starts.
     return engine.grouped.together(find)(NAME)
 
 

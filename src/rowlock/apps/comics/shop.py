@@ -1,4 +1,4 @@
-"""The shop: comics arrive, are wished for, sold and refunded. Each is one transaction, whoever else is at it."""
+"""The shop: comics arrive, are wished for, sold and refunded. Each operation is one transaction."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -12,10 +12,10 @@ TOPIC = "comics"
 STOCK, SALES, REFUNDS = "comics/stock", "comics/sales", "comics/refunds"
 PATTERNS = "comics/patterns"
 EVERYTHING = "*"
-"""How the empty pattern is kept: a key is never empty."""
-KEPT = "3650d"
-"""Who was told of a comic is remembered so long: nobody is told twice."""
-NEWEST = 50
+"""The key of the empty pattern: keys must not be empty."""
+HISTORY_KEPT = "3650d"
+"""How long notifications are kept: so long nobody is notified twice."""
+DEFAULT_PAGE = 50
 APOLOGY = "We are sorry: the last copy has gone. Your money is on its way back, and you will hear when another comes."
 THANKS = "Thank you: it is yours."
 
@@ -23,32 +23,32 @@ Verb = Callable[[Transaction], Any]
 
 
 def _each(tx: Transaction, asked: list[Verb]) -> list[Any]:
-    # Who subscribes in a transaction is told of what arrives in it: so its wishes come first.
+    # A subscriber is notified of comics that arrive in the same transaction, so wishes come first.
     order = sorted(range(len(asked)), key=lambda number: getattr(asked[number], "func", None) is not _subscribe)
     answers = {number: asked[number](tx) for number in order}
     return [answers[number] for number in range(len(asked))]
 
 
 class Shop:
-    """What the shop knows and does."""
+    """The operations of the shop."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.topic = engine.topic(TOPIC)
-        self.topic.define(model.FIELDS, keep_for=KEPT)
+        self.topic.define(model.FIELDS, keep_for=HISTORY_KEPT)
         self._together = engine.grouped.together(_each)
 
     async def arrive(self, comic: Mapping[str, Any]) -> None:
-        """Put a copy into stock, and let those know who wait for it."""
+        """Put a copy into stock and publish it to the wishes."""
         await self._together.awaited(partial(_arrive, comic=comic))
 
     async def subscribe(self, email: str, wish: Mapping[str, Any]) -> int:
-        """Note a wish; the number that it has, or had already."""
+        """Add a wish and return its number; a wish that exists keeps its number."""
         number: int = await self._together.awaited(partial(_subscribe, email=email, wish=wish))
         return number
 
     async def complete(self, email: str, comic: Mapping[str, Any], *, key: str) -> tuple[dict[str, Any], bool]:
-        """Sell a copy, or, if there is none, give the money back; and whether it was asked and answered before."""
+        """Sell a copy, or refund if there is none; return the result and whether it is repeated."""
         do = partial(_complete, email=email, comic=comic)
         found: tuple[dict[str, Any], bool] = await self._together.awaited(
             partial(_once, key=f"comics {email}\0{key}" if key else "", asked=[email, comic], do=do)
@@ -56,17 +56,17 @@ class Shop:
         return found
 
     async def refund(self, number: str) -> dict[str, Any]:
-        """Take a sale back: the money goes back, and the copy into stock."""
+        """Refund a sale and put the copy back into stock."""
         found: dict[str, Any] = await self._together.awaited(partial(_refund, number=number))
         return found
 
     async def unsubscribe(self, which: int | str) -> int:
-        """Take back one wish by its number, or all of somebody's; how many there were."""
+        """Remove one wish by its number, or all of a customer; return how many there were."""
         count: int = await self._together.awaited(lambda tx: tx.topic(TOPIC).unsubscribe(which))
         return count
 
-    def stock(self, *, after: str = "", limit: int = NEWEST) -> list[dict[str, Any]]:
-        """Comics in stock, each with how many copies there are, strictly after one."""
+    def stock(self, *, after: str = "", limit: int = DEFAULT_PAGE) -> list[dict[str, Any]]:
+        """Return comics in stock with the number of copies, strictly after one."""
         copies = self._engine[STOCK].items(after=f"{after}." if after else "")
         groups = groupby(copies, key=lambda copy: copy.key.partition("-")[0])
         found = []
@@ -76,23 +76,23 @@ class Shop:
         return found
 
     def subscriptions(self, *, email: str | None, after: int, limit: int) -> list[Subscription]:
-        """Wishes in the order in which they were made."""
+        """Return wishes in the order of their numbers."""
         return self.topic.subscriptions(subscriber=email, after=after, limit=limit)
 
     def told(self) -> list[dict[str, Any]]:
-        """Who was told of what: the newest, newest first."""
-        found = self.topic.notifications(delivered=True, limit=NEWEST)
+        """Return delivered notifications, the newest first."""
+        found = self.topic.notifications(delivered=True, limit=DEFAULT_PAGE)
         return [{"comic": _ordered(each.record), "email": each.subscriber} for each in found]
 
     def ledger(self, name: str, *, after: str, limit: int) -> list[dict[str, Any]]:
-        """Sales or refunds in their order, strictly after one."""
+        """Return sales or refunds in the order of their numbers, strictly after one."""
         return [_entry(item) for item in self._engine[name].page(after=_padded(after), limit=limit)]
 
     def pending(self) -> dict[str, Any]:
-        """What is still to be done: comics that are not looked for yet, and people who are not told yet."""
+        """Return what is pending: comics that are not matched and notifications that are not delivered."""
         patterns = sorted((item.key.removeprefix(EVERYTHING), _after(item)) for item in self._engine[PATTERNS].items())
-        waiting = [each for each in self.topic.records(limit=NEWEST) if each.matched_at is None]
-        untold = self.topic.notifications(delivered=False, limit=NEWEST)
+        waiting = [each for each in self.topic.records(limit=DEFAULT_PAGE) if each.matched_at is None]
+        untold = self.topic.notifications(delivered=False, limit=DEFAULT_PAGE)
         return {
             "comics": [{"comic": _ordered(each.record), "queries": _queries(each, patterns)} for each in waiting],
             "notifications": [{"comic": _ordered(each.record), "email": each.subscriber} for each in untold],
@@ -105,7 +105,7 @@ def _ordered(comic: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _after(pattern: Item) -> int:
-    """The last record that was published before the pattern was known; those of an earlier version do not say."""
+    """Return the last record before the pattern was known; 0 for patterns of earlier versions."""
     return int(pattern.data["after"]) if pattern.data else 0
 
 
@@ -127,7 +127,7 @@ def _entry(item: Item) -> dict[str, Any]:
 
 
 def _arrive(tx: Transaction, *, comic: Mapping[str, Any]) -> None:
-    # The number first: who has it is alone until the commit, so records and new patterns are numbered in that order.
+    # The number first: the counter is locked until the commit, so records and new patterns are ordered by it.
     known, number = model.digest(comic), tx.counter(STOCK).next()
     tx.topic(TOPIC).publish(comic, key=known)
     tx[STOCK].add(f"{known}-{number:012}", data=comic)
@@ -141,7 +141,7 @@ def _subscribe(tx: Transaction, *, email: str, wish: Mapping[str, Any]) -> int:
 
 
 def _note_pattern(tx: Transaction, pattern: str) -> None:
-    # While this number is held no comic arrives: all later records have higher ids than the newest one has now.
+    # While the counter is locked no comic arrives: all later records have higher ids than the newest one now.
     tx.counter(STOCK).next()
     newest = tx.topic(TOPIC).records(limit=1)
     tx[PATTERNS].add(pattern, data={"after": newest[0].id if newest else 0})
@@ -154,7 +154,7 @@ def _once(tx: Transaction, *, key: str, asked: Any, do: Verb) -> tuple[Any, bool
 def _complete(tx: Transaction, *, email: str, comic: Mapping[str, Any]) -> dict[str, Any]:
     known = model.digest(comic)
     while copies := _copies(tx, known):
-        # Of two who want the last copy one takes it off the list; the other finds that it is gone.
+        # Of two customers who want the last copy, only one can settle it.
         if tx[STOCK].done(copies[0].key):
             return {"sale": _written(tx, SALES, email, comic), "message": THANKS}
     tx.topic(TOPIC).forget(email, known)
