@@ -59,7 +59,7 @@ def show_many(tx: Transaction, places: Sequence[tuple[str, str]]) -> list[ItemDe
     keys_by_list: dict[str, list[str]] = defaultdict(list)
     for name, key in places:
         keys_by_list[name].append(key)
-    found = {name: items.ask_many(tx, name, keys)() for name, keys in keys_by_list.items()}
+    found = {name: items.show_many(tx, name, keys) for name, keys in keys_by_list.items()}
     return [_show_one(tx, name, key, found[name].get(key)) for name, key in places]
 
 

@@ -10,8 +10,9 @@ import msgspec
 from msgspec import UNSET
 
 from rowlock import failures, gates, lists, tallies
-from rowlock.db import Transaction
+from rowlock.db import Pending, Transaction, pipelined
 from rowlock.db.columns import decoder
+from rowlock.db.connections import Row
 from rowlock.errors import (
     AlreadyThere,
     GatePassed,
@@ -196,20 +197,17 @@ class _Failures(msgspec.Struct, frozen=True):
     has_failures: bool
 
 
-def ask_many(tx: Transaction, name: str, keys: Sequence[str]) -> Callable[[], dict[str, tuple[Item, bool]]]:
-    """Read items by their keys, each with whether failures of it are known; keys that are not there are left out.
-
-    The answer is read by calling what is returned, in a pipeline after its end.
-    """
+@pipelined
+def show_many(tx: Transaction, name: str, keys: Sequence[str]) -> Pending[dict[str, tuple[Item, bool]]]:
+    """Return items by their keys, each with whether failures of it are known; keys that are not there are left out."""
     rows = tx.send("items/show_many", list=name, keys=encode_json(keys))
     columns = tx.statements.columns("items/show_many")
 
-    def answer() -> dict[str, tuple[Item, bool]]:
-        found = rows()
+    def decode(found: list[Row]) -> dict[str, tuple[Item, bool]]:
         items, flags = decoder(Item, columns, partial=True)(found), decoder(_Failures, columns, partial=True)(found)
         return {item.key: (item, flag.has_failures) for item, flag in zip(items, flags, strict=True)}
 
-    return answer
+    return rows.map(decode)
 
 
 def lock(tx: Transaction, row: lists.ListRow, key: str) -> LockedItem | None:

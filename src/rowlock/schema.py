@@ -18,11 +18,16 @@ class Migration(msgspec.Struct, frozen=True):
     number: int
     name: str
     sql: str
+    checksum: str
+    """Of its text: a migration that was applied never changes."""
 
-    @property
-    def checksum(self) -> str:
-        """What identifies the text of a migration that was applied."""
-        return sha256(self.sql.encode()).hexdigest()
+
+class AppliedMigration(msgspec.Struct, frozen=True):
+    """A migration that a database has."""
+
+    number: int
+    name: str
+    checksum: str
 
 
 def known(database: Database) -> list[Migration]:
@@ -36,7 +41,8 @@ def _known(dialects: tuple[str, ...]) -> list[Migration]:
     for dialect in reversed(dialects):
         for path in MIGRATIONS.glob(f"*.{dialect}.sql"):
             number, _, name = path.name.partition(".")[0].partition("_")
-            found[int(number)] = Migration(int(number), name, path.read_text())
+            sql = path.read_text()
+            found[int(number)] = Migration(int(number), name, sql, sha256(sql.encode()).hexdigest())
     return [found[number] for number in sorted(found)]
 
 
@@ -101,7 +107,7 @@ def _refuse_others(tx: Transaction, database: Database) -> None:
 
 
 def _applied(tx: Transaction) -> dict[int, str]:
-    return {number: checksum for number, _, checksum in tx.rows("migrations/applied")}
+    return {each.number: each.checksum for each in tx.structs(AppliedMigration, "migrations/applied")}
 
 
 def _missing(database: Database, applied: dict[int, str]) -> list[Migration]:

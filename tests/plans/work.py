@@ -91,7 +91,7 @@ def _by_keys(engine: Engine, name: str) -> None:
     engine[name].page(after=keys[-1], limit=BATCH, state="ready")
     engine[name].show(keys[-1])
     engine[name].save(keys[-1], data=1)
-    engine.read(lambda tx: items.ask_many(tx, name, keys)())
+    engine.read(items.show_many, name, keys)
     waiting = [item.key for item in engine["failed"].page(limit=BATCH, state="failed")]
     engine["failed"].retry(waiting)
     engine["failed"].failures(waiting[0])

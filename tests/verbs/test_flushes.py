@@ -7,7 +7,7 @@ import pytest
 from tests.verbs.group_commits import together
 
 from rowlock import Engine, Worker
-from rowlock.db import Transaction, unflushed
+from rowlock.db import Pending, Transaction, unflushed
 from rowlock.db.connections import DatabaseConnection
 from rowlock.environment import Deadline
 
@@ -28,14 +28,14 @@ def light(tx: Transaction) -> int:
     return level(tx)
 
 
-def piece(tx: Transaction) -> Callable[[], int]:
+def piece(tx: Transaction) -> Pending[int]:
     """The same as a piece of a trip."""
     found = level(tx)
-    return lambda: found
+    return Pending(lambda: found)
 
 
 @unflushed
-def light_piece(tx: Transaction) -> Callable[[], int]:
+def light_piece(tx: Transaction) -> Pending[int]:
     """The same as one that may be forgotten."""
     return piece(tx)
 

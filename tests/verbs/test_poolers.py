@@ -77,7 +77,7 @@ def test_the_level_of_an_engine_holds_in_each_transaction(pooled_url: str) -> No
 ASKED: dict[str, Callable[[Database], Any]] = {
     "read": lambda database: database.read(items.page, "work"),
     "run": lambda database: database.run(items.page, "work"),
-    "pipeline": lambda database: database.pipeline(lambda tx: items.ask_many(tx, "work", ["a"])),
+    "pipeline": lambda database: database.pipeline(items.show_many.bind("work", ["a"])),
 }
 
 

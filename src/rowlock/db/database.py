@@ -132,7 +132,7 @@ class Database:
             tx = self._transaction_on(connection)
             pieces = [partial(work, tx) for work in works]
             pending = connection.pipeline(pieces, deadline=deadline, flushed=flushed)
-            return [each() for each in pending]
+            return [each.result() for each in pending]
 
         return self._retrying(pipelined)
 

@@ -19,8 +19,6 @@ class Pending(Generic[T]):
         """Return the result."""
         return self._read()
 
-    __call__ = result
-
     def map(self, function: Callable[[T], U]) -> "Pending[U]":
         """Return what the function makes of the result, pending too."""
         return Pending(lambda: function(self._read()))

@@ -11,7 +11,7 @@ from rowlock.db.transaction import Transaction
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Work = Callable[[Transaction], Callable[[], Any]]
+Work = Callable[[Transaction], Pending[Any]]
 """A piece of a pipeline: it sends statements, and its result is read when the pipeline has ended."""
 
 
