@@ -1,0 +1,113 @@
+"""Walks: which of our own functions one request or one item runs through, found by tracing all threads."""
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from tests.house.places import SOURCE
+from tests.http.serving import serving
+
+from rowlock import Engine, Worker
+
+_IN_THE_BACKGROUND = ("rowlock heart", "rowlock hints", "rowlock upkeep", "rowlock ticks", "rowlock http")
+"""Threads that work at times of their own, beside every request."""
+_COMPREHENSIONS = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>")
+
+
+class Walk:
+    """The functions of the package that ran while it was recorded, each once."""
+
+    def __init__(self) -> None:
+        self._codes: set[CodeType] = set()
+        self._recording = False
+
+    @contextmanager
+    def of_all_threads(self) -> Iterator[None]:
+        """Trace this thread and all that are started in the block."""
+        threading.setprofile(self._trace)
+        sys.setprofile(self._trace)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)  # type: ignore[arg-type]
+
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """Record what runs in the block."""
+        self._recording = True
+        try:
+            yield
+        finally:
+            self._recording = False
+
+    def _trace(self, frame: FrameType, event: str, _: Any) -> None:
+        if self._recording and event == "call" and not threading.current_thread().name.startswith(_IN_THE_BACKGROUND):
+            self._codes.add(frame.f_code)
+
+    @property
+    def functions(self) -> list[str]:
+        """The functions by file and name; comprehensions belong to the function in which they stand."""
+        ours = (code for code in self._codes if code.co_name not in _COMPREHENSIONS)
+        places = ((Path(code.co_filename), code.co_qualname) for code in ours)
+        return sorted(f"{path.relative_to(SOURCE)}:{name}" for path, name in places if path.is_relative_to(SOURCE))
+
+    @property
+    def files(self) -> list[str]:
+        """The files in which they stand."""
+        return sorted({place.rpartition(":")[0] for place in self.functions})
+
+
+def post_of_one_item(directory: Path) -> Walk:
+    """Walk through the POST of one item, from the socket to the commit and back, when caches are warm."""
+    walk = Walk()
+    with walk.of_all_threads(), Engine(str(directory / "post.db")) as engine, serving(engine) as served:
+        path = "/v1/lists/walk/items"
+        served.client.json("POST", path, {"items": ["first"]})
+        with walk.recorded():
+            served.client.json("POST", path, {"items": ["second"]})
+    return walk
+
+
+def one_item_of_a_worker(directory: Path) -> Walk:
+    """Walk through a worker's claim, run and settlement of one item."""
+    walk = Walk()
+    record = walk.recorded()
+    with walk.of_all_threads(), Engine(str(directory / "work.db")) as engine:
+        engine["walk"].add(["a", "b", "c", "first", "second", "third"])
+        worker = Worker(engine, concurrency=1)
+        worker.on("walk", _at_second(record))
+        worker.run(until="idle")
+    return walk
+
+
+def _at_second(record: Any) -> Callable[[Any], None]:
+    """Make a handler that starts to record when it has run once and stops one item later."""
+
+    def handle(item: Any) -> None:
+        if item.key == "first":
+            record.__enter__()
+        elif item.key == "second":
+            record.__exit__(None, None, None)
+
+    return handle
+
+
+def main() -> None:
+    """Print the walks."""
+    import tempfile
+
+    for walk in (post_of_one_item, one_item_of_a_worker):
+        with tempfile.TemporaryDirectory() as directory:
+            found = walk(Path(directory))
+        shown = found.functions if "--all" in sys.argv else []
+        figures = f"{walk.__name__}\t{len(found.functions)} functions\t{len(found.files)} files"
+        sys.stdout.writelines(f"{line}\n" for line in (figures, *shown))
+
+
+if __name__ == "__main__":
+    main()
