@@ -30,8 +30,8 @@ def names(quick: QuickShell) -> QuickShell:
 
 
 @pytest.mark.parametrize("given", [["--", "true"], ["--http", "http://localhost:1/"]])
-def test_a_timeout_of_nothing_is_refused(quick: QuickShell, given: list[str]) -> None:
-    ran = quick("work", "names", "--timeout", "0s", *given)
+def test_a_timeout_of_nothing_is_refused(names: QuickShell, given: list[str]) -> None:
+    ran = names("work", "names", "--timeout", "0s", *given)
     assert (ran.status, ran.error.startswith("rowlock: timeout must be more than 0")) == (2, True)
 
 
