@@ -12,7 +12,7 @@ from rowlock import items, lists, nesting
 from rowlock.db import Database, Transaction
 from rowlock.durations import format_duration
 from rowlock.errors import ExtraMissing, Invalid, NameTaken, NoSuchSchedule, NotAllowed, Refused, RowlockError
-from rowlock.model import Added, to_datetime
+from rowlock.model import NO_DATA, Added, to_datetime
 from rowlock.names import check_limit, check_start, closest
 from rowlock.roles import check_covered, covers, prefix_ranges
 from rowlock.schedules.plans import CatchUp, Plan
@@ -69,7 +69,13 @@ class ScheduleInfo(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def data(self) -> Any:
         """The data that its items carry."""
-        return nesting.decode(bytes(self.raw).decode(), f"the data of {self.name!r}")
+        text = self.raw_data
+        return None if text is None else nesting.decode(text, f"the data of {self.name!r}")
+
+    @property
+    def raw_data(self) -> str | None:
+        """The data that its items carry, as JSON text."""
+        return None if self.raw == NO_DATA else bytes(self.raw).decode()
 
     @property
     def when(self) -> str:
