@@ -103,7 +103,11 @@ def test_nonsense_is_a_failed_attempt_that_says_so(engine: Engine, answer: Any) 
     worker.on("work", lambda _: answer, attempts=1)
     work_off(worker)
     kind, message = said(engine, "a")
-    assert (kind, "must return an outcome" in message, engine["work"].counts()) == ("InvalidOutcome", True, Counts(failed=1))
+    assert (kind, "must return an outcome" in message, engine["work"].counts()) == (
+        "InvalidOutcome",
+        True,
+        Counts(failed=1),
+    )
 
 
 @pytest.mark.parametrize("error", [ValueError("bad"), SystemExit(3), TimeoutError("mine"), StopIteration()], ids=repr)
