@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rowlock import Engine
+from rowlock.api.limits import ServerLimits
 from rowlock.http.executor import VerbExecutor
-from rowlock.http.limits import ServerLimits
 from rowlock.http.server import Server, bind
 from rowlock.http.service import Service
 

@@ -8,8 +8,8 @@ from tests.client.conftest import client_of
 from tests.http.serving import serving
 
 from rowlock import Added, Client, Engine, Invalid, NewItem
+from rowlock.api.limits import MB, ServerLimits
 from rowlock.errors import AlreadyThere, TooLarge
-from rowlock.http.limits import MB, ServerLimits
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

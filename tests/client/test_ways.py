@@ -10,8 +10,7 @@ from tests.house.places import documented
 
 from rowlock import Client, Engine, engine
 from rowlock.api.operations import BY_VERB
-from rowlock.client.caller import DERIVED
-from rowlock.client.ways import NEEDS_DATABASE, WAYS
+from rowlock.client.caller import DERIVED, NEEDS_DATABASE
 from rowlock.engine import Claim, Counter, List, Schedule, Session, Tokens, Topic
 from rowlock.engine.handles import Handles
 
@@ -46,13 +45,13 @@ VERBS = {verb: f"{verb.__module__}.{verb.__name__}" for kind in HANDLES for verb
 
 
 def test_every_verb_of_a_handle_has_a_way_or_a_reason() -> None:
-    offered = {**BY_VERB, **DERIVED, **WAYS}
+    offered = {**BY_VERB, **DERIVED}
     assert [name for verb, name in VERBS.items() if (verb in offered) == (verb in NEEDS_DATABASE)] == []
 
 
 def test_a_way_takes_what_its_verb_takes() -> None:
-    ways = {**DERIVED, **WAYS}
-    assert {name_of(verb): taken(way) for verb, way in ways.items()} == {name_of(verb): taken(verb) for verb in ways}
+    given = {name_of(verb): taken(function) for verb, function in DERIVED.items()}
+    assert given == {name_of(verb): taken(verb) for verb in DERIVED}
 
 
 def name_of(verb: Callable[..., Any]) -> str:

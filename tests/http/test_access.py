@@ -12,10 +12,10 @@ from tests.http.serving import Client, Reply, Serving, serving
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine, tokens
+from rowlock.api.limits import ServerLimits
 from rowlock.environment import REAL_ENVIRONMENT
 from rowlock.errors import DatabaseUnreachable
 from rowlock.http.access_log import AccessLog
-from rowlock.http.limits import ServerLimits
 
 UNKNOWN = "rl_" + "0" * 30 + "1ogAOy"
 

@@ -14,8 +14,8 @@ from starlette.routing import Route
 from tests.http.serving import Client, Serving, serving
 
 from rowlock import Engine, NotFound, Unavailable
+from rowlock.api.limits import ServerLimits
 from rowlock.apps import Application
-from rowlock.http.limits import ServerLimits
 
 
 async def say(request: Request) -> Response:

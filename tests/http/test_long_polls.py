@@ -13,8 +13,8 @@ from tests.http.working import Remote
 from tests.worker.running import running
 
 from rowlock import Client, Engine, Item, Worker
+from rowlock.api.limits import ServerLimits
 from rowlock.http import long_poll
-from rowlock.http.limits import ServerLimits
 
 ROOM = ServerLimits(connections_per_address=8)
 CLAIMS, LOOK, EVENTS = "/v1/lists/none/claims", "/v1/sessions/{}/look", "/v1/events"

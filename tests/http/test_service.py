@@ -8,10 +8,10 @@ import pytest
 from tests.http.serving import Client, serving
 
 from rowlock import Engine
+from rowlock.api.limits import ServerLimits
 from rowlock.errors import Refused
 from rowlock.http.access_log import AccessLog
 from rowlock.http.auth import is_local_host
-from rowlock.http.limits import ServerLimits
 from rowlock.http.server import require_tokens
 
 

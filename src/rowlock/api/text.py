@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-NULL = msgspec.Raw(b"null")
-"""Stored JSON that says nothing."""
+from rowlock.model import NO_DATA
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -34,7 +33,7 @@ def text(document: Any) -> str:
     if isinstance(document, msgspec.Struct):
         document = dict(zip(document.__struct_encode_fields__, msgspec.structs.astuple(document), strict=True))
     if isinstance(document, dict):
-        known = {name: value for name, value in document.items() if value is not None and value != NULL}
+        known = {name: value for name, value in document.items() if value is not None and value != NO_DATA}
         return "".join(f"{name}\t{cell(value)}\n" for name, value in known.items())
     return f"{cell(document)}\n"
 

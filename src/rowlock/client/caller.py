@@ -5,11 +5,11 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
+from rowlock import claims, ranges, receipts, settlements
 from rowlock.api.operation import ApiRequest, Operation, name_of
 from rowlock.api.operations import BY_VERB
-from rowlock.client import derived, upload
+from rowlock.client import derived, sessions, upload
 from rowlock.client.transport import Transport
-from rowlock.client.ways import NEEDS_DATABASE, WAYS
 from rowlock.db.database import Verb
 from rowlock.errors import NeedsDatabase
 
@@ -18,8 +18,18 @@ T = TypeVar("T")
 
 DEFAULT_ROWS = 1_000
 
-DERIVED: Mapping[Callable[..., Any], Callable[..., Any]] = {**upload.VERBS, **derived.VERBS}
+DERIVED: Mapping[Callable[..., Any], Callable[..., Any]] = {**upload.VERBS, **derived.VERBS, **sessions.VERBS}
 """Verbs that take more than one plain request."""
+
+OF_TRANSACTIONS = "a transaction of yours cannot travel to a server: settle without using="
+NEEDS_DATABASE: Mapping[Callable[..., Any], str] = {
+    claims.is_held: OF_TRANSACTIONS,
+    receipts.answers: OF_TRANSACTIONS,
+    settlements.hold: OF_TRANSACTIONS,
+    settlements.settle_beside: OF_TRANSACTIONS,
+    ranges.snapshot: "a snapshot is one read of the whole list: page through its items instead",
+}
+"""Verbs of handles that no request offers, and why."""
 
 
 class Caller:
@@ -33,8 +43,6 @@ class Caller:
         answer: T
         if verb in DERIVED:
             answer = DERIVED[verb](self, *args, **kwargs)
-        elif verb in WAYS:
-            answer = WAYS[verb](self.transport, *args, **kwargs)
         elif verb in BY_VERB:
             answer = self.ask(BY_VERB[verb], BY_VERB[verb].request(*args, **kwargs))
         else:

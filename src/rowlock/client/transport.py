@@ -95,38 +95,6 @@ class Transport:
         if http is not None and self._process == os.getpid():
             http.close()
 
-    def ask(
-        self,
-        method: str,
-        /,
-        *path: str,
-        gives: type[T],
-        query: Mapping[str, Any] | None = None,
-        body: Any = None,
-        lines: Lines | None = None,
-        version: int | None = None,
-        headers: Mapping[str, str] | None = None,
-        again: bool = True,
-        keyed: bool = False,
-        wait: float = 0.0,
-        cut: bool = False,
-    ) -> T:
-        """Ask for something at a path below `/v1`, given by its parts; what it gives, or the error that it tells.
-
-        `version` is what must still be so; `again` says that asking twice does no harm, if need be because it is
-        `keyed`: then the server knows it again. With `cut`, what is nested too deeply to be decoded is left out.
-        """
-        known = {"accept": JSON, "user-agent": "rowlock", **(headers or {})}
-        if body is not None or lines is not None:
-            known["content-type"] = JSON if lines is None else LINES
-        if version is not None:
-            known["if-match"] = f'"{version}"'
-        if keyed:
-            known["idempotency-key"] = self._terms.environment.token()
-        content = lines if body is None else _written(body)
-        request = HttpRequest(method, _path(path, query), known, content, again, wait + self._terms.timeout)
-        return self._read(self._heard(request), gives, cut=cut)
-
     def send(
         self,
         operation: Operation,
@@ -136,11 +104,13 @@ class Transport:
         size: int | None = None,
         keyed: bool | None = None,
         again: bool = False,
+        wait: float = 0.0,
     ) -> Any:
         """Ask for an operation, again as long as that is harmless and may help; the document of its answer.
 
         `lines` of that `size` in bytes are sent instead of the body; `keyed` says whether an idempotency key is worth
-        its price, where the operation takes one; `again` that this request is harmless to repeat.
+        its price, where the operation takes one; `again` that this request is harmless to repeat; `wait` is
+        how many seconds the server may wait before it answers.
         """
         known = {"accept": JSON, "user-agent": "rowlock"} | ({} if size is None else {"content-length": str(size)})
         if request.body is not None or lines is not None:
@@ -156,7 +126,8 @@ class Transport:
         if operation.repeated:
             known["content-type"], content = LINES, b"".join(_written(each) + b"\n" for each in request.body)
         again = again or operation.idempotent or operation.keyed
-        sent = HttpRequest(operation.method, path + _query(request.query), known, content, again, self._terms.timeout)
+        seconds = wait + self._terms.timeout
+        sent = HttpRequest(operation.method, path + _query(request.query), known, content, again, seconds)
         return self._read(self._heard(sent), operation.read_as or operation.gives, cut=operation.deep)
 
     def _read(self, body: bytes, gives: type[T], *, cut: bool) -> T:
@@ -275,10 +246,6 @@ def _server(url: str) -> HttpUrl:
     if "?" in target.path or "#" in url:
         raise InvalidUrl("the address of a server has a query", _HINT)
     return target
-
-
-def _path(parts: Iterable[str], query: Mapping[str, Any] | None) -> str:
-    return "/v1/" + "/".join(map(_quoted, parts)) + _query(query or {})
 
 
 def _query(query: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ import msgspec
 from rowlock import items
 from rowlock.api.items import due_text
 from rowlock.api.operation import ApiRequest
+from rowlock.api.service import LIMITS
 from rowlock.api.uploads import ADD_ITEMS, ItemToAdd
 from rowlock.client.transport import Transport
 from rowlock.errors import TooLarge
@@ -20,12 +21,6 @@ UNKEYED_ITEMS = 500
 
 _PLAIN = {"gate": None, "priority": DEFAULT_PRIORITY, "delay": 0, "data": None}
 _encode = msgspec.json.Encoder().encode
-
-
-class UploadLimits(msgspec.Struct, frozen=True):
-    """What a server takes at once, of all it tells about its limits."""
-
-    body_bytes: int
 
 
 class Part:
@@ -97,7 +92,7 @@ def _parts(transport: Transport, batches: Iterable[Batch]) -> Iterator[Part]:
     for batch in batches:
         lines, trace = _lines(batch)
         if part.size + len(lines) > most == MEMORY_BYTES:
-            most = max(MEMORY_BYTES, transport.ask("GET", "limits", gives=UploadLimits).body_bytes)
+            most = max(MEMORY_BYTES, transport.send(LIMITS, ApiRequest(())).body_bytes)
         if part.size + len(lines) > most:
             yield part
             part = Part()

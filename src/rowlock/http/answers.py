@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock.api.text import Page
+from rowlock.api.text import Page, text
 from rowlock.errors import RowlockError
 from rowlock.http import problems
 from rowlock.http.applications import ApplicationCall
@@ -15,8 +15,7 @@ from rowlock.http.asgi import COMMON_HEADERS, LARGE_BODY_BYTES, Send, send_respo
 from rowlock.http.bodies import Gone
 from rowlock.http.call import Answer, Call, Header
 from rowlock.http.conditional import etag, is_known
-from rowlock.http.kinds import TYPES, Kind
-from rowlock.http.texts import text
+from rowlock.http.media_types import TYPES, MediaType
 
 _TYPES = {kind: name.encode() for kind, name in TYPES.items()}
 _encode = msgspec.json.Encoder().encode
@@ -28,10 +27,10 @@ def written(value: Any, call: Call) -> bytes:
         return value
     if value is None:
         return b""
-    if call.kind is Kind.TEXT:
+    if call.media_type is MediaType.TEXT:
         lines = text if isinstance(value, str) else call.route.text or text
         return lines(value).encode()
-    if call.kind is Kind.NDJSON and isinstance(value, Page):
+    if call.media_type is MediaType.NDJSON and isinstance(value, Page):
         return b"".join([_encode(row) + b"\n" for row in value.rows])
     return _encode(value) + b"\n"
 
@@ -72,11 +71,11 @@ async def _run_application(call: Call, answer: Answer, application: ApplicationC
 
 
 def _type(call: Call, answer: Answer) -> bytes:
-    if call.route.iidy and call.kind is Kind.JSON:
+    if call.route.iidy and call.media_type is MediaType.JSON:
         return b"application/json; charset=utf-8"
     if answer.status >= 400:
-        return problems.TYPE if isinstance(answer.value, dict) else _TYPES[Kind.TEXT]
-    return call.route.media_type.encode() or _TYPES[call.kind]
+        return problems.TYPE if isinstance(answer.value, dict) else _TYPES[MediaType.TEXT]
+    return call.route.media_type.encode() or _TYPES[call.media_type]
 
 
 async def _send_stream(call: Call, answer: Answer, headers: list[Header], send: Send) -> int:

@@ -9,10 +9,10 @@ from typing import IO, Any
 import msgspec
 
 from rowlock import nesting, validation_errors
+from rowlock.api.limits import KB, ServerLimits
 from rowlock.errors import InvalidBody, InvalidShape, Overloaded, TooLarge
 from rowlock.http.asgi import Receive, is_half_closed
 from rowlock.http.compression import decompressor_for
-from rowlock.http.limits import KB, ServerLimits
 
 SPOOL = 64 * KB
 SMALLEST = 100_000

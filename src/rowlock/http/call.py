@@ -10,11 +10,11 @@ import msgspec
 from rowlock import tracing, validation_errors
 from rowlock.api.operation import NoQuery
 from rowlock.errors import InvalidQuery, NotAllowed, UnknownKind
-from rowlock.http import kinds
+from rowlock.http import media_types
 from rowlock.http.asgi import split_root_path
 from rowlock.http.auth import ANONYMOUS
 from rowlock.http.bodies import Body
-from rowlock.http.kinds import Kind
+from rowlock.http.media_types import MediaType
 from rowlock.http.route import NOWHERE
 from rowlock.names import closest
 from rowlock.roles import Role, allows
@@ -55,7 +55,7 @@ class Call:
         "_sent",
         "body",
         "id",
-        "kind",
+        "media_type",
         "path",
         "principal",
         "query",
@@ -74,8 +74,8 @@ class Call:
         self.body = body
         self._headers = body.headers
         self.id = service.request_id(self.header(b"x-request-id"))
-        self.kind = Kind.TEXT
-        self._sent: Kind | None = None
+        self.media_type = MediaType.TEXT
+        self._sent: MediaType | None = None
         self.path: dict[str, str] = {}
         self.query: Any = None
         self.route = NOWHERE
@@ -112,22 +112,22 @@ class Call:
         """A block in which the request waits for something to happen; refused if too many do."""
         return self.service.long_polls.slot(self.client)
 
-    def choose_kind(self) -> None:
+    def choose_media_type(self) -> None:
         """Which kind the answer is in: as Accept says, else as the request is written, else text."""
         if self.route.iidy:
-            self.kind = Kind.JSON if kinds.is_json(self.header(b"content-type")) else Kind.TEXT
+            self.media_type = MediaType.JSON if media_types.is_json(self.header(b"content-type")) else MediaType.TEXT
             return
-        wanted = kinds.wanted(self.header(b"accept"))
-        self.kind = wanted or (Kind.JSON if self.route.foreign else self.sent)
+        wanted = media_types.accepted(self.header(b"accept"))
+        self.media_type = wanted or (MediaType.JSON if self.route.foreign else self.sent)
 
     @property
-    def sent(self) -> Kind:
+    def sent(self) -> MediaType:
         """How the request is written; unlabelled, as curl sends it, it is what the route takes."""
         if self._sent is None:
             content_type = self.header(b"content-type")
             only_json = self.route.body is not None and not self.route.takes_lines_of_text
-            unlabelled = only_json and not kinds.is_labelled(content_type)
-            self._sent = Kind.JSON if unlabelled else kinds.sent(content_type)
+            unlabelled = only_json and not media_types.is_labelled(content_type)
+            self._sent = MediaType.JSON if unlabelled else media_types.of_content_type(content_type)
         return self._sent
 
     def read_query(self) -> None:
@@ -153,7 +153,7 @@ class Call:
 
     async def document(self) -> Any:
         """The body as the JSON document that the route takes."""
-        if self.sent is Kind.TEXT:
+        if self.sent is MediaType.TEXT:
             raise UnknownKind("this takes a JSON document, not lines", "send it as application/json")
         return await self.body.document(self.route.body)
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
+from rowlock.api.limits import MB
 from rowlock.errors import InvalidBody, UnknownKind
 from rowlock.http.asgi import EXTENSION, Asgi, Header, Receive, Scope, Send
-from rowlock.http.limits import MB
 
 MAX_PIECE_BYTES = 256 * 1024
 MIN_COMPRESSED_BYTES = 1_000

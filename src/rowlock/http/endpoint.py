@@ -10,12 +10,12 @@ import msgspec
 from rowlock.api.operation import PREFIXES
 from rowlock.api.text import cell
 from rowlock.errors import Invalid, UnknownKind
-from rowlock.http import kinds
+from rowlock.http import media_types
 from rowlock.http.bodies import decoded
 from rowlock.http.call import Answer, Call, Header
 from rowlock.http.conditional import conditions
 from rowlock.http.idempotency import run_once
-from rowlock.http.kinds import Kind
+from rowlock.http.media_types import MediaType
 
 DEFAULT_ROWS, STREAMED_ROWS = 1_000, 256
 """Rows of a page, and of a piece of a stream: one piece waits in memory for each client that does not read."""
@@ -24,7 +24,7 @@ DEFAULT_ROWS, STREAMED_ROWS = 1_000, 256
 async def respond(call: Call) -> Answer:
     """Run the verb of the operation and answer with what it returns."""
     operation = call.route
-    if operation.cursor and operation.streamed and call.query.limit is None and call.kind is not Kind.JSON:
+    if operation.cursor and operation.streamed and call.query.limit is None and call.media_type is not MediaType.JSON:
         return Answer(stream=_all_pages(call))
     arguments = await read_arguments(call)
     if operation.keyed and call.header(b"idempotency-key"):
@@ -99,17 +99,17 @@ async def read_arguments(call: Call) -> dict[str, Any]:
 async def read_body(call: Call) -> Any:
     """The body as the document that the operation takes; lines become its first field."""
     operation = call.route
-    if operation.line is None or call.sent is Kind.JSON:
+    if operation.line is None or call.sent is MediaType.JSON:
         document = await call.document()
         return [document] if operation.repeated else document
     text = await call.body.whole(call.service.limits.document_bytes)
-    if call.sent is Kind.NDJSON:
+    if call.sent is MediaType.NDJSON:
         numbered = enumerate(text.split(b"\n"), 1)
         lines = [decoded(line, operation.line, line=number) for number, line in numbered if line.strip()]
         return lines if operation.repeated else operation.body(lines)
     if not operation.takes_lines_of_text:
         raise UnknownKind("this takes JSON documents, not lines of text", "send application/x-ndjson")
-    kinds.refuse_unlabelled(call.header(b"content-type"), text)
+    media_types.refuse_unlabelled(call.header(b"content-type"), text)
     return operation.body(lines_of(text))
 
 

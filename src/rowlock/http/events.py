@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from rowlock import tallies
+from rowlock.api.service import EventsQuery
 from rowlock.errors import InvalidQuery, Overloaded
 from rowlock.http.call import Answer, Call
 from rowlock.tallies import TallyRecord
@@ -20,13 +19,6 @@ LATE = 10_000
 """Milliseconds for which a record may be on its way: numbers are given out before they are committed."""
 MOST_WATCHERS = 100
 PAGE = 256
-
-
-class EventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which events."""
-
-    list: Annotated[str, Meta(description="Only of lists whose names begin so.")] = ""
-    after: Annotated[int, Meta(description="After this number, as Last-Event-ID says it.", ge=0)] | None = None
 
 
 class Follower:

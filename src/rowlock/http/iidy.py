@@ -3,7 +3,8 @@
 The answer follows the Content-Type of the request, also of a GET; Accept is not looked at.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import IO, Any
 
@@ -13,54 +14,75 @@ from rowlock import item_input, items
 from rowlock.errors import Invalid, InvalidBody, NoSuchPath, NotFound, RowlockError, WrongMethod
 from rowlock.http.bodies import decoded
 from rowlock.http.call import Answer, Call
-from rowlock.http.kinds import Kind
-from rowlock.http.texts import form
+from rowlock.http.media_types import MediaType
+from rowlock.http.route import Handler, Route
 from rowlock.item_input import Batch, ItemDefaults, check_all
 from rowlock.names import MAX_PAGE_ROWS
+from rowlock.roles import Role
 
 ACTIONS = ("", "increment")
 STRICT = {"1": True, "true": True, "0": False, "false": False}
 LAST_ITEM = b"x-iidy-last-item"
 
 
-class Names(msgspec.Struct, frozen=True):
-    """Names of items; whatever else is said is ignored."""
+class IidyNames(msgspec.Struct, frozen=True):
+    """IidyNames of items; whatever else is said is ignored."""
 
     items: list[str] | None = None
 
 
-class Added(msgspec.Struct, frozen=True):
+class IidyAdded(msgspec.Struct, frozen=True):
     """How many names are new."""
 
     added: int
 
+    def text(self) -> str:
+        """One line."""
+        return f"ADDED {self.added}\n"
 
-class Incremented(msgspec.Struct, frozen=True):
+
+class IidyIncremented(msgspec.Struct, frozen=True):
     """How many names have one more attempt."""
 
     incremented: int
 
+    def text(self) -> str:
+        """One line."""
+        return f"INCREMENTED {self.incremented}\n"
 
-class Deleted(msgspec.Struct, frozen=True):
+
+class IidyDeleted(msgspec.Struct, frozen=True):
     """How many names were taken off."""
 
     deleted: int
 
+    def text(self) -> str:
+        """One line."""
+        return f"DELETED {self.deleted}\n"
 
-class Entry(msgspec.Struct, frozen=True):
+
+class IidyEntry(msgspec.Struct, frozen=True):
     """A name and its attempts."""
 
     item: str
     attempts: int
 
-
-class Entries(msgspec.Struct, frozen=True):
-    """Names in byte order, each with its attempts."""
-
-    listentries: list[Entry]
+    def text(self) -> str:
+        """The attempts alone."""
+        return f"{self.attempts}\n"
 
 
-class Action(msgspec.Struct, frozen=True):
+class IidyEntries(msgspec.Struct, frozen=True):
+    """IidyNames in byte order, each with its attempts."""
+
+    listentries: list[IidyEntry]
+
+    def text(self) -> str:
+        """A line for each name."""
+        return "".join(f"{entry.item} {entry.attempts}\n" for entry in self.listentries)
+
+
+class IidyAction(msgspec.Struct, frozen=True):
     """What to do with the names."""
 
     action: str = ""
@@ -69,50 +91,50 @@ class Action(msgspec.Struct, frozen=True):
     """Refuse all names if one of them is on the list already."""
 
 
-class PageQuery(msgspec.Struct, frozen=True):
+class IidyPageQuery(msgspec.Struct, frozen=True):
     """Which names."""
 
     count: int
     after_id: str = ""
 
 
-async def post_one(call: Call) -> Answer | Incremented:
+async def post_one(call: Call) -> Answer | IidyIncremented:
     """Add a name, or with `action=increment` count one more attempt of it; the body is not read."""
     if _action(call) == "increment":
         return await increment_one(call)
     batches = list(item_input.batches(call.path["key"], ItemDefaults(trace=call.traceparent)))
     added = await _add(call, batches, strict=_strict(call))
-    return Answer(Added(added), 201 if added else 200)
+    return Answer(IidyAdded(added), 201 if added else 200)
 
 
-async def show(call: Call) -> Entry:
+async def show(call: Call) -> IidyEntry:
     """The attempts of a name."""
     found = await call.service.executor.read(items.show, call.path["list"], call.path["key"])
-    return Entry(found.key, found.attempts)
+    return IidyEntry(found.key, found.attempts)
 
 
-async def delete_one(call: Call) -> Deleted:
+async def delete_one(call: Call) -> IidyDeleted:
     """Take a name off its list."""
-    return Deleted(await call.service.executor.write(items.done, call.path["list"], [call.path["key"]]))
+    return IidyDeleted(await call.service.executor.write(items.done, call.path["list"], [call.path["key"]]))
 
 
-async def increment_one(call: Call) -> Incremented:
+async def increment_one(call: Call) -> IidyIncremented:
     """Count one more attempt of a name."""
-    return Incremented(await call.service.executor.write(items.increment, call.path["list"], [call.path["key"]]))
+    return IidyIncremented(await call.service.executor.write(items.increment, call.path["list"], [call.path["key"]]))
 
 
-async def post_many(call: Call) -> Answer | Incremented:
+async def post_many(call: Call) -> Answer | IidyIncremented:
     """Add names, or with `action=increment` count one more attempt of each."""
     if _action(call) == "increment":
         return await increment_many(call)
     strict = _strict(call)
     batches = await _batches(call, ItemDefaults(trace=call.traceparent))
-    return Answer(Added(await _add(call, batches, strict=strict) if batches else 0), 201)
+    return Answer(IidyAdded(await _add(call, batches, strict=strict) if batches else 0), 201)
 
 
 async def _batches(call: Call, shared: ItemDefaults) -> Iterable[Batch]:
     """The names in the body, to be added as one; none if there are none. Many lines lie on disk meanwhile."""
-    if call.kind is Kind.JSON:
+    if call.media_type is MediaType.JSON:
         return list(item_input.batches(await _parsed(call), shared))
     with await call.body.file() as file:
         named = item_input.batches(_trimmed(file), shared)
@@ -124,24 +146,24 @@ async def _add(call: Call, batches: Iterable[Batch], *, strict: bool) -> int:
     return landed.added
 
 
-async def increment_many(call: Call) -> Incremented:
+async def increment_many(call: Call) -> IidyIncremented:
     """Count one more attempt of each name."""
-    return Incremented(await call.service.executor.write(items.increment, call.path["list"], await _names(call)))
+    return IidyIncremented(await call.service.executor.write(items.increment, call.path["list"], await _names(call)))
 
 
-async def delete_many(call: Call) -> Deleted:
+async def delete_many(call: Call) -> IidyDeleted:
     """Take names off their list."""
-    return Deleted(await call.service.executor.write(items.done, call.path["list"], await _names(call)))
+    return IidyDeleted(await call.service.executor.write(items.done, call.path["list"], await _names(call)))
 
 
 async def page(call: Call) -> Answer:
-    """Names in byte order, strictly after one, each with its attempts."""
+    """IidyNames in byte order, strictly after one, each with its attempts."""
     limit, after = _count(call), call.query.get("after_id", "")
     found = await call.service.executor.read(items.page, call.path["list"], after=after, limit=limit)
     last = found[-1].key if found else ""
     # What a header cannot carry stands in the body all the same.
     headers = [(LAST_ITEM, last.encode())] if last and not _unsafe(last) else []
-    return Answer(Entries([Entry(item.key, item.attempts) for item in found]), headers=headers)
+    return Answer(IidyEntries([IidyEntry(item.key, item.attempts) for item in found]), headers=headers)
 
 
 async def exists(call: Call) -> Answer:
@@ -190,7 +212,7 @@ async def _names(call: Call) -> list[str]:
 
 async def _parsed(call: Call) -> Sequence[str]:
     body = await call.body.whole(call.service.limits.document_bytes)
-    if call.kind is not Kind.JSON:
+    if call.media_type is not MediaType.JSON:
         return list(_trimmed(BytesIO(body)))
     try:
         return _json(body)
@@ -205,7 +227,7 @@ def _unparsable(what: str) -> InvalidBody:
 def _json(body: bytes) -> Sequence[str]:
     if not body.strip():
         return ()
-    found: Names = decoded(body, Names)
+    found: IidyNames = decoded(body, IidyNames)
     return found.items or ()
 
 
@@ -239,31 +261,62 @@ def message(error: RowlockError) -> str:
             return error.what
 
 
-def problem(error: RowlockError, kind: Kind) -> Any:
+def problem(error: RowlockError, kind: MediaType) -> Any:
     """An error as IIDY tells it."""
-    return {"error": message(error)} if kind is Kind.JSON else f"{message(error)}\n"
+    return {"error": message(error)} if kind is MediaType.JSON else f"{message(error)}\n"
 
 
-@form(Added)
-def _added(given: Added) -> str:
-    return f"ADDED {given.added}\n"
+def _route(method: str, path: str, function: Handler, role: Role, gives: Mapping[int, Any], **options: Any) -> Route:
+    summary = (inspect.getdoc(function) or "").partition("\n")[0]
+    name = f"iidy.{function.__name__}"
+    return Route(None, method, path, role, gives, function=function, iidy=True, name=name, summary=summary, **options)
 
 
-@form(Incremented)
-def _incremented(given: Incremented) -> str:
-    return f"INCREMENTED {given.incremented}\n"
-
-
-@form(Deleted)
-def _deleted(given: Deleted) -> str:
-    return f"DELETED {given.deleted}\n"
-
-
-@form(Entry)
-def _attempts(entry: Entry) -> str:
-    return f"{entry.attempts}\n"
-
-
-@form(Entries)
-def _page(found: Entries) -> str:
-    return "".join(f"{entry.item} {entry.attempts}\n" for entry in found.listentries)
+VIEWER, WORKER = Role.VIEWER, Role.WORKER
+ROOT = "/iidy/v1"
+ONE, MANY = f"{ROOT}/lists/{{list}}/{{key}}", f"{ROOT}/batch/lists/{{list}}"
+INCREMENT_ONE, INCREMENT_MANY = ONE.replace(ROOT, f"{ROOT}/increment"), MANY.replace(ROOT, f"{ROOT}/increment")
+NAMES: dict[str, Any] = {"body": IidyNames, "line": str}
+ROUTES = (
+    _route(
+        "POST",
+        ONE,
+        post_one,
+        WORKER,
+        {200: IidyAdded, 201: IidyAdded},
+        query=IidyAction,
+        idempotent=False,
+    ),
+    _route("GET", ONE, show, VIEWER, {200: IidyEntry}),
+    _route("DELETE", ONE, delete_one, WORKER, {200: IidyDeleted}),
+    _route(
+        "POST",
+        INCREMENT_ONE,
+        increment_one,
+        WORKER,
+        {200: IidyIncremented},
+        idempotent=False,
+    ),
+    _route(
+        "POST",
+        MANY,
+        post_many,
+        WORKER,
+        {200: IidyIncremented, 201: IidyAdded},
+        query=IidyAction,
+        idempotent=False,
+        **NAMES,
+    ),
+    _route("GET", MANY, page, VIEWER, {200: IidyEntries}, query=IidyPageQuery),
+    _route("DELETE", MANY, delete_many, WORKER, {200: IidyDeleted}, **NAMES),
+    _route(
+        "POST",
+        INCREMENT_MANY,
+        increment_many,
+        WORKER,
+        {200: IidyIncremented},
+        idempotent=False,
+        **NAMES,
+    ),
+    _route("HEAD", f"{ROOT}/lists/{{list}}", exists, VIEWER, {200: None}),
+)

@@ -7,7 +7,7 @@ from rowlock.api.items import ItemPage, ItemQuery
 from rowlock.errors import Invalid
 from rowlock.http.call import Answer, Call
 from rowlock.http.endpoint import DEFAULT_ROWS, STREAMED_ROWS, link
-from rowlock.http.kinds import Kind
+from rowlock.http.media_types import MediaType
 from rowlock.item_resources import FIRST_ITEMS
 from rowlock.model import Item, ItemDetails
 
@@ -18,7 +18,7 @@ PAGE_BYTES, STREAMED_BYTES = 8 * 1024 * 1024, 128 * 1024
 async def page(call: Call) -> Answer:
     """Answer with one page, or with all items as a stream of lines."""
     query: ItemQuery = call.query
-    if query.limit is None and call.kind is not Kind.JSON:
+    if query.limit is None and call.media_type is not MediaType.JSON:
         return Answer(stream=_all(call, query))
     limit = DEFAULT_ROWS if query.limit is None else query.limit
     found, more = await _read(call, query.after, limit)

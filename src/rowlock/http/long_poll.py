@@ -16,12 +16,12 @@ from typing import Any
 import msgspec
 
 from rowlock import claims, lists, remote_claims
+from rowlock.api.limits import ServerLimits
 from rowlock.claims import ClaimedItems, ClaimRequest
 from rowlock.engine.claim_hints import ClaimHints
 from rowlock.errors import Overloaded, RowlockError
 from rowlock.http.bodies import Gone
 from rowlock.http.executor import VerbExecutor
-from rowlock.http.limits import ServerLimits
 from rowlock.leases import KEEP_IDLE_MILLISECONDS
 from rowlock.remote_claims import WorkSnapshot
 from rowlock.worker.backend import RECONNECT_SECONDS

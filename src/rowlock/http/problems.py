@@ -6,7 +6,7 @@ from rowlock.engine import Engine
 from rowlock.errors import RowlockError
 from rowlock.http import iidy
 from rowlock.http.call import Answer, Call, Header
-from rowlock.http.kinds import Kind
+from rowlock.http.media_types import MediaType
 
 DOCS = "https://rowlock.dev/docs/reference/errors#"
 TYPE = b"application/problem+json"
@@ -37,8 +37,8 @@ def answer(error: RowlockError, call: Call) -> Answer:
     """The answer that tells an error, in the kind that was asked for."""
     error = without_address(error, call.service.engine)
     if call.route.iidy:
-        return Answer(iidy.problem(error, call.kind), error.http_status, headers(error))
-    value = line(error) if call.kind is Kind.TEXT else problem(error, call.id.decode())
+        return Answer(iidy.problem(error, call.media_type), error.http_status, headers(error))
+    value = line(error) if call.media_type is MediaType.TEXT else problem(error, call.id.decode())
     return Answer(value, error.http_status, headers(error))
 
 

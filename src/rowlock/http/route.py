@@ -1,11 +1,10 @@
 """A route: an operation with the function that serves it."""
 
-import inspect
 from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import Any, get_args
 
-from rowlock.api.operation import Operation, name_of
+from rowlock.api.operation import Operation
 
 Handler = Callable[[Any], Awaitable[Any]]
 
@@ -28,15 +27,6 @@ class Route(Operation, frozen=True, dict=True, eq=False):
         """The route of an operation."""
         fields = {name: getattr(operation, name) for name in Operation.__struct_fields__}
         return Route(**fields, function=function)
-
-    @classmethod
-    def by_function(cls, *row: Any, **options: Any) -> "Route":
-        """The route of a function that runs no verb of the table."""
-        method, path, function, role, gives, body, line = (*row, None, None)[:7]
-        summary, _, description = (inspect.getdoc(function) or "").partition("\n")
-        known: dict[str, Any] = {"name": name_of(function), "summary": summary, "description": description.strip()}
-        known |= {"body": body, "line": line, "function": function, **options}
-        return Route(None, method, path, role, gives, **known)
 
     @cached_property
     def takes_lines_of_text(self) -> bool:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import msgspec
 import uvicorn
 
+from rowlock.api.limits import ServerLimits
 from rowlock.engine import Engine
 from rowlock.errors import Refused, Unavailable
-from rowlock.http.limits import ServerLimits
 from rowlock.http.protocol import protocol_factory
 from rowlock.http.service import Service
 

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from rowlock.api.limits import ServerLimits
 from rowlock.audit import DEFAULT_KEEP
 from rowlock.durations import Duration
 from rowlock.engine import Engine
@@ -24,7 +25,6 @@ from rowlock.http.call import Answer, Call
 from rowlock.http.compression import CompressionMiddleware
 from rowlock.http.executor import VerbExecutor
 from rowlock.http.item_reader import ItemReader
-from rowlock.http.limits import ServerLimits
 from rowlock.http.long_poll import LongPollLimiter, RemoteClaimer
 from rowlock.http.route import NOWHERE_IN_IIDY, Route
 from rowlock.http.router import Router
@@ -205,14 +205,14 @@ class Service:
             if path.startswith(IIDY):
                 call.route = NOWHERE_IN_IIDY
             with suppress(RowlockError):
-                call.choose_kind()
+                call.choose_media_type()
             raise
         if not call.route.foreign and not call.route.media_type:
-            call.choose_kind()
+            call.choose_media_type()
             return
         # A route with one media type answers in it, whatever is accepted; problems come as accepted, if they can.
         with suppress(RowlockError):
-            call.choose_kind()
+            call.choose_media_type()
 
     def _applied(self, call: Call, path: bytes) -> tuple[Route, dict[str, str]] | None:
         """Return the route of an application, if the service has none at that path for any method."""

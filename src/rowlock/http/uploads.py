@@ -10,11 +10,11 @@ import msgspec
 
 from rowlock import idempotency, item_input, items
 from rowlock.api.uploads import AddQuery, ItemsToAdd, ItemToAdd, UploadProgress
-from rowlock.http import kinds
+from rowlock.http import media_types
 from rowlock.http.bodies import decoded
 from rowlock.http.call import Answer, Call
 from rowlock.http.idempotency import once
-from rowlock.http.kinds import Kind
+from rowlock.http.media_types import MediaType
 from rowlock.item_input import Batch, ItemDefaults
 from rowlock.model import Added
 
@@ -27,22 +27,22 @@ async def add(call: Call) -> Added | Answer:
     """Add the items of the body: as a whole, or where the answer is NDJSON batch by batch with the progress of each."""
     query: AddQuery = call.query
     shared = ItemDefaults(None, query.due, query.gate, query.priority, trace=call.traceparent)
-    if call.kind is Kind.NDJSON:
+    if call.media_type is MediaType.NDJSON:
         return Answer(stream=_add_stream(call, shared))
-    if call.sent is Kind.JSON:
+    if call.sent is MediaType.JSON:
         return await _added(call, await _of_document(call, shared))
     if call.body.small:
         return await _added(call, _of_lines(call, await call.body.whole(call.service.limits.body_bytes), shared))
     with await call.body.file() as file:
-        kinds.refuse_unlabelled(call.header(b"content-type"), file.readline(kinds.FIRST_BYTES))
+        media_types.refuse_unlabelled(call.header(b"content-type"), file.readline(media_types.FIRST_BYTES))
         file.seek(0)
         ready = await call.service.executor.run_in_thread(lambda: item_input.check_all(_read(call, file, shared)))
     return await _added(call, ready)
 
 
 def _of_lines(call: Call, body: bytes, shared: ItemDefaults) -> list[Batch]:
-    kinds.refuse_unlabelled(call.header(b"content-type"), body)
-    quick = item_input.batch_of_simple_lines(body, shared) if call.sent is Kind.TEXT else None
+    media_types.refuse_unlabelled(call.header(b"content-type"), body)
+    quick = item_input.batch_of_simple_lines(body, shared) if call.sent is MediaType.TEXT else None
     return list(_read(call, BytesIO(body), shared)) if quick is None else [quick]
 
 
@@ -74,7 +74,7 @@ async def _of_document(call: Call, shared: ItemDefaults) -> list[Batch]:
 
 
 def _read(call: Call, file: IO[bytes], shared: ItemDefaults) -> Iterator[Batch]:
-    if call.sent is Kind.TEXT:
+    if call.sent is MediaType.TEXT:
         return item_input.batches(file, shared)
     return _documents(file, shared, 1)
 
@@ -93,7 +93,7 @@ async def _add_stream(call: Call, shared: ItemDefaults) -> AsyncIterator[UploadP
     async for lines in _batches(call):
         await call.service.recheck(call)  # the next lines may have come long after the first
         if not so_far.lines:
-            kinds.refuse_unlabelled(call.header(b"content-type"), b"".join(lines[:1]))
+            media_types.refuse_unlabelled(call.header(b"content-type"), b"".join(lines[:1]))
         so_far = await _commit(call, lines, shared, so_far)
         yield so_far
 
@@ -121,6 +121,6 @@ async def _commit(call: Call, lines: list[bytes], shared: ItemDefaults, so_far: 
 
 
 def _ready(call: Call, lines: list[bytes], shared: ItemDefaults, first_line: int) -> Iterator[Batch]:
-    if call.sent is Kind.TEXT:
+    if call.sent is MediaType.TEXT:
         return item_input.batches(BytesIO(b"\n".join(lines)), shared, first_line=first_line)
     return _documents(lines, shared, first_line)

@@ -74,7 +74,7 @@ class ScheduleInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def raw_data(self) -> str | None:
-        """The data that its items carry, as JSON text."""
+        """The data that its items carry as JSON text; None if they carry none."""
         return None if self.raw == NO_DATA else bytes(self.raw).decode()
 
     @property
@@ -113,7 +113,7 @@ def _info(row: ScheduleRow) -> ScheduleInfo:
         name=row.name,
         list=what.list,
         key=what.key,
-        raw=msgspec.Raw(b"null" if what.data is None else what.data.encode()),
+        raw=NO_DATA if what.data is None else msgspec.Raw(what.data.encode()),
         gate=what.gate,
         priority=what.priority,
         cron=what.cron,

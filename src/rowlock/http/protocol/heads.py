@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from rowlock.api.limits import ServerLimits
 from rowlock.http.asgi import Header
-from rowlock.http.limits import ServerLimits
 
 HEALTH_PATHS = (b"/livez", b"/readyz")
 

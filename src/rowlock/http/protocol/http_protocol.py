@@ -12,8 +12,8 @@ import httptools
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 
+from rowlock.api.limits import MB
 from rowlock.http.asgi import EXTENSION
-from rowlock.http.limits import MB
 from rowlock.http.protocol.delivery import acknowledged, stopped_sending
 from rowlock.http.protocol.heads import check_head, head_size, headers_too_large, is_health_check
 from rowlock.http.protocol.request_cycle import RequestCycle

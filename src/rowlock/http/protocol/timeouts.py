@@ -9,7 +9,7 @@ from collections import defaultdict
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from rowlock.http.limits import ServerLimits
+from rowlock.api.limits import ServerLimits
 
 if TYPE_CHECKING:
     from rowlock.http.protocol.http_protocol import HTTPProtocol

@@ -6,7 +6,7 @@ from functools import lru_cache
 from rowlock.errors import NotOffered, UnknownKind
 
 
-class Kind(StrEnum):
+class MediaType(StrEnum):
     """Plain lines, one JSON document, or one JSON document to a line."""
 
     TEXT = "text"
@@ -20,19 +20,19 @@ class Kind(StrEnum):
 
 
 TYPES = {
-    Kind.TEXT: "text/plain; charset=utf-8",
-    Kind.JSON: "application/json",
-    Kind.NDJSON: "application/x-ndjson",
+    MediaType.TEXT: "text/plain; charset=utf-8",
+    MediaType.JSON: "application/json",
+    MediaType.NDJSON: "application/x-ndjson",
 }
 _SPOKEN = {
-    "text/plain": Kind.TEXT,
-    "application/json": Kind.JSON,
-    "application/problem+json": Kind.JSON,
-    "application/x-ndjson": Kind.NDJSON,
-    "application/ndjson": Kind.NDJSON,
-    "application/jsonl": Kind.NDJSON,
+    "text/plain": MediaType.TEXT,
+    "application/json": MediaType.JSON,
+    "application/problem+json": MediaType.JSON,
+    "application/x-ndjson": MediaType.NDJSON,
+    "application/ndjson": MediaType.NDJSON,
+    "application/jsonl": MediaType.NDJSON,
 }
-_RANGES = {"text/*": Kind.TEXT, "application/*": Kind.JSON}
+_RANGES = {"text/*": MediaType.TEXT, "application/*": MediaType.JSON}
 # What curl and others say of a file when nobody told them what it is: lines.
 _FORM = "application/x-www-form-urlencoded"
 _UNLABELLED = (_FORM, "application/octet-stream")
@@ -41,7 +41,7 @@ _HINT = "send or ask for text/plain, application/json or application/x-ndjson"
 
 
 @lru_cache(256)
-def sent(content_type: str) -> Kind:
+def of_content_type(content_type: str) -> MediaType:
     """How a body is written; what says nothing, or only that it is bytes, is lines."""
     name, *parameters = (part.strip().lower() for part in content_type.split(";"))
     for parameter in parameters:
@@ -49,7 +49,7 @@ def sent(content_type: str) -> Kind:
         if option == "charset" and value.strip('"') not in ("utf-8", "utf8", "us-ascii"):
             raise UnknownKind(f"a body in {value.strip()!r} cannot be read", "send UTF-8")
     if not name or name in _UNLABELLED:
-        return Kind.TEXT
+        return MediaType.TEXT
     if name not in _SPOKEN:
         raise UnknownKind(f"a body of type {name!r} cannot be read", _HINT)
     return _SPOKEN[name]
@@ -67,9 +67,9 @@ def is_labelled(content_type: str) -> bool:
 
 
 @lru_cache(256)
-def wanted(accept: str) -> Kind | None:
+def accepted(accept: str) -> MediaType | None:
     """The kind that an Accept header asks for; None if it leaves the choice to us."""
-    named: list[tuple[float, Kind]] = []
+    named: list[tuple[float, MediaType]] = []
     anything = not accept.strip()
     for part in accept.split(","):
         name, *parameters = (each.strip().lower() for each in part.split(";"))

@@ -1,0 +1,148 @@
+"""What crosses a process about the service itself: its health, limits, metrics, events and description."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from rowlock.api.limits import ServerLimits
+from rowlock.api.operation import Operation
+from rowlock.roles import Role
+
+
+class Alive(msgspec.Struct, frozen=True):
+    """The process answers."""
+
+    status: str
+    version: str
+
+
+class ReadyQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much to say."""
+
+    verbose: Annotated[str, Meta(description="Say what was looked at.")] | None = None
+
+
+class HealthCheck(msgspec.Struct, frozen=True):
+    """One thing that was looked at."""
+
+    name: str
+    well: bool
+    what: str = ""
+
+
+class Ready(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether requests can be served."""
+
+    status: str
+    checks: list[HealthCheck] = []
+
+    def text(self) -> str:
+        """A line for each check, and the status."""
+        marks = {True: "ok", False: "wrong"}
+        checks = [f"{marks[each.well]}\t{each.name}{f': {each.what}' if each.what else ''}\n" for each in self.checks]
+        return "".join([*checks, f"{self.status}\n"])
+
+
+class EventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which events."""
+
+    list: Annotated[str, Meta(description="Only of lists whose names begin so.")] = ""
+    after: Annotated[int, Meta(description="After this number, as Last-Event-ID says it.", ge=0)] | None = None
+
+
+FRONT_PAGE = Operation(
+    None,
+    "GET",
+    "/",
+    Role.VIEWER,
+    str,
+    custom=True,
+    media_type="text/html; charset=utf-8",
+    scoped=True,
+    name="front.page",
+    summary="A page for people: every list with its counts, and how to begin.",
+)
+LIVEZ = Operation(
+    None,
+    "GET",
+    "/livez",
+    None,
+    Alive,
+    custom=True,
+    name="health.livez",
+    summary="Whether the process answers; it asks nothing else.",
+)
+READYZ = Operation(
+    None,
+    "GET",
+    "/readyz",
+    None,
+    Ready,
+    query=ReadyQuery,
+    custom=True,
+    statuses=(200, 503),
+    name="health.readyz",
+    summary="Whether requests can be served: the database answers, has its tables, takes writes, and nothing stops it.",
+)
+HEALTH = Operation(
+    None,
+    "GET",
+    "/v1/health",
+    Role.VIEWER,
+    Ready,
+    custom=True,
+    statuses=(200, 503),
+    name="health.health",
+    summary="Whether the database answers, and the processors that this service sends items to; each that is ill is"
+    " named.",
+)
+LIMITS = Operation(
+    None,
+    "GET",
+    "/v1/limits",
+    None,
+    ServerLimits,
+    custom=True,
+    name="health.limits",
+    summary="Every bound of the service: sizes in bytes, times in seconds.",
+)
+METRICS = Operation(
+    None,
+    "GET",
+    "/metrics",
+    Role.VIEWER,
+    str,
+    custom=True,
+    media_type="text/plain; version=0.0.4; charset=utf-8",
+    scoped=True,
+    name="metrics.metrics",
+    summary="What waits, what became of it, who works and how requests fared, as Prometheus reads it.",
+)
+EVENTS = Operation(
+    None,
+    "GET",
+    "/v1/events",
+    Role.VIEWER,
+    str,
+    query=EventsQuery,
+    custom=True,
+    media_type="text/event-stream",
+    scoped=True,
+    endless=True,
+    name="events.events",
+    summary="What happens to lists from now on: one event for each batch that was added or settled.",
+    description="A client that comes back with Last-Event-ID is told what it missed, as far as ten minutes back.",
+)
+DESCRIPTION = Operation(
+    None,
+    "GET",
+    "/openapi.json",
+    None,
+    dict[str, Any],
+    custom=True,
+    media_type="application/json",
+    name="health.description",
+    summary="What this service offers, described as OpenAPI 3.1.",
+)
+OPERATIONS = (FRONT_PAGE, LIVEZ, READYZ, HEALTH, LIMITS, METRICS, EVENTS, DESCRIPTION)
