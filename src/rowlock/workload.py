@@ -1,12 +1,17 @@
 """Verbs of the workload: which lists have unfinished items, work for somebody now, or a processor."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from rowlock import lists, tallies
+import msgspec
+
+from rowlock import lists, sessions, tallies, watermarks
 from rowlock.db import Transaction
-from rowlock.model import Counts, Processor
+from rowlock.model import Counts, ListInfo, Processor
+from rowlock.names import MAX_PAGE_ROWS
 
 ROWS_PER_PAGE = 1_000
+MAX_LISTS = 1_000
+"""Lists of a snapshot: each name is a series of metrics, and too many overload a monitor."""
 
 
 def unfinished(tx: Transaction, *, fits: Callable[[lists.ListRow], bool]) -> int:
@@ -62,3 +67,25 @@ def _all(tx: Transaction) -> Iterator[lists.ListRow]:
     while rows := tx.structs(lists.ListRow, "lists/page", after=after, limit=ROWS_PER_PAGE):
         yield from rows
         after = rows[-1].name
+
+
+class WorkloadSnapshot(msgspec.Struct, frozen=True):
+    """The workload at one moment."""
+
+    lists: list[ListInfo]
+    waiting: dict[str, float]
+    """At least so many seconds the first free item has waited, by list."""
+    seconds: dict[str, float]
+    """Seconds from claim to settlement, added up, by list."""
+    sessions: int
+
+
+def snapshot(tx: Transaction, *, prefixes: Sequence[str] = ()) -> WorkloadSnapshot:
+    """Return the workload of the first lists by name, and how many sessions there are."""
+    found = lists.page(tx, limit=MAX_LISTS, prefixes=prefixes)
+    return WorkloadSnapshot(
+        found,
+        {info.name: watermarks.longest_wait_seconds(tx, info.name) for info in found if info.counts.ready},
+        tallies.claim_seconds(tx, [info.name for info in found]),
+        len(sessions.page(tx, limit=MAX_PAGE_ROWS, prefixes=prefixes)),
+    )

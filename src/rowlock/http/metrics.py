@@ -1,4 +1,4 @@
-"""The route that Prometheus reads: what waits in each list, what became of it, who works, and how requests fared."""
+"""Metrics for Prometheus: the workload of each list, the sessions, and the durations of requests."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -7,31 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rowlock import lists, sessions, tallies, watermarks
-from rowlock.db import Transaction
+from rowlock import workload
 from rowlock.http.call import Answer, Call
-from rowlock.model import ListInfo
-from rowlock.names import MAX_PAGE_ROWS
+from rowlock.workload import MAX_LISTS, WorkloadSnapshot
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-MOST_LISTS = 1_000
-"""Lists that are told of one by one, in the order of their names: a name is a series, and too many drown a monitor."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """What the database tells at one moment."""
-
-    lists: list[ListInfo]
-    waiting: dict[str, float]
-    seconds: dict[str, float]
-    sessions: int
-
-
-class Series:
-    """How long requests of one kind took."""
+class DurationCounts:
+    """How many requests of one route and status took how long, by bucket."""
 
     __slots__ = ("counts", "seconds")
 
@@ -40,24 +27,24 @@ class Series:
         self.seconds = 0.0
 
 
-class Requests:
-    """Counts the requests of a service and how long they took; by the event loop alone, so that nothing is locked."""
+class RequestMetrics:
+    """Counts the requests of a service and how long they took; only the event loop uses it, so nothing is locked."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, int], Series] = {}
+        self._known: dict[tuple[str, str, int], DurationCounts] = {}
 
     def note(self, call: Call, *, status: int, seconds: float) -> None:
-        """Note one request."""
+        """Count one request."""
         path = call.route.path
         key = (call.method if path else "", path, status)
         series = self._known.get(key)
         if series is None:
-            series = self._known[key] = Series()
+            series = self._known[key] = DurationCounts()
         series.counts[bisect_left(BUCKETS, seconds)] += 1
         series.seconds += seconds
 
     def collect(self) -> "Iterator[Metric]":
-        """What was noted, as a family of metrics."""
+        """Give the counts as a family of metrics."""
         from prometheus_client.core import HistogramMetricFamily
 
         what = "How long requests took, by route and status."
@@ -74,7 +61,7 @@ async def metrics(call: Call) -> Answer:
     """What waits, what became of it, who works and how requests fared, as Prometheus reads it."""
     from prometheus_client import CollectorRegistry, generate_latest  # heavy, and only this route needs it
 
-    found = await call.service.executor.read(look, prefixes=call.principal.lists)
+    found = await call.service.executor.read(workload.snapshot, prefixes=call.principal.lists)
     registry = CollectorRegistry()
     registry.register(_Collected(found))
     if not call.principal.lists:
@@ -82,22 +69,10 @@ async def metrics(call: Call) -> Answer:
     return Answer(generate_latest(registry))
 
 
-def look(tx: Transaction, *, prefixes: tuple[str, ...] = ()) -> Seen:
-    """Everything that is told of the database, seen at one moment."""
-    found = lists.page(tx, limit=MOST_LISTS, prefixes=prefixes)
-    names = [info.name for info in found]
-    return Seen(
-        found,
-        {info.name: watermarks.longest_wait_seconds(tx, info.name) for info in found if info.counts.ready},
-        tallies.claim_seconds(tx, names),
-        len(sessions.page(tx, limit=MAX_PAGE_ROWS, prefixes=prefixes)),
-    )
-
-
 class _Collected:
     """What was seen, as families of metrics."""
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, seen: WorkloadSnapshot) -> None:
         self._seen = seen
 
     def collect(self) -> "Iterator[Metric]":
@@ -105,7 +80,7 @@ class _Collected:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         seen = self._seen
-        yield GaugeMetricFamily("rowlock_lists", f"Lists told of here, at most {MOST_LISTS}.", len(seen.lists))
+        yield GaugeMetricFamily("rowlock_lists", f"Lists told of here, at most {MAX_LISTS}.", len(seen.lists))
         yield GaugeMetricFamily("rowlock_sessions", "Workers that are alive.", seen.sessions)
         items = GaugeMetricFamily("rowlock_items", "Items by list and state.", labels=("list", "state"))
         settled = CounterMetricFamily("rowlock_turns", "What became of items.", labels=("list", "outcome"))

@@ -74,7 +74,7 @@ class Service:
         self._authenticator = auth.Authenticator(engine.tokens, self.executor, loopback=loopback)
         self._authorize = authorize or self._authenticator.authorize
         self._log = access_log
-        self.requests = metrics.Requests()
+        self.requests = metrics.RequestMetrics()
         self.watchers = 0
         """How many clients follow the events."""
         self.worker = worker
@@ -199,7 +199,7 @@ class Service:
     def _find(self, call: Call) -> None:
         path = call.raw_path
         try:
-            found = _ROUTER.seek(call.method, path) or self._applied(call, path)
+            found = _ROUTER.match(call.method, path) or self._applied(call, path)
             call.route, call.path = found or _ROUTER.find(call.method, path)
         except RowlockError:
             if path.startswith(IIDY):
