@@ -139,7 +139,7 @@ def _schema(database: Database) -> Finding:
     except RowlockError as error:
         return Finding("schema", RISK, error.what, error.hint)
     if missing:
-        return Finding("schema", RISK, f"{len(missing)} migrations are missing", "run: rowlock migrate")
+        return Finding("schema", RISK, f"missing migrations: {len(missing)}", "run: rowlock migrate")
     return Finding("schema", FINE, f"at migration {len(schema.known(database))}, as this program needs")
 
 

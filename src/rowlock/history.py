@@ -20,7 +20,7 @@ Sink = Callable[[dict[str, Any]], None]
 
 def to_file(path: str | Path) -> Sink:
     """Return a sink that appends events to a file as lines."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def write(event: dict[str, Any]) -> None:
         os.write(descriptor, _line(event) + b"\n")

@@ -139,3 +139,22 @@ def test_an_empty_address_is_refused_and_not_taken_for_the_default(shell: Shell)
     ran = shell("-d", "", "add", "fruit", "apple")
     assert (ran.status, ran.out, is_short(ran)) == (2, "", True)
     assert "is empty" in ran.error
+
+
+LOADING = """
+import sys
+
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == "rowlock.cli.invocation":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+from rowlock.cli import main
+main()
+"""
+
+
+def test_an_interrupt_while_modules_load_is_told_as_such() -> None:
+    ran = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (130, "rowlock: interrupted\n")

@@ -49,6 +49,20 @@ def test_a_signal_lets_commands_finish_and_hands_back_the_rest(
     assert [line.split("\t")[1:] for line in patient("ls", "names").lines] == [["0", "ready"]] * 2
 
 
+def test_a_complete_list_hands_out_nothing_and_is_told_of(shell: Shell, patient: Shell) -> None:
+    patient("complete", "names")
+    ran = shell("work", "names", "--", "true")
+    told = "4 items of names left: the list is complete; reopen it with: rowlock reopen names"
+    assert (ran.status, ran.error.splitlines()[-1]) == (0, told)
+
+
+def test_a_stop_with_nothing_left_does_not_ask_for_more(shell: Shell, patient: Shell) -> None:
+    with work(shell, "true", "--wait") as working:
+        until(lambda: patient("status", "names").out.split("\t")[8] == "4")
+        working.send_signal(signal.SIGINT)
+        assert says(working, "nothing is left")
+
+
 def test_a_second_signal_stops_commands_and_hands_all_back(shell: Shell, patient: Shell) -> None:
     with work(shell, PATIENT, "-j", "2") as working:
         until(lambda: len(began(shell.folder)) == 2)

@@ -22,6 +22,15 @@ def phases(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(event["phase"], event["operation"]) for event in events]
 
 
+def test_a_file_of_events_is_for_its_owner_alone(sqlite_url: str, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        Engine(sqlite_url, history=tmp_path / "history").close()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "history").stat().st_mode & 0o777 == 0o600
+
+
 def test_an_operation_that_went_well_is_ok(sqlite_url: str, events: list[dict[str, Any]]) -> None:
     with Engine(sqlite_url, history=events.append) as engine:
         engine["work"].add("a")

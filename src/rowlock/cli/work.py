@@ -166,11 +166,16 @@ class WorkRun:
             self._terminal.say(f"{plural(info.counts.failed)} of {info.name} failed; see: rowlock failures {info.name}")
         left = info.counts.total - info.counts.failed
         if status is not None:
-            self._terminal.say(f"{plural(left)} left; the same command continues from here")
+            self._terminal.say(
+                f"{plural(left)} left; the same command continues from here" if left else "nothing is left"
+            )
             return status
         if left and info.state == "paused":
             raise _paused(info.name)
-        if info.counts.gated:
+        if left and info.state == "complete":
+            reopen = f"reopen it with: rowlock reopen {info.name}"
+            self._terminal.say(f"{plural(left)} of {info.name} left: the list is complete; {reopen}")
+        elif info.counts.gated:
             self._terminal.say(f"{plural(info.counts.gated)} of {info.name} left at a gate that is not open")
         return SOME_FAILED if info.counts.failed else 0
 

@@ -104,7 +104,7 @@ def _outcomes(answer: Any, claim: InFlightClaim) -> list[Outcome]:
         return [from_return_value(answer)]
     outcomes = [from_return_value(each) for each in answer]
     if len(outcomes) != len(items):
-        what = f"the handler returned {len(outcomes)} outcomes for {len(items)} items"
+        what = f"the handler must return one outcome per item, {len(items)} in all, got {len(outcomes)}"
         raise InvalidOutcome(what, "return one for each, a mapping by key, or None for all done")
     return outcomes
 
