@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -15,6 +15,7 @@ from rowlock import Engine, Worker
 
 _IN_THE_BACKGROUND = ("rowlock heart", "rowlock hints", "rowlock upkeep", "rowlock ticks", "rowlock http")
 """Threads that work at times of their own, beside every request."""
+ITEMS_OF_A_WALK = 6
 _COMPREHENSIONS = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>")
 
 
@@ -74,24 +75,26 @@ def post_of_one_item(directory: Path) -> Walk:
 
 
 def one_item_of_a_worker(directory: Path) -> Walk:
-    """Walk through a worker's claim, run and settlement of one item."""
+    """Walk through a worker's claim, run and settlement of one item, when caches are warm."""
     walk = Walk()
-    record = walk.recorded()
     with walk.of_all_threads(), Engine(str(directory / "work.db")) as engine:
-        engine["walk"].add(["a", "b", "c", "first", "second", "third"])
+        engine["walk"].add("0")
         worker = Worker(engine, concurrency=1)
-        worker.on("walk", _at_second(record))
+        worker.on("walk", _adding_one_by_one(engine, walk.recorded()))
         worker.run(until="idle")
     return walk
 
 
-def _at_second(record: Any) -> Callable[[Any], None]:
-    """Make a handler that starts to record when it has run once and stops one item later."""
+def _adding_one_by_one(engine: Engine, record: AbstractContextManager[None]) -> Callable[[Any], None]:
+    """Make a handler that adds the next item each time, and records from the end of one turn to the end of the next."""
 
     def handle(item: Any) -> None:
-        if item.key == "first":
+        number = int(item.key)
+        if number < ITEMS_OF_A_WALK:
+            engine["walk"].add(str(number + 1))
+        if number == ITEMS_OF_A_WALK - 1:
             record.__enter__()
-        elif item.key == "second":
+        elif number == ITEMS_OF_A_WALK:
             record.__exit__(None, None, None)
 
     return handle
