@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 SHORT = "100000"
-PARTS = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
+PARTS = sorted({path.stem for path in Path(__file__).parent.glob("[!_]*.py")} - {"commits"})
+"""Not `commits`, which needs another commit to compare with."""
 
 
 def main() -> int:
