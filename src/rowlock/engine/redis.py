@@ -1,7 +1,7 @@
 """Counters through Redis: it gives out numbers from blocks that were reserved in the database.
 
 Whatever happens to Redis, no number comes twice; the rest of a lost block is a gap. The reasoning is in
-docs/design/decisions/0014-numbers-by-redis.md.
+docs/design/decisions/0014-redis-counters.md.
 """
 
 import threading
