@@ -40,14 +40,19 @@ class HttpUrl(msgspec.Struct, frozen=True):
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
+    def origin(self) -> str:
+        """Scheme, host and port: requests to one origin share connections."""
+        return f"{self.scheme}://{self.authority}"
+
+    @property
     def shown(self) -> str:
         """The URL for logs and messages, without its query, which may hold tokens."""
         path, query, _ = self.path.partition("?")
-        return f"{self.scheme}://{self.authority}{path}{'?…' if query else ''}"
+        return f"{self.origin}{path}{'?…' if query else ''}"
 
     def beside(self, url: str) -> "HttpUrl":
         """Resolve a URL that may be relative to this one: `/health`."""
-        return parse(urljoin(f"{self.scheme}://{self.authority}{self.path}", url) if url else url)
+        return parse(urljoin(f"{self.origin}{self.path}", url) if url else url)
 
 
 def parse(url: str) -> HttpUrl:

@@ -7,7 +7,7 @@ import pytest
 from tests.sample_items import claimed_item
 
 from rowlock import Done, Fail, Move, Retry
-from rowlock.delivery.responses import HttpResponse
+from rowlock.delivery.connections import HttpResponse
 from rowlock.outcomes import UNCHANGED
 from rowlock.worker.http_processor import read_reply
 

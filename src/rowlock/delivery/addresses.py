@@ -4,9 +4,9 @@ import re
 import socket
 import threading
 from collections.abc import Iterable
+from concurrent.futures import Future
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-
-import msgspec
+from typing import NamedTuple
 
 from rowlock.errors import HostNotAllowed, Invalid
 from rowlock.forks import PerProcess
@@ -50,6 +50,7 @@ _GLOBAL = IPv6Network("2000::/3")
 """Global unicast, the only public part of IPv6."""
 _TRANSLATED = IPv6Network("64:ff9b::/96")
 """NAT64: contains an IPv4 address."""
+MAX_ADDRESSES_PER_HOST = 16
 _NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
 
 
@@ -76,25 +77,19 @@ class AllowedHosts:
     def __init__(self, entries: Iterable[str] = ()) -> None:
         self._names: set[str] = set()
         self._networks: list[Network] = []
-        for entry in entries:
-            self._add(entry.strip().lower())
-
-    def _add(self, entry: str) -> None:
-        try:
-            self._networks.append(ip_network(entry.strip("[]"), strict=False))
-            return
-        except ValueError:
-            pass
-        if not _NAME.fullmatch(entry.removesuffix(".")):
-            hint = "give a name, *.name, an address or a network, without scheme and port"
-            raise Invalid(f"invalid host to allow: {entry!r}", hint)
-        self._names.add(entry.removesuffix("."))
+        for entry in (each.strip().lower() for each in entries):
+            try:
+                self._networks.append(ip_network(entry.strip("[]"), strict=False))
+            except ValueError:
+                self._names.add(_checked_name(entry))
 
     def check(self, target: HttpUrl, addresses: Iterable[str]) -> None:
         """Raise HostNotAllowed if any address of the host is private, unless its name or that address is allowed."""
         if self._names and self._knows(target.host.removesuffix(".")):
             return
-        for address in map(_read, addresses):
+        for text in addresses:
+            # The zone of a link-local address names an interface, not another address.
+            address = ip_address(text.partition("%")[0])
             if not is_public(address) and not self._covers(address):
                 what = f"{target.shown} resolves to a private address ({address})"
                 hint = f"to allow it: --allow-host {target.host}, or ROWLOCK_ALLOW_HOSTS"
@@ -109,15 +104,15 @@ class AllowedHosts:
         return any(address in network or _unwrapped(address) in network for network in self._networks)
 
 
-def _read(address: str) -> Address:
-    # The zone of a link-local address names an interface, not another address.
-    return ip_address(address.partition("%")[0])
+def _checked_name(entry: str) -> str:
+    name = entry.removesuffix(".")
+    if not _NAME.fullmatch(name):
+        hint = "give a name, *.name, an address or a network, without scheme and port"
+        raise Invalid(f"invalid host to allow: {entry!r}", hint)
+    return name
 
 
-MAX_ADDRESSES_PER_HOST = 16
-
-
-class ResolvedAddress(msgspec.Struct, frozen=True):
+class ResolvedAddress(NamedTuple):
     """A socket address of a host, as the system resolved it."""
 
     family: int
@@ -129,36 +124,12 @@ class ResolvedAddress(msgspec.Struct, frozen=True):
         return str(self.socket_address[0])
 
 
-class NoSuchHost(OSError):
-    """The host name has no address."""
-
-
-class _Lookup:
-    """One look-up, in a thread of its own because the system sets no time limit."""
-
-    def __init__(self, host: str, port: int) -> None:
-        self._host, self._port = host, port
-        self.finished = threading.Event()
-        self.addresses: list[ResolvedAddress] = []
-
-    def run(self) -> None:
-        """Resolve the name; an unknown or invalid name has no addresses."""
-        try:
-            found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
-            usable = found[:MAX_ADDRESSES_PER_HOST]
-            self.addresses = [ResolvedAddress(family, where) for family, _, _, _, where in usable]
-        except (OSError, UnicodeError):
-            self.addresses = []
-        finally:
-            self.finished.set()
-
-
 class _Lookups:
-    """The look-ups under way in one process."""
+    """The look-ups under way in one process, by host and port."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.by_name: dict[tuple[str, int], _Lookup] = {}
+        self.by_name: dict[tuple[str, int], Future[list[ResolvedAddress]]] = {}
 
 
 class Resolver:
@@ -168,25 +139,29 @@ class Resolver:
         self._lookups = PerProcess(_Lookups)
 
     def resolve(self, host: str, port: int, *, seconds: float) -> list[ResolvedAddress]:
-        """Return all addresses of a host; TimeoutError if the system takes longer, NoSuchHost if there is none."""
-        lookup = self._lookup(host, port)
-        if not lookup.finished.wait(seconds):
-            raise TimeoutError
-        if not lookup.addresses:
-            raise NoSuchHost(None, "its host has no address")
-        return lookup.addresses
-
-    def _lookup(self, host: str, port: int) -> _Lookup:
+        """Return the addresses of a host; TimeoutError if the system takes longer, gaierror if there is none."""
         lookups = self._lookups.get()
         with lookups.lock:
             lookup = lookups.by_name.get((host, port))
             if lookup is None:
-                lookup = lookups.by_name[host, port] = _Lookup(host, port)
-                threading.Thread(target=self._run, args=(host, port, lookup), daemon=True).start()
-            return lookup
+                lookup = Future()
+                # A thread of its own, because the system sets no time limit. It is registered once it has started.
+                threading.Thread(target=_look_up, args=(lookups, lookup, host, port), daemon=True).start()
+                lookups.by_name[host, port] = lookup
+        addresses = lookup.result(seconds)
+        if not addresses:
+            raise socket.gaierror(socket.EAI_NONAME, "its host has no address")
+        return addresses
 
-    def _run(self, host: str, port: int, lookup: _Lookup) -> None:
-        lookup.run()
-        lookups = self._lookups.get()
+
+def _look_up(lookups: _Lookups, lookup: Future[list[ResolvedAddress]], host: str, port: int) -> None:
+    addresses: list[ResolvedAddress] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[:MAX_ADDRESSES_PER_HOST]
+        addresses = [ResolvedAddress(family, address) for family, _, _, _, address in found]
+    except (OSError, UnicodeError):
+        pass  # the name is unknown or invalid
+    finally:
         with lookups.lock:
             lookups.by_name.pop((host, port), None)
+        lookup.set_result(addresses)

@@ -75,8 +75,7 @@ class Mail:
     def __call__(self, notification: Notification) -> Outcome:
         """Send one notification; an invalid address of the subscriber fails at once."""
         try:
-            to = _address(notification.subscriber)
-            message = self._message(notification, to)
+            message = self._message(notification, _address(notification.subscriber))
         except NOT_AN_ADDRESS:
             return Fail("the subscriber is not a mail address", kind="address")
         return self._transport.deliver(message, name=notification.key)
@@ -133,6 +132,7 @@ class SmtpServer:
         del name
         try:
             with self._connected() as server:
+                self._log_in(server)
                 server.send_message(message)
         except smtplib.SMTPRecipientsRefused as error:
             code, reply = next(iter(error.recipients.values()))
@@ -146,36 +146,25 @@ class SmtpServer:
         return Done()
 
     def _connected(self) -> smtplib.SMTP:
-        if self._secure:
-            context = ssl.create_default_context()
-            server: smtplib.SMTP = smtplib.SMTP_SSL(self._host, self._port, timeout=self._seconds, context=context)
-        else:
-            server = smtplib.SMTP(self._host, self._port, timeout=self._seconds)
-        try:
-            self._log_in(server)
-        except BaseException:
-            server.close()
-            raise
-        return server
+        if not self._secure:
+            return smtplib.SMTP(self._host, self._port, timeout=self._seconds)
+        context = ssl.create_default_context()
+        return smtplib.SMTP_SSL(self._host, self._port, timeout=self._seconds, context=context)
 
     def _log_in(self, server: smtplib.SMTP) -> None:
         server.ehlo_or_helo_if_needed()
         secure = self._secure
         if not secure and server.has_extn("starttls"):
-            server.starttls(context=self._context())
-            server.ehlo()
+            context = ssl.create_default_context()
+            if not self._user:
+                # Unverified TLS is better than none: many mail servers have self-signed certificates.
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            server.starttls(context=context)
             secure = True
         if self._user:
             if not secure and self._host not in LOOPBACK_HOSTS:
                 raise smtplib.SMTPException("refusing to send a password without TLS")
             server.login(self._user, self._password)
-
-    def _context(self) -> ssl.SSLContext:
-        context = ssl.create_default_context()
-        if not self._user:
-            # Without a password, unverified TLS is better than none: many mail servers have self-signed certificates.
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        return context
 
 
 def _server_reply(code: int, reply: bytes | str) -> str:

@@ -4,21 +4,27 @@ import os
 import ssl
 import time
 from collections.abc import Iterable, Mapping
-from http.client import HTTPException
+from functools import cached_property
+from http.client import HTTPException, IncompleteRead, RemoteDisconnected
 
 import msgspec
 
 from rowlock.delivery.addresses import AllowedHosts, ResolvedAddress, Resolver
-from rowlock.delivery.connections import ConnectionPool, ExchangeLimits, OutgoingConnection, connect
-from rowlock.delivery.responses import HttpResponse, RejectedResponse, no_answer
+from rowlock.delivery.connections import (
+    ConnectionPool,
+    ExchangeLimits,
+    HttpResponse,
+    OutgoingConnection,
+    RejectedResponse,
+    connect,
+)
 from rowlock.delivery.signatures import signed
+from rowlock.errors import NoAnswer
 from rowlock.http_url import HttpUrl, check_header
 from rowlock.names import split_names
 
 MAX_RESPONSE_BYTES = 1024 * 1024
 CONNECT_SECONDS = 5.0
-
-_FAILURES = (OSError, HTTPException, ValueError, OverflowError, RejectedResponse)
 
 
 class OutgoingRequest(msgspec.Struct, frozen=True):
@@ -38,7 +44,6 @@ class Sender:
         self._max_bytes = max_bytes
         self._resolver = Resolver()
         self._pool = ConnectionPool()
-        self._tls: ssl.SSLContext | None = None
 
     def post(self, target: HttpUrl, request: OutgoingRequest, *, seconds: float = 30.0) -> HttpResponse:
         """Send a request, signed if it has keys, and return the response, whatever its status.
@@ -47,25 +52,18 @@ class Sender:
         """
         signature = signed(request.id, request.body, keys=request.keys, at=int(time.time()))
         headers = {"content-type": "application/json", **_lower(request.headers), **signature}
-        return self._ask(target, _request("POST", target, headers, request.body), seconds)
+        sent = _request("POST", target, headers, request.body)
+        return self._send(target, sent, self._pool.take(target.origin), seconds=seconds)
 
     def get(self, target: HttpUrl, *, headers: Mapping[str, str] | None = None, seconds: float = 5.0) -> HttpResponse:
         """Send a GET request on a connection of its own; raises as `post` does."""
-        alone = {**(headers or {}), "connection": "close"}
-        limits = ExchangeLimits(seconds=seconds, connect_seconds=CONNECT_SECONDS, max_bytes=self._max_bytes)
-        try:
-            connection = self._connected(target, limits)
-            try:
-                return connection.exchange(_request("GET", target, alone, None), limits)[0]
-            finally:
-                connection.close()
-        except _FAILURES as error:
-            raise no_answer(target, error, seconds=seconds) from None
+        sent = _request("GET", target, {**_lower(headers or {}), "connection": "close"}, None)
+        return self._send(target, sent, None, seconds=seconds)
 
     def check(self, target: HttpUrl, *, seconds: float = CONNECT_SECONDS) -> None:
         """Raise HostNotAllowed if `post` would; a host that cannot be resolved now is accepted."""
         try:
-            self._resolve(target, ExchangeLimits(seconds=seconds, connect_seconds=seconds, max_bytes=0))
+            self._resolve(target, self._limits(seconds))
         except OSError:
             return
 
@@ -73,61 +71,56 @@ class Sender:
         """Close idle connections."""
         self._pool.close()
 
-    def _ask(self, target: HttpUrl, request: bytes, seconds: float) -> HttpResponse:
-        limits = ExchangeLimits(seconds=seconds, connect_seconds=CONNECT_SECONDS, max_bytes=self._max_bytes)
+    def _limits(self, seconds: float) -> ExchangeLimits:
+        return ExchangeLimits(seconds=seconds, connect_seconds=CONNECT_SECONDS, max_bytes=self._max_bytes)
+
+    def _send(self, target: HttpUrl, sent: bytes, idle: OutgoingConnection | None, *, seconds: float) -> HttpResponse:
+        limits = self._limits(seconds)
         try:
-            return self._on_idle(target, request, limits) or self._on_new(target, request, limits)
-        except _FAILURES as error:
-            raise no_answer(target, error, seconds=seconds) from None
+            if idle is not None:
+                try:
+                    return self._exchange(idle, sent, limits)
+                except (OSError, HTTPException) as error:
+                    if limits.bytes_read or isinstance(error, TimeoutError):
+                        raise
+                    # Most likely closed by the server while idle. Sending again is safe: the id is the same.
+            return self._exchange(self._connected(target, limits), sent, limits)
+        except (OSError, HTTPException, ValueError, OverflowError, RejectedResponse) as error:
+            reason, words = _describe(error, seconds)
+            raise NoAnswer(f"{target.shown} gave no answer: {words}", reason=reason) from None
 
-    def _on_idle(self, target: HttpUrl, request: bytes, limits: ExchangeLimits) -> HttpResponse | None:
-        idle = self._pool.take(target)
-        if idle is None:
-            return None
-        try:
-            return self._exchange(target, idle, request, limits)
-        except (OSError, HTTPException) as error:
-            if idle.bytes_read or isinstance(error, TimeoutError):
-                raise
-            return None  # most likely closed by the server while idle; sending again is safe, the id is the same
-
-    def _on_new(self, target: HttpUrl, request: bytes, limits: ExchangeLimits) -> HttpResponse:
-        generation = self._pool.generation
-        connection = self._connected(target, limits)
-        connection.generation = generation
-        return self._exchange(target, connection, request, limits)
-
-    def _exchange(
-        self, target: HttpUrl, connection: OutgoingConnection, request: bytes, limits: ExchangeLimits
-    ) -> HttpResponse:
+    def _exchange(self, connection: OutgoingConnection, sent: bytes, limits: ExchangeLimits) -> HttpResponse:
         reusable = False
         try:
-            response, reusable = connection.exchange(request, limits)
+            response, reusable = connection.exchange(sent, limits)
         finally:
             if reusable:
-                self._pool.keep(target, connection)
+                self._pool.keep(connection)
             else:
                 connection.close()
         return response
 
     def _connected(self, target: HttpUrl, limits: ExchangeLimits) -> OutgoingConnection:
+        generation = self._pool.generation
         try:
             addresses = self._resolve(target, limits)
-            return connect(target, addresses, limits=limits, tls=self._context() if target.secure else None)
+            connected = connect(target, addresses, limits=limits, tls=self._tls if target.secure else None)
         except TimeoutError:
             raise RejectedResponse("timeout", f"no connection within {limits.connect_seconds:g}s") from None
+        return OutgoingConnection(connected, target.origin, generation=generation)
 
     def _resolve(self, target: HttpUrl, limits: ExchangeLimits) -> list[ResolvedAddress]:
         # Resolved once: the addresses that were checked are connected to, whatever the name resolves to a moment later.
-        addresses = self._resolver.resolve(target.host, target.port, seconds=min(limits.connect_seconds, limits.left))
+        seconds = min(limits.connect_seconds, limits.seconds_left)
+        addresses = self._resolver.resolve(target.host, target.port, seconds=seconds)
         self._allowed.check(target, (each.address for each in addresses))
         return addresses
 
-    def _context(self) -> ssl.SSLContext:
-        if self._tls is None:
-            self._tls = ssl.create_default_context()
-            self._tls.set_alpn_protocols(["http/1.1"])
-        return self._tls
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        context.set_alpn_protocols(["http/1.1"])
+        return context
 
 
 def sender_from_environment(hosts: Iterable[str] | None = None) -> Sender:
@@ -143,7 +136,7 @@ def _request(method: str, target: HttpUrl, headers: Mapping[str, str], body: byt
     every = {
         "user-agent": "rowlock",
         "accept": "application/json",
-        **_lower(headers),
+        **headers,
         "host": target.authority,
         "accept-encoding": "identity",
         **({} if body is None else {"content-length": str(len(body))}),
@@ -152,3 +145,23 @@ def _request(method: str, target: HttpUrl, headers: Mapping[str, str], body: byt
         check_header(name, value)
     lines = [f"{method} {target.path} HTTP/1.1", *(f"{name}: {value}" for name, value in every.items()), "", ""]
     return "\r\n".join(lines).encode("latin-1") + (body or b"")
+
+
+def _describe(error: Exception, seconds: float) -> tuple[str, str]:
+    """Return a short reason and a sentence part for people; no key, no query and no text of a library."""
+    match error:
+        case RejectedResponse():
+            return error.reason, str(error)
+        case TimeoutError():
+            return "timeout", f"timed out after {seconds:g}s"
+        case ssl.SSLCertVerificationError():
+            return "tls", f"its certificate is not trusted: {error.verify_message}"
+        case ssl.SSLError():
+            return "tls", f"TLS failed: {(error.reason or 'no reason given').lower().replace('_', ' ')}"
+        case RemoteDisconnected() | ConnectionResetError() | BrokenPipeError():
+            return "closed", "the connection was closed"
+        case IncompleteRead():
+            return "cut off", "it was cut off"
+        case OSError():
+            return "connection", (error.strerror or "no connection").lower()
+    return "garbled", "what came is not HTTP"

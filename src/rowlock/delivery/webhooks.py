@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock.delivery.responses import HttpResponse, retry_after_seconds
+from rowlock.delivery.connections import HttpResponse
 from rowlock.delivery.sender import OutgoingRequest, sender_from_environment
 from rowlock.delivery.signatures import key
 from rowlock.durations import Duration, milliseconds
@@ -93,7 +93,5 @@ def _outcome(response: HttpResponse) -> Outcome:
     kind = f"status {response.status}"
     if response.status == GONE:
         return Fail(response.line, kind=kind)
-    wait = retry_after_seconds(response)
-    if wait is None:
-        return Retry(response.line, kind=kind)
-    return Retry(response.line, after=wait, counted=False, kind=kind)
+    wait = response.retry_after_seconds
+    return Retry(response.line, after=wait, counted=wait is None, kind=kind)

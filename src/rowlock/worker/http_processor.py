@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from rowlock import schema, tracing
-from rowlock.delivery.responses import HttpResponse, retry_after_seconds
+from rowlock.delivery.connections import HttpResponse
 from rowlock.delivery.sender import OutgoingRequest, Sender, sender_from_environment
 from rowlock.delivery.signatures import key
 from rowlock.engine import Engine
@@ -236,10 +236,9 @@ def _bounded(message: str) -> str:
 
 
 def _again(answer: HttpResponse, said: str, *, kind: str | None = None) -> Retry:
-    kind = kind or f"status {answer.status}"
-    asked = retry_after_seconds(answer)
+    wait = answer.retry_after_seconds
     # A processor that says when to try again has not tried: that counts as no attempt.
-    return Retry(said, kind=kind) if asked is None else Retry(said, after=asked, counted=False, kind=kind)
+    return Retry(said, after=wait, counted=wait is None, kind=kind or f"status {answer.status}")
 
 
 def _moved(item: Item, gate: int | str | None, data: Any) -> Outcome:
