@@ -109,7 +109,7 @@ def take(tx: Transaction, request: ClaimRequest | Callable[[], ClaimRequest]) ->
     so the next one needs a token of its own.
     """
     wanted = request if isinstance(request, ClaimRequest) else request()
-    tx.send("claims/lock", name=wanted.list)
+    tx.send_to_server("claims/lock", name=wanted.list)
     lane = wanted.lane
     if lane is None:
         rows = tx.send("claims/take", floors=_floors(wanted), **_parameters(wanted))

@@ -77,7 +77,7 @@ def request_handover(tx: Transaction, session: str, holder: str) -> None:
     if found is None:
         return
     list_id, name = found
-    tx.rows("claims/lock", name=name)
+    tx.send_to_server("claims/lock", name=name)
     if not tx.run("leases/take_over", list=list_id, session=session, holder=holder, keep=KEEP_IDLE_MILLISECONDS):
         tx.run("leases/request_handover", list=list_id, session=session, holder=holder)
 

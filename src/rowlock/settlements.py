@@ -74,7 +74,7 @@ def try_settle_done(
     if limited is not None:
         limits.wake(tx, limited)
     if use_planner_hints:
-        tx.send("claims/planner_hints")
+        tx.send_to_server("claims/planner_hints")
     text = _json(positions)
     parameters = {"positions": text, "count": len(positions), "receipt": receipts.of_text(text)}
     rows = tx.send("claims/settle", session=session, token=token, **parameters)

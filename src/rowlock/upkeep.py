@@ -135,7 +135,7 @@ def _fold(database: Database) -> int:
 
 def promote_due(tx: Transaction, *, limit: int = 10) -> int:
     """Promote due items of lists that are awake, also if nobody claims from them; return how many."""
-    tx.run("claims/planner_hints")
+    tx.send_to_server("claims/planner_hints")
     lists.apply_wakes(tx)
     return sum(claims.promote(tx, each.id) for each in lists.awake(tx, limit=limit))
 

@@ -44,7 +44,7 @@ def said(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
             decoded = node.func.attr in ("struct", "structs") and len(node.args) > 1
             name = written(node.args[1 if decoded else 0])
-            if (decoded or node.func.attr in ("row", "rows", "run", "send", "value")) and "/" in name:
+            if (decoded or node.func.attr in ("row", "rows", "run", "send", "send_to_server", "value")) and "/" in name:
                 yield name
 
 

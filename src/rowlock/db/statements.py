@@ -54,6 +54,8 @@ class Statements:
         self._fragments = {**FRAGMENTS, **dialect.fragments}
         if movable_clock:
             self._fragments["now"] = self._fragments["given_now"]
+        self.for_server = bool(dialect.fragments["lock"])
+        """Whether several transactions write at once, so that rows must be locked."""
         self._ready: dict[str, Statement] = {}
         self._columns: dict[str, tuple[str, ...]] = {}
         self._decoders: dict[tuple[type[msgspec.Struct], str], Callable[..., Any]] = {}

@@ -61,6 +61,11 @@ class Transaction:
         """Run the statement in a pipeline; its rows can be read when the pipeline has ended."""
         return self._execute(self._connection.send, name, parameters)
 
+    def send_to_server(self, name: str, /, **parameters: Any) -> None:
+        """Send a lock or planner settings; not to SQLite, where a writing transaction is alone on its file."""
+        if self.statements.for_server:
+            self.send(name, **parameters)
+
     def run(self, name: str, /, **parameters: Any) -> int:
         """Run the statement and return how many rows it changed."""
         return self._execute(self._connection.change, name, parameters)

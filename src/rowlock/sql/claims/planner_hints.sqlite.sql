@@ -1,2 +1,2 @@
--- SQLite: its planner goes by the indexes without being told.
+-- SQLite: nothing to set; `send_to_server` sends nothing.
 select 1
