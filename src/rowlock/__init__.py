@@ -117,53 +117,25 @@ __all__ = [
 
 
 _HOMES = {
-    "aio": ("AsyncEngine",),
-    "client": ("Client",),
-    "counters": ("CounterInfo",),
-    "delivery.mail": ("Mail",),
-    "delivery.webhooks": ("Webhook",),
-    "engine": (
-        "BatchedFunction",
-        "Claim",
-        "Counter",
-        "Engine",
-        "Grouped",
-        "List",
-        "RedisCounters",
-        "Schedule",
-        "Session",
-        "Topic",
-        "Transaction",
-    ),
-    "model": (
-        "Added",
-        "Counts",
-        "Failure",
-        "GateInfo",
-        "Item",
-        "ListInfo",
-        "NewItem",
-        "Notification",
-        "Processor",
-        "Progress",
-        "Published",
-        "RecordInfo",
-        "Settings",
-        "State",
-        "Subscription",
-        "Then",
-        "TopicInfo",
-    ),
-    "outcomes": ("Done", "Fail", "Move", "Retry", "Verdict"),
-    "delivery.signatures": ("verify",),
-    "schedules": ("ScheduleInfo",),
-    "worker": ("Turn", "Worker"),
+    "aio": "AsyncEngine",
+    "client": "Client",
+    "counters": "CounterInfo",
+    "delivery.mail": "Mail",
+    "delivery.signatures": "verify",
+    "delivery.webhooks": "Webhook",
+    "engine": "BatchedFunction Claim Counter Engine Grouped List RedisCounters Schedule Session Topic Transaction",
+    "model": "Added Counts Failure GateInfo Item ListInfo NewItem Notification Processor Progress Published RecordInfo "
+    "Settings State Subscription Then TopicInfo",
+    "outcomes": "Done Fail Move Retry Verdict",
+    "schedules": "ScheduleInfo",
+    "worker": "Turn Worker",
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
+"""The module of each public name that is not an error."""
 
 
 def __getattr__(name: str) -> Any:
-    # Fetched when first used: who only adds pays for no worker, and a program that merely could use us for nothing.
+    # Imported at first use: a program that only adds items does not load the worker.
     if name not in __all__:
         raise AttributeError(f"module 'rowlock' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"rowlock.{_HOME.get(name, 'errors')}"), name)

@@ -1,4 +1,4 @@
-"""All errors, in five families; each has a stable `code`.
+"""All errors, in five families; the stable `code` of each is its name in kebab case: `no-such-item`.
 
 RowlockError
 ├── Invalid                 the request is invalid: nothing was written
@@ -71,11 +71,14 @@ RowlockError
     └── ServerUnreachable
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 NAMED = 5
 """How many keys the text of an error names; its fields have all."""
+
+_WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 class RowlockError(Exception):
@@ -91,6 +94,9 @@ class RowlockError(Exception):
         self.hint = hint
         self.fields = fields
 
+    def __init_subclass__(cls) -> None:
+        cls.code = _WORD_START.sub("-", cls.__name__).lower()
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.what, self.hint, self.fields)
 
@@ -102,7 +108,6 @@ def _rebuild(kind: type[RowlockError], what: str, hint: str, fields: dict[str, A
 class Invalid(RowlockError):
     """The request is invalid, whatever the current state."""
 
-    code = "invalid"
     exit_status = 2
     http_status = 400
 
@@ -110,144 +115,104 @@ class Invalid(RowlockError):
 class InvalidBody(Invalid):
     """The body of a request does not have the media type that its header says."""
 
-    code = "invalid-body"
-
 
 class InvalidData(Invalid):
     """An item's data is not JSON, is too large, or is nested too deeply."""
-
-    code = "invalid-data"
 
 
 class InvalidDuration(Invalid):
     """A duration or time is malformed or out of bounds."""
 
-    code = "invalid-duration"
-
 
 class InvalidField(Invalid):
     """The name or kind of a topic's field is invalid."""
-
-    code = "invalid-field"
 
 
 class InvalidKey(Invalid):
     """A key is empty, too long, or does not fit on one line."""
 
-    code = "invalid-key"
-
 
 class InvalidName(Invalid):
     """The name of a list, counter, schedule or topic is invalid."""
-
-    code = "invalid-name"
 
 
 class InvalidOutcome(Invalid):
     """A handler returned something that is not an outcome, or an outcome is invalid."""
 
-    code = "invalid-outcome"
-
 
 class InvalidPath(Invalid):
     """The path of a request is malformed."""
-
-    code = "invalid-path"
 
 
 class InvalidQuery(Invalid):
     """The query string of a request is malformed or has an invalid value."""
 
-    code = "invalid-query"
-
 
 class InvalidSchedule(Invalid):
     """The cron expression, time zone, interval or template of a schedule is invalid."""
-
-    code = "invalid-schedule"
 
 
 class InvalidPredicate(Invalid):
     """A predicate of a subscription does not fit the topic's fields."""
 
-    code = "invalid-predicate"
-
 
 class InvalidRecord(Invalid):
     """A record has a value that does not fit its field."""
-
-    code = "invalid-record"
 
 
 class InvalidSetting(Invalid):
     """A setting is unknown, or its value is invalid."""
 
-    code = "invalid-setting"
-
 
 class InvalidShape(Invalid):
     """The body of a request is well-formed, but does not fit the schema."""
 
-    code = "invalid-shape"
     http_status = 422
 
 
 class InvalidSignature(Invalid):
     """The signature of a request is missing, wrong or too old."""
 
-    code = "invalid-signature"
-
 
 class InvalidTransaction(Invalid):
     """The value of `using=` is not an open transaction of this database."""
-
-    code = "invalid-transaction"
 
 
 class InvalidUrl(Invalid):
     """The URL of a database or of a request is invalid."""
 
-    code = "invalid-url"
-
 
 class NeedsDatabase(Invalid):
     """A Client was asked for something that needs an Engine on the database itself."""
-
-    code = "needs-database"
 
 
 class NotOffered(Invalid):
     """The response is not available in a media type that the request accepts."""
 
-    code = "not-offered"
     http_status = 406
 
 
 class TooLarge(Invalid):
     """The body of a request is too large."""
 
-    code = "too-large"
     http_status = 413
 
 
 class UnknownKind(Invalid):
     """The media type of a request's body is not supported there."""
 
-    code = "unknown-kind"
     http_status = 415
 
 
 class WrongMethod(Invalid):
     """The path does not support the method of the request."""
 
-    code = "wrong-method"
     http_status = 405
 
 
 class NotFound(RowlockError):
     """What was named does not exist."""
 
-    code = "not-found"
     exit_status = 3
     http_status = 404
 
@@ -255,43 +220,30 @@ class NotFound(RowlockError):
 class NoSuchItem(NotFound):
     """The list has no item with that key."""
 
-    code = "no-such-item"
-
 
 class NoSuchList(NotFound):
     """There is no list of that name."""
-
-    code = "no-such-list"
 
 
 class NoSuchPath(NotFound):
     """The service has no route for that path."""
 
-    code = "no-such-path"
-
 
 class NoSuchToken(NotFound):
     """There is no access token with that id."""
-
-    code = "no-such-token"
 
 
 class NoSuchSchedule(NotFound):
     """There is no schedule of that name."""
 
-    code = "no-such-schedule"
-
 
 class NoSuchTopic(NotFound):
     """There is no topic of that name."""
-
-    code = "no-such-topic"
 
 
 class Refused(RowlockError):
     """The request is valid, but the current state forbids it."""
 
-    code = "refused"
     exit_status = 4
     http_status = 409
 
@@ -299,127 +251,92 @@ class Refused(RowlockError):
 class AlreadyThere(Refused):
     """A strict add was given a key that is on the list already, or was given twice."""
 
-    code = "already-there"
-
 
 class CrossSite(Refused):
     """A browser sent the request on behalf of another site."""
 
-    code = "cross-site"
     http_status = 403
 
 
 class CounterSpent(Refused):
     """The counter has reached its highest number."""
 
-    code = "counter-spent"
-
 
 class FieldTaken(Refused):
     """The topic has a field of that name and another kind."""
-
-    code = "field-taken"
 
 
 class GatePassed(Refused):
     """The item's gate is before the list's open gate: it would never be handed out."""
 
-    code = "gate-passed"
-
 
 class HostNotAllowed(Refused):
     """An outgoing request would go to a private address that is not allowed by name."""
-
-    code = "host-not-allowed"
 
 
 class KeyReused(Refused):
     """The idempotency key was used before for another request."""
 
-    code = "key-reused"
     http_status = 422
 
 
 class GateShut(Refused):
     """Items are left before the gate that was to be opened: they would never be handed out."""
 
-    code = "gate-shut"
-
 
 class ListComplete(Refused):
     """The list is complete: it hands out no items until it is reopened."""
-
-    code = "list-complete"
 
 
 class ItemClaimed(Refused):
     """The item is claimed and cannot be changed until it is settled."""
 
-    code = "item-claimed"
-
 
 class ItemFailed(Refused):
     """The item has failed and has no due time until it is retried."""
-
-    code = "item-failed"
 
 
 class ListSealed(Refused):
     """The list is sealed and takes no new items."""
 
-    code = "list-sealed"
-
 
 class NameTaken(Refused):
     """Another list has that name already."""
-
-    code = "name-taken"
 
 
 class NotAllowed(Refused):
     """The token's role or list prefixes do not allow the request."""
 
-    code = "not-allowed"
     http_status = 403
 
 
 class SchemaBroken(Refused):
     """An applied migration differs from this program's, or another program created tables with the same names."""
 
-    code = "schema-broken"
-
 
 class SchemaMissing(Refused):
     """The database has no rowlock tables, or older ones than this program needs."""
-
-    code = "schema-missing"
 
 
 class SchemaTooNew(Refused):
     """A newer program has migrated this database."""
 
-    code = "schema-too-new"
-
 
 class TokenRefused(Refused):
     """The access token is missing, malformed, unknown, expired or revoked."""
 
-    code = "token-refused"
     http_status = 401
 
 
 class Stale(RowlockError):
     """The state has changed since it was read."""
 
-    code = "stale"
     exit_status = 4
     http_status = 409
 
 
 class ItemsGone(Stale):
     """Items were removed or changed while they were claimed; the field `keys` names them."""
-
-    code = "items-gone"
 
     @classmethod
     def of(cls, keys: Sequence[str], *, token: str) -> "ItemsGone":
@@ -434,8 +351,6 @@ class ItemsGone(Stale):
 class StaleClaim(Stale):
     """The claim does not exist any more: it was settled or closed, or its session ended."""
 
-    code = "stale-claim"
-
     @classmethod
     def of(cls, token: str) -> "StaleClaim":
         """Make the error for a claim that does not exist."""
@@ -446,13 +361,10 @@ class StaleClaim(Stale):
 class StaleSession(Stale):
     """The session has ended or expired, and its claims with it."""
 
-    code = "stale-session"
-
 
 class StaleVersion(Stale):
     """The list or item has changed since it was read."""
 
-    code = "stale-version"
     http_status = 412
 
     @classmethod
@@ -464,7 +376,6 @@ class StaleVersion(Stale):
 class Unavailable(RowlockError):
     """The database or another service cannot serve the request now; the request itself may be valid."""
 
-    code = "unavailable"
     exit_status = 5
     http_status = 503
 
@@ -472,76 +383,50 @@ class Unavailable(RowlockError):
 class DatabaseBusy(Unavailable):
     """The database was locked by others for longer than the patience."""
 
-    code = "database-busy"
-
 
 class DatabaseCorrupt(Unavailable):
     """The file is damaged, or is not a SQLite database."""
-
-    code = "database-corrupt"
 
 
 class DatabaseDenied(Unavailable):
     """The database refuses the user, or the user lacks a permission."""
 
-    code = "database-denied"
-
 
 class DatabaseFull(Unavailable):
     """The database's disk is full."""
-
-    code = "database-full"
 
 
 class DatabaseReadOnly(Unavailable):
     """The database can be read but not written."""
 
-    code = "database-read-only"
-
 
 class DatabaseUnreachable(Unavailable):
     """No connection to the database can be made, or it was lost."""
-
-    code = "database-unreachable"
 
 
 class DriverMissing(Unavailable):
     """The driver package of the database is not installed."""
 
-    code = "driver-missing"
-
 
 class ExtraMissing(Unavailable):
     """An optional package that the operation needs is not installed."""
-
-    code = "extra-missing"
 
 
 class NoAnswer(Unavailable):
     """An outgoing request got no valid HTTP response: the server is down, too slow, or broke off."""
 
-    code = "no-answer"
-
 
 class OutcomeUnknown(Unavailable):
     """The connection broke at COMMIT: the transaction may have committed or not."""
-
-    code = "outcome-unknown"
 
 
 class Overloaded(Unavailable):
     """Too many requests wait for the database, for work or for events."""
 
-    code = "overloaded"
-
 
 class RedisUnavailable(Unavailable):
     """Redis cannot hand out numbers now; the database still can."""
 
-    code = "redis-unavailable"
-
 
 class ServerUnreachable(Unavailable):
     """No rowlock server answers at the address, or not in time; the field `reason` is why, in a word."""
-
-    code = "server-unreachable"
