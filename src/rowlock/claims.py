@@ -10,9 +10,8 @@ from rowlock.db import Pending, Transaction, pipelined, unflushed
 from rowlock.db.columns import decoder
 from rowlock.errors import Invalid, StaleClaim, StaleSession
 from rowlock.group_commit import GroupKey, groupable
-from rowlock.item_columns import CLAIMED
-from rowlock.list_limits import check_attempts
-from rowlock.model import PRIORITIES, Item, ListLimits, State
+from rowlock.model import CLAIMED_COLUMNS, PRIORITIES, Item, ListLimits, State
+from rowlock.settings import check_attempts
 
 MAX_CLAIM_ITEMS = 10_000
 MAX_PROMOTED_ITEMS = 1_000
@@ -62,13 +61,13 @@ class Interval(msgspec.Struct, frozen=True):
     """Whether workers died while they held its item; None if no suspects are ahead."""
 
 
-COLUMNS = (*Interval.__struct_fields__, *CLAIMED)
+COLUMNS = (*Interval.__struct_fields__, *CLAIMED_COLUMNS)
 """What the statements that claim give, in this order; those of a known lane give the items' columns alone."""
 
 _SAME = ("list", "state", "token", "due", "failed_at")
 _interval = decoder(Interval, COLUMNS, partial=True)
 _items = decoder(Item, COLUMNS, given=_SAME, partial=True)
-_items_of_lane = decoder(Item, CLAIMED, given=(*_SAME, "gate", "priority"))
+_items_of_lane = decoder(Item, CLAIMED_COLUMNS, given=(*_SAME, "gate", "priority"))
 
 
 class ClaimRequest(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ import msgspec
 from rowlock.db import Transaction
 from rowlock.errors import CounterSpent, Invalid
 from rowlock.group_commit import GroupedCall, GroupKey, groupable
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 from rowlock.names import check_limit, check_name, check_start
 from rowlock.roles import prefix_ranges
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from rowlock import tallies
 from rowlock.db import Transaction
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 
 WAITING_DELAY = timedelta(days=2_000_000)
 """The delay of an item that waits for another list: longer than any duration that can be given."""

@@ -8,7 +8,7 @@ import msgspec
 
 from rowlock import lists
 from rowlock.db import Transaction
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 from rowlock.model import Failure, ItemStatus
 from rowlock.names import check_key, check_limit, check_start
 

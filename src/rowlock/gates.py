@@ -8,9 +8,8 @@ import msgspec
 from rowlock import dependencies, lists, tallies
 from rowlock.db import Transaction
 from rowlock.errors import GatePassed, GateShut
-from rowlock.item_columns import NO_PAYLOAD
-from rowlock.item_input import encode_json
-from rowlock.model import Counts, GateInfo, Settings, Then
+from rowlock.json_codec import encode_json
+from rowlock.model import NO_PAYLOAD, Counts, GateInfo, Settings, Then
 from rowlock.roles import check_covered
 
 MAX_ADVANCED_PER_PASS = 100

@@ -11,7 +11,7 @@ import msgspec
 
 from rowlock.db import Transaction
 from rowlock.errors import KeyReused
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 
 KEPT_MILLISECONDS = 24 * 3_600_000
 """How long an answer is stored."""

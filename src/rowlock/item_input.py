@@ -9,10 +9,9 @@ from msgspec import UNSET, UnsetType
 
 from rowlock.durations import DurationOrTime, delay_or_time
 from rowlock.errors import Invalid, InvalidData, InvalidKey
-from rowlock.item_columns import NO_PAYLOAD
-from rowlock.model import DEFAULT_PRIORITY, GATES, MAX_DATA_BYTES, PRIORITIES, NewItem, is_finite
+from rowlock.json_codec import check_levels, encode_json, is_finite, is_too_deep, too_deep
+from rowlock.model import DEFAULT_PRIORITY, GATES, MAX_DATA_BYTES, NO_PAYLOAD, PRIORITIES, NewItem
 from rowlock.names import MAX_KEY_BYTES, all_simple_keys, check_key
-from rowlock.nesting import check_levels, is_too_deep, too_deep
 
 Entry = str | NewItem | Mapping[str, Any]
 Entries = Entry | Iterable[Entry] | IO[str] | IO[bytes]
@@ -193,17 +192,6 @@ def read_changes(key: str, *, data: Any = UNSET, due: Any = UNSET, priority: Any
     )
 
 
-def encode_json(values: Any) -> str:
-    """Encode values as statements take them; a subclass of str is encoded as text."""
-    return msgspec.json.encode(values, enc_hook=_plain).decode()
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, str):
-        return str.__str__(value)
-    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
-
-
 def _new_item(entry: Any, shared: ItemDefaults, line: int) -> NewItem:
     if isinstance(entry, NewItem):
         return entry
@@ -264,7 +252,7 @@ def _encode_data(data: Any, whose: str, line: int | None) -> str | None:
         text = encode_json(data)
         if is_too_deep(text):
             check_levels(text, f"{whose}{where}", line=line)
-        if "null" in text and not is_finite(msgspec.to_builtins(data, enc_hook=_plain)):
+        if "null" in text and not is_finite(data):
             raise ValueError("JSON has no such number")
         if msgspec.json.decode(text) != data and _has_sets(data):
             raise ValueError("JSON has no sets")

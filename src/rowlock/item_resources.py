@@ -11,8 +11,7 @@ from rowlock.db import Transaction
 from rowlock.durations import DurationOrTime
 from rowlock.errors import Refused, RowlockError
 from rowlock.item_input import CheckedChanges, ItemDefaults
-from rowlock.model import NO_DATA, Failure, Item, ItemDetails
-from rowlock.versions import Versions, check_version
+from rowlock.model import NO_DATA, Failure, Item, ItemDetails, Versions, check_version
 
 ItemDetail = tuple[Item, list[Failure]]
 

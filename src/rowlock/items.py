@@ -24,11 +24,10 @@ from rowlock.errors import (
     StaleVersion,
 )
 from rowlock.group_commit import GroupedCall, GroupKey, Merge, groupable
-from rowlock.item_columns import CHANGEABLE
-from rowlock.item_input import Batch, CheckedChanges, encode_json
-from rowlock.model import Added, Item, ItemStatus, State
+from rowlock.item_input import Batch, CheckedChanges
+from rowlock.json_codec import encode_json
+from rowlock.model import CHANGEABLE_COLUMNS, Added, Item, ItemStatus, State, Versions, check_version
 from rowlock.names import check_key, check_keys, check_limit, check_start
-from rowlock.versions import Versions, check_version
 
 MAX_GROUPED_KEYS = 500
 """Keys of one call up to which other calls can wait for it in a group commit."""
@@ -269,7 +268,7 @@ def _changed_columns(item: LockedItem, changes: CheckedChanges, due: tuple[int, 
     delay, at = due or (0, None)
     columns = {"keeps_due": due is None, "delay": delay, "at": at}
     columns["priority"] = item.priority if changes.priority is UNSET else changes.priority
-    for name in CHANGEABLE:
+    for name in CHANGEABLE_COLUMNS:
         value = getattr(changes, name)
         columns |= {f"keeps_{name}": value is UNSET, name: None if value is UNSET else value}
     return columns

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import validation_errors
+from rowlock import json_codec
 from rowlock.errors import InvalidSetting
 from rowlock.model import ListInfo, Settings, Then
 from rowlock.roles import check_covered, covers
@@ -37,5 +37,5 @@ def _given(changes: Mapping[str, Any]) -> list[Then]:
     try:
         return msgspec.convert(changes.get("then", ()), list[Then])
     except msgspec.ValidationError as error:
-        what = f"a setting cannot have that value: {validation_errors.describe(error)}"
+        what = f"a setting cannot have that value: {json_codec.describe_validation_error(error)}"
         raise InvalidSetting(what, "the reference of settings tells what each takes") from None

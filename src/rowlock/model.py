@@ -1,28 +1,27 @@
-"""Values that verbs take and return: items, counts, settings. Frozen structs without behaviour."""
+"""Values that verbs take and return: items, counts, versions. Frozen structs without behaviour."""
 
-from contextlib import suppress
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from math import isfinite
 from typing import Any
 
 import msgspec
 
-from rowlock import nesting, validation_errors
-from rowlock.durations import Duration, DurationOrTime, milliseconds, parse_range
-from rowlock.errors import Invalid, InvalidSetting
-from rowlock.list_limits import ConcurrencyBy, ListLimits, check_attempts, check_concurrency, parse_rate
-from rowlock.names import check_key, check_name
-from rowlock.processors import Processor, refuse_secrets
+from rowlock import json_codec
+from rowlock.durations import Duration, DurationOrTime
+from rowlock.errors import StaleVersion
+from rowlock.settings import DEFAULT_PRIORITY, GATES, PRIORITIES, ConcurrencyBy, ListLimits, Processor, Settings, Then
 
-DEFAULT_PRIORITY = 5
-PRIORITIES = range(10)
 MAX_DATA_BYTES = 256 * 1024
-GATES = range(2**31)
-MAX_GATE_NAME_CHARACTERS = 60
 
 NO_DATA = msgspec.Raw(b"null")
 """The data of an item that has none."""
+
+Versions = int | Collection[int]
+"""One version, or several of which any will do."""
+
+ANY_VERSION: Collection[int] = range(2**63)
+"""Requires that the thing exists, at whatever version."""
 
 _EPOCH, _MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
@@ -32,13 +31,25 @@ def to_datetime(milliseconds: int) -> datetime:
     return _EPOCH + _MILLISECOND * milliseconds  # a third of the time that a new timedelta takes
 
 
-def is_finite(data: Any) -> bool:
-    """Return whether all numbers in it are finite: JSON would silently make null of others."""
-    if isinstance(data, dict):
-        return all(map(is_finite, data.values()))
-    if isinstance(data, list | tuple):
-        return all(map(is_finite, data))
-    return not isinstance(data, float) or isfinite(data)
+def check_version(what: str, actual: int | None, *, version: Versions | None = None, absent: bool = False) -> None:
+    """Raise StaleVersion unless the thing is at the required version, or does not exist if it must be `absent`.
+
+    An `actual` version of None means that it does not exist.
+    """
+    if absent and actual is not None:
+        raise StaleVersion(
+            f"{what} exists already, at version {actual}", "leave If-None-Match out", asked=None, version=actual
+        )
+    if version is None:
+        return
+    allowed = (version,) if isinstance(version, int) else version
+    if actual is not None and actual in allowed:
+        return
+    named = [] if allowed is ANY_VERSION else sorted(allowed)
+    fields = {"asked": named[0] if len(named) == 1 else named or None, "version": actual}
+    if actual is None:
+        raise StaleVersion(f"{what} does not exist", "leave If-Match out", **fields)
+    raise StaleVersion(f"{what} is at version {actual}, not {', '.join(map(str, named))}", "read it again", **fields)
 
 
 class State(StrEnum):
@@ -76,7 +87,8 @@ class Added(msgspec.Struct, frozen=True):
 class Item(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename={"raw": "data"}):
     """One item of a list, as it stood when it was read.
 
-    It is a row of the database and JSON over HTTP and on the command line: a field is added here and in `item_columns`.
+    It is a row of the database, and JSON over HTTP and on the command line. A new field is added here, and to
+    `PAYLOAD_COLUMNS` if it is text that the database only keeps.
     """
 
     key: str
@@ -102,12 +114,41 @@ class Item(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename={"r
     def data(self) -> Any:
         """The item's data, decoded on each access; InvalidData if it is nested deeper than is allowed."""
         text = self.raw_data
-        return None if text is None else nesting.decode(text, f"the data of {self.key!r}")
+        return None if text is None else json_codec.decode(text, f"the data of {self.key!r}")
 
     @property
     def raw_data(self) -> str | None:
         """The item's data as JSON text; None if it has none."""
         return None if self.raw == NO_DATA else bytes(self.raw).decode()
+
+
+COMPUTED_FIELDS = ("state", "list", "token")
+"""Fields of an item that are no columns of its table."""
+STORED_COLUMNS = tuple(name for name in Item.__struct_encode_fields__ if name not in COMPUTED_FIELDS)
+PAYLOAD_COLUMNS = ("data", "trace")
+"""Columns that hold text as it was given when the item was added; no statement looks into them."""
+NO_PAYLOAD: dict[str, str | None] = dict.fromkeys(PAYLOAD_COLUMNS)
+"""The payload of an item that carries nothing."""
+CHANGEABLE_COLUMNS = ("data",)
+"""Payload that `save` can change."""
+SHARED_COLUMNS = ("gate", "priority", "due", "failed_at")
+"""Columns that are the same for all items of a claim: it covers one gate and priority, and what is due later or has
+failed is not claimed."""
+CLAIMED_COLUMNS = tuple(name for name in STORED_COLUMNS if name not in SHARED_COLUMNS)
+"""Columns in which the items of a claim differ."""
+ITEM_FRAGMENTS = {
+    "item_columns": ", ".join(f"i.{name}" for name in STORED_COLUMNS),
+    "claimed_columns": ", ".join(f"i.{name}" for name in CLAIMED_COLUMNS),
+    "payload_columns": ", ".join(PAYLOAD_COLUMNS),
+    "payload_parameters": ", ".join(f":{name}" for name in PAYLOAD_COLUMNS),
+    "payload_types": ", ".join(f"{name} text" for name in PAYLOAD_COLUMNS),
+    "payload_of_json": ", ".join(f"json_extract(value, '$.{name}')" for name in PAYLOAD_COLUMNS),
+    "payload_changes": ", ".join(
+        f"{name} = case when cast(:keeps_{name} as boolean) then i.{name} else cast(:{name} as text) end"
+        for name in CHANGEABLE_COLUMNS
+    ),
+}
+"""What stands for `{item_columns}` and the others in .sql files; `i` is the table of items, or what was read of it."""
 
 
 class ItemStatus(msgspec.Struct, frozen=True):
@@ -175,128 +216,6 @@ class GateInfo(msgspec.Struct, frozen=True):
     state: str
     counts: Counts
     progress: Progress
-
-
-class Then(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An item that a list's completion adds to another list; its key is the first list's name unless one is given."""
-
-    list: str
-    key: str | None = None
-    data: Any = None
-    gate: int | None = None
-    priority: int = DEFAULT_PRIORITY
-
-    def __post_init__(self) -> None:
-        check_name(self.list)
-        if self.key is not None:
-            check_key(self.key)
-        if self.priority not in PRIORITIES or (self.gate is not None and self.gate not in GATES):
-            raise InvalidSetting(
-                f"gate and priority of then must be from 0, and 0 to 9, got {self.gate} and {self.priority}"
-            )
-        with suppress(TypeError, ValueError):  # data that cannot be written as JSON is refused where it is stored
-            nesting.encode(self.data, "data of then", error=InvalidSetting)
-
-
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The settings of a list."""
-
-    attempts: int | None = None
-    """How often an item may fail before it is given up, 0 for no limit; a handler's own number takes precedence."""
-    backoff: str | None = None
-    """How long to wait after a failure, from the first to the longest wait: `1s..10m`."""
-    keep_results: bool = False
-    """Whether results of done items are stored."""
-    keep_for: str = "7d"
-    """How long results and errors are kept."""
-    manual: bool = False
-    """Whether the list's gate is moved only by hand."""
-    exclusive: bool = False
-    """Whether one session at a time works the list, in order."""
-    gates: tuple[str, ...] = ()
-    """Names for the gates, from gate 0 on."""
-    then: tuple[Then, ...] = ()
-    """Items that its completion adds to other lists."""
-    processor: Processor | None = None
-    """The HTTP service that processes the list's items."""
-    concurrency: int | None = None
-    """How many items may be claimed at once, by all workers together."""
-    rate: str | None = None
-    """How many items are handed out per period: `100/1m`."""
-    concurrency_by: ConcurrencyBy | None = None
-    """How many items of each family may be claimed at once."""
-
-    def __post_init__(self) -> None:
-        check_attempts(self.attempts)
-        milliseconds(self.keep_for)
-        if len(set(self.gates)) < len(self.gates) or not all(_is_gate_name(name) for name in self.gates):
-            raise InvalidSetting(
-                f"gates must be different names of printable text that are not numbers, got {list(self.gates)}"
-            )
-        if self.backoff is not None:
-            parse_range(self.backoff)
-        if self.processor is not None:
-            refuse_secrets(self.processor)
-        self._check_limits()
-
-    def _check_limits(self) -> None:
-        if self.concurrency is not None:
-            check_concurrency(self.concurrency)
-        if self.rate is not None:
-            parse_rate(self.rate)
-        if self.exclusive and self.concurrency_by is not None:
-            raise InvalidSetting(
-                "exclusive and concurrency_by exclude each other: one keeps the order of items, the other changes it",
-                "set one of the two",
-            )
-
-    @property
-    def limits(self) -> ListLimits | None:
-        """The limits of the list's claims; None if it has none."""
-        rate = None if self.rate is None else parse_rate(self.rate)
-        found = ListLimits(self.concurrency, rate, self.concurrency_by)
-        return None if found == ListLimits() else found
-
-    @property
-    def separator(self) -> str | None:
-        """What a key's family ends at, if families are limited."""
-        return None if self.concurrency_by is None else self.concurrency_by.separator
-
-    @property
-    def keep(self) -> int:
-        """How long results and errors are kept, in milliseconds."""
-        return milliseconds(self.keep_for)
-
-    def gate_number(self, gate: int | str) -> int:
-        """Return the number of a gate, which may be given by its name."""
-        if isinstance(gate, int) and not isinstance(gate, bool) and gate in GATES:
-            return gate
-        if gate in self.gates:
-            return self.gates.index(gate)
-        known = f"its gates are {', '.join(self.gates)}" if self.gates else "name them with the setting gates"
-        raise Invalid(f"gate must be a whole number from 0, or the name of a gate, got {gate!r}", known)
-
-    def gate_name(self, number: int) -> str | None:
-        """Return the name of a gate; None if it has none."""
-        return self.gates[number] if number < len(self.gates) else None
-
-    def changed(self, **changes: Any) -> "Settings":
-        """Return the settings with some changes; refuse an unknown name or an invalid value."""
-        known = msgspec.structs.asdict(self)
-        for name in changes:
-            if name not in known:
-                raise InvalidSetting(f"unknown setting {name!r}", f"the settings are {', '.join(sorted(known))}")
-        try:
-            return msgspec.convert(known | changes, Settings)
-        except msgspec.ValidationError as error:
-            what = f"invalid setting: {validation_errors.describe(error)}"
-            raise InvalidSetting(what, "see the reference of settings") from None
-
-
-def _is_gate_name(name: str) -> bool:
-    return (
-        0 < len(name) <= MAX_GATE_NAME_CHARACTERS and name.isprintable() and name == name.strip() and not name.isdigit()
-    )
 
 
 class ListInfo(msgspec.Struct, frozen=True):
@@ -371,6 +290,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
 
 __all__ = [
     "DEFAULT_PRIORITY",
+    "GATES",
     "MAX_DATA_BYTES",
     "NO_DATA",
     "PRIORITIES",
@@ -395,6 +315,5 @@ __all__ = [
     "Subscription",
     "Then",
     "TopicInfo",
-    "is_finite",
     "to_datetime",
 ]

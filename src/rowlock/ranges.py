@@ -7,7 +7,7 @@ import msgspec
 from rowlock import lists
 from rowlock.db import Transaction
 from rowlock.errors import Invalid
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 
 if TYPE_CHECKING:
     from rowlock.trees import RankedSet

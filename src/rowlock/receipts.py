@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import nesting
+from rowlock import json_codec
 from rowlock.db import Transaction
 from rowlock.outcomes import Fail, Outcome, Retry, Verdict, all_plainly_done, verdict_of
 
@@ -55,7 +55,7 @@ def digest(settling: OutcomesByPosition) -> str:
         # An outcome that JSON cannot express; it is refused where it would have to be stored.
         return of_text(repr(settling))
     except RecursionError:
-        raise nesting.too_deep("the data of an outcome") from None
+        raise json_codec.too_deep("the data of an outcome") from None
 
 
 def of_text(text: str) -> str:

@@ -12,7 +12,7 @@ from rowlock import attempts, claims, idempotency, leases, lists, sessions, sett
 from rowlock.claims import ClaimedItems, ClaimRequest
 from rowlock.db import Transaction, unflushed
 from rowlock.group_commit import groupable
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 from rowlock.outcomes import Outcome, Verdict, from_return_value
 from rowlock.receipts import OutcomesByPosition
 from rowlock.roles import covers

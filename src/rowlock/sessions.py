@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import claims, leases, nesting, settlements
+from rowlock import claims, json_codec, leases, settlements
 from rowlock.db import Transaction
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid
@@ -80,7 +80,7 @@ def open_session(
     Sessions that seek the same patterns share the exclusive lists among them evenly. With `beats` the worker promises a
     heartbeat in each half of the expiry; without, the session ends at its deadline by the database's clock.
     """
-    text = None if details is None else nesting.encode(details, "details")
+    text = None if details is None else json_codec.encode(details, "details")
     patterns = msgspec.json.encode(sorted(seeks)).decode() if seeks else None
     length = expiry if beats else None
     who = {"session": session, "holder": holder, "details": text, "seeks": patterns}

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import attempts, dependencies, failures, gates, limits, lists, nesting, receipts, tallies
+from rowlock import attempts, dependencies, failures, gates, json_codec, limits, lists, receipts, tallies
 from rowlock.db import Pending, Transaction, pipelined
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, ItemsGone, StaleClaim
@@ -308,7 +308,7 @@ def _data(value: Any, whose: str) -> str | None:
     if value is None:
         return None
     try:
-        text = nesting.encode(value, f"the data for {whose!r}")
+        text = json_codec.encode(value, f"the data for {whose!r}")
     except (TypeError, ValueError):
         raise InvalidData(f"the data for {whose!r} cannot be written as JSON", "give plain values") from None
     if len(text.encode()) > MAX_DATA_BYTES:

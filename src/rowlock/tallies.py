@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from rowlock.db import Transaction
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 from rowlock.model import Counts, ItemStatus, Progress
 
 EVENTS = ("added", "done", "retried", "moved", "failed", "abandoned")

@@ -12,7 +12,7 @@ from rowlock import Engine, Item
 from rowlock.claims import COLUMNS
 from rowlock.db import Transaction
 from rowlock.db.columns import PACKED, decoder, result_columns
-from rowlock.item_columns import CLAIMED, PAYLOAD, STORED
+from rowlock.model import CLAIMED_COLUMNS, PAYLOAD_COLUMNS, STORED_COLUMNS
 
 PARAMETER = re.compile(r"%\((\w+)\)s|(?<!:):([a-z_]\w*)")
 OF_CLAIMS = ["claims/take", "claims/take_gap", "limits/item_at"]
@@ -70,13 +70,13 @@ def test_statements_that_claim_give_an_interval_and_its_items(engine: Engine, na
 
 @pytest.mark.parametrize("name", OF_LANES)
 def test_statements_of_one_lane_give_its_items(engine: Engine, name: str) -> None:
-    assert engine.run(lambda tx: tx.statements.columns(name)) == CLAIMED
+    assert engine.run(lambda tx: tx.statements.columns(name)) == CLAIMED_COLUMNS
 
 
 def test_the_columns_of_an_item_are_those_of_its_table(engine: Engine) -> None:
     with engine.transaction() as tx:
         stored = {column[0] for column in tx.execute("select * from rowlock_items").description or ()}
-    assert set(PAYLOAD) < set(STORED) == stored - {"list", "family"}
+    assert set(PAYLOAD_COLUMNS) < set(STORED_COLUMNS) == stored - {"list", "family"}
 
 
 @pytest.mark.parametrize(

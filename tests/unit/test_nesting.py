@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowlock.errors import InvalidData
-from rowlock.nesting import MAX_LEVELS, TRUNCATE_LEVELS, check_levels, is_too_deep, levels, truncate
+from rowlock.json_codec import MAX_LEVELS, TRUNCATE_LEVELS, check_levels, is_too_deep, levels, truncate
 
 TEXT = st.text('[]{}"\\a')
 DOCUMENTS = st.recursive(

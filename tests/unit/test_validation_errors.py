@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from rowlock.validation_errors import describe, describe_syntax_error, json_pointer
+from rowlock.json_codec import describe_syntax_error, describe_validation_error, json_pointer
 
 
 class Form(msgspec.Struct, forbid_unknown_fields=True):
@@ -43,7 +43,7 @@ class Form(msgspec.Struct, forbid_unknown_fields=True):
 def test_a_wrong_shape_is_told_in_words(text: str, words: str, where: str | None) -> None:
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.json.decode(text, type=Form)
-    assert (describe(caught.value), json_pointer(caught.value)) == (words, where)
+    assert (describe_validation_error(caught.value), json_pointer(caught.value)) == (words, where)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from rowlock.api.operation import Operation
 from rowlock.api.text import Page, row, text
 from rowlock.errors import InvalidData
 from rowlock.item_input import CheckedChanges
+from rowlock.json_codec import MAX_LEVELS, is_too_deep
 from rowlock.model import NO_DATA, Failure, Item, ItemDetails, to_datetime
-from rowlock.nesting import MAX_LEVELS, is_too_deep
 from rowlock.results import Result
 from rowlock.roles import Role
 

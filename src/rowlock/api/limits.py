@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from rowlock import claims, config, names, nesting, ranges
+from rowlock import claims, config, json_codec, names, ranges
 from rowlock.config import ConfigValue
 from rowlock.errors import Invalid
 from rowlock.model import MAX_DATA_BYTES
@@ -20,7 +20,7 @@ class ServerLimits(msgspec.Struct, frozen=True):
     key_bytes: int = names.MAX_KEY_BYTES
     name_bytes: int = names.MAX_NAME_BYTES
     data_bytes: int = MAX_DATA_BYTES
-    data_levels: int = nesting.MAX_LEVELS
+    data_levels: int = json_codec.MAX_LEVELS
     """How deep lists and objects may be nested."""
     document_bytes: int = 16 * MB
     """The largest JSON document that is read."""

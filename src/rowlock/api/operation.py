@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from rowlock.durations import milliseconds
+from rowlock.model import Versions
 from rowlock.names import check_key, check_start
 from rowlock.roles import Role
-from rowlock.versions import Versions
 
 Parameters = Mapping[str, inspect.Parameter]
 

@@ -12,7 +12,8 @@ from rowlock.api.lists import AfterName, Limit
 from rowlock.api.operation import Operation
 from rowlock.api.text import Page, row
 from rowlock.errors import Invalid, InvalidPredicate, InvalidRecord
-from rowlock.model import Subscription, TopicInfo, is_finite
+from rowlock.json_codec import is_finite
+from rowlock.model import Subscription, TopicInfo
 from rowlock.names import check_key
 from rowlock.roles import Role
 from rowlock.topics import matching, predicates, subscriptions

@@ -14,7 +14,7 @@ from typing import IO, Any, cast
 import click
 import msgspec
 
-from rowlock import nesting
+from rowlock import json_codec
 from rowlock.errors import Invalid, InvalidData, InvalidDuration, InvalidKey
 from rowlock.item_input import Entries, lines
 from rowlock.model import DurationOrTime
@@ -187,7 +187,7 @@ def _json_entries(pieces: Iterable[bytes]) -> NumberedEntries:
         try:
             entry = msgspec.json.decode(piece)
         except RecursionError:
-            raise nesting.too_deep(f"line {line}", line=line) from None
+            raise json_codec.too_deep(f"line {line}", line=line) from None
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise InvalidData(
                 f"line {line} must be JSON", "write one string or object on each line", line=line
@@ -209,7 +209,7 @@ def json_value(text: str | None) -> Any:
     try:
         return msgspec.json.decode(text)
     except RecursionError:
-        raise nesting.too_deep("--data") from None
+        raise json_codec.too_deep("--data") from None
     except (msgspec.DecodeError, UnicodeEncodeError):
         raise InvalidData("--data must be JSON", """quote it for the shell: --data '{"size": 3}'""") from None
 

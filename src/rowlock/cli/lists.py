@@ -5,7 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from rowlock import validation_errors
+from rowlock import json_codec
 from rowlock.cli import output
 from rowlock.cli.input import confirm, gate_value, json_value
 from rowlock.cli.invocation import Invocation, command, json_option, list_argument, version_option
@@ -96,7 +96,7 @@ def _processor(value: str) -> Processor:
         return msgspec.json.decode(value, type=Processor)
     except msgspec.DecodeError as error:
         shaped = isinstance(error, msgspec.ValidationError)
-        wrong = validation_errors.describe(error) if shaped else validation_errors.describe_syntax_error(error)
+        wrong = json_codec.describe_validation_error(error) if shaped else json_codec.describe_syntax_error(error)
         what = f"invalid processor: {wrong}"
         raise InvalidSetting(what, """write it like processor='{"url": "https://example.org/work"}'""") from None
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import nesting
+from rowlock import json_codec
 from rowlock.errors import Invalid, InvalidData, InvalidPredicate, InvalidRecord
 from rowlock.names import closest
 
@@ -96,6 +96,6 @@ def _decoded(text: str | bytes, what: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except RecursionError:
-        raise nesting.too_deep(what) from None
+        raise json_codec.too_deep(what) from None
     except (msgspec.DecodeError, UnicodeError):
         raise InvalidData(f"{what} must be JSON", "check its quotes and commas") from None

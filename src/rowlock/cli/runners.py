@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from rowlock.errors import Invalid
 from rowlock.model import ListInfo, Processor
-from rowlock.processors import secrets_in
+from rowlock.settings import secrets_in
 from rowlock.worker import Worker
 from rowlock.worker.exec.commands import CommandHandler, OutputCapture, Trouble, check_program
 from rowlock.worker.exec.templates import CommandTemplate

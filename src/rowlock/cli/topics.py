@@ -25,10 +25,9 @@ from rowlock.cli.logs import log_option, show_logs
 from rowlock.cli.progress import Terminal
 from rowlock.engine import Topic
 from rowlock.errors import Invalid, InvalidField, InvalidRecord
-from rowlock.list_limits import MAX_ATTEMPTS
 from rowlock.model import Item, Notification, Published, TopicInfo
 from rowlock.outcomes import Outcome, Verdict
-from rowlock.processors import secrets_in
+from rowlock.settings import MAX_ATTEMPTS, secrets_in
 from rowlock.topics.records import MATCH
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ from rowlock.cli.output import plural
 from rowlock.cli.progress import ListProgress, Terminal, format_seconds
 from rowlock.config import VARIABLES
 from rowlock.errors import Invalid, Refused, RowlockError
-from rowlock.list_limits import MAX_ATTEMPTS
 from rowlock.model import Item, ListInfo
 from rowlock.names import closest
 from rowlock.outcomes import Outcome, Verdict
+from rowlock.settings import MAX_ATTEMPTS
 from rowlock.worker import Worker
 from rowlock.worker.worker import Until
 

@@ -10,14 +10,14 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from rowlock import nesting
+from rowlock import json_codec
 from rowlock.api.operation import ApiRequest, Operation
 from rowlock.client.problems import error_of, stranger
 from rowlock.environment import Environment
 from rowlock.errors import ExtraMissing, InvalidData, InvalidUrl, OutcomeUnknown, RowlockError, Unavailable
 from rowlock.http_url import HttpUrl, check_header, parse
-from rowlock.item_input import encode_json
-from rowlock.versions import ANY_VERSION, Versions
+from rowlock.json_codec import encode_json
+from rowlock.model import ANY_VERSION, Versions
 
 if TYPE_CHECKING:
     import httpx2
@@ -135,8 +135,8 @@ class Transport:
             return msgspec.json.decode(body, type=gives)
         except RecursionError:
             if cut:
-                return self._read(nesting.truncate(body), gives, cut=False)
-            raise nesting.too_deep(f"what {self.server} answered") from None
+                return self._read(json_codec.truncate(body), gives, cut=False)
+            raise json_codec.too_deep(f"what {self.server} answered") from None
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise stranger(self.server, "an answer that cannot be read") from None
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from rowlock import nesting
+from rowlock import json_codec
 from rowlock.model import NO_DATA, to_datetime
 
 PACKED = "select json_group_array(json_array("
@@ -115,7 +115,7 @@ def _converter(kind: Any, name: str) -> Callable[[Any], Any] | None:
     if kind in (str, int, float):
         return None
     if kind is Any:
-        return lambda text: nesting.decode(text, f"the column {name}")
+        return lambda text: json_codec.decode(text, f"the column {name}")
     if kind is bool or kind is msgspec.Raw:
         return kind
     if kind is datetime:

@@ -12,7 +12,7 @@ import msgspec
 
 from rowlock.db.columns import decoder, result_columns
 from rowlock.db.connections import Row
-from rowlock.item_columns import FRAGMENTS
+from rowlock.model import ITEM_FRAGMENTS
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -51,7 +51,7 @@ class Statements:
 
     def __init__(self, dialect: Dialect, *, movable_clock: bool = False) -> None:
         self._dialect = dialect
-        self._fragments = {**FRAGMENTS, **dialect.fragments}
+        self._fragments = {**ITEM_FRAGMENTS, **dialect.fragments}
         if movable_clock:
             self._fragments["now"] = self._fragments["given_now"]
         self.for_server = bool(dialect.fragments["lock"])

@@ -9,7 +9,7 @@ from rowlock.engine.counter import Counter
 from rowlock.engine.list import List
 from rowlock.engine.schedule import Schedule
 from rowlock.engine.topic import Topic
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 from rowlock.names import check_name
 from rowlock.topics import check_topic
 

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import msgspec
 
-from rowlock import nesting, validation_errors
+from rowlock import json_codec
 from rowlock.api.limits import KB, ServerLimits
 from rowlock.errors import InvalidBody, InvalidShape, Overloaded, TooLarge
 from rowlock.http.asgi import Receive, is_half_closed
@@ -204,12 +204,10 @@ def decoded(text: bytes | str, form: Any, *, line: int | None = None) -> Any:
     try:
         return _decoder(form).decode(text)
     except msgspec.ValidationError as error:
-        what = f"{place} is not what is taken here: {validation_errors.describe(error)}"
-        raise InvalidShape(
-            what, "see GET /openapi.json", pointer=validation_errors.json_pointer(error), **fields
-        ) from None
+        what = f"{place} is not what is taken here: {json_codec.describe_validation_error(error)}"
+        raise InvalidShape(what, "see GET /openapi.json", pointer=json_codec.json_pointer(error), **fields) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        what = f"{place} is not JSON: {validation_errors.describe_syntax_error(error)}"
+        what = f"{place} is not JSON: {json_codec.describe_syntax_error(error)}"
         raise InvalidBody(what, "check its quotes and commas", **fields) from None
     except RecursionError:
-        raise nesting.too_deep(place, error=InvalidBody, **fields) from None
+        raise json_codec.too_deep(place, error=InvalidBody, **fields) from None

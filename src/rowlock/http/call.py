@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from rowlock import tracing, validation_errors
+from rowlock import json_codec, tracing
 from rowlock.api.operation import NoQuery
 from rowlock.errors import InvalidQuery, NotAllowed, UnknownKind
 from rowlock.http import media_types
@@ -183,5 +183,5 @@ def converted(given: dict[str, str], form: type[T]) -> T:
         return msgspec.convert(given, form, strict=False)
     except msgspec.ValidationError as error:
         raise InvalidQuery(
-            f"what is asked for cannot be had: {validation_errors.describe(error)}", "see GET /openapi.json"
+            f"what is asked for cannot be had: {json_codec.describe_validation_error(error)}", "see GET /openapi.json"
         ) from None

@@ -5,7 +5,7 @@ import zlib
 from typing import Any
 
 from rowlock.errors import Invalid
-from rowlock.versions import ANY_VERSION, Versions
+from rowlock.model import ANY_VERSION, Versions
 
 _TAG = re.compile(r'(?:W/)?"?v?(\d{1,18})(?:\.[0-9a-z-]*)?"?')
 

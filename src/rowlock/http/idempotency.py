@@ -10,7 +10,7 @@ from rowlock import idempotency
 from rowlock.errors import Invalid
 from rowlock.group_commit.calls import group_rule
 from rowlock.http.call import Call, Header
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 
 MAX_KEY_CHARACTERS = 200
 NOT_COMPARED = ("trace", "version", "prefixes")

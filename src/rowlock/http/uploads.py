@@ -16,6 +16,7 @@ from rowlock.http.call import Answer, Call
 from rowlock.http.idempotency import once
 from rowlock.http.media_types import MediaType
 from rowlock.item_input import Batch, ItemDefaults
+from rowlock.json_codec import encode_json
 from rowlock.model import Added
 
 CHECKED_AT_ONCE = 1_000
@@ -57,7 +58,7 @@ async def _added(call: Call, batches: Iterable[Batch]) -> Added | Answer:
 
 
 def _digests(batches: Iterable[Batch]) -> Iterator[str]:
-    return (idempotency.digest(batch.json, item_input.encode_json(batch.same)) for batch in batches)
+    return (idempotency.digest(batch.json, encode_json(batch.same)) for batch in batches)
 
 
 def _entry(given: str | ItemToAdd) -> Any:

@@ -8,16 +8,15 @@ from typing import Any
 
 import msgspec
 
-from rowlock import items, lists, nesting
+from rowlock import items, json_codec, lists
 from rowlock.db import Database, Transaction
 from rowlock.durations import format_duration
 from rowlock.errors import ExtraMissing, Invalid, NameTaken, NoSuchSchedule, NotAllowed, Refused, RowlockError
-from rowlock.model import NO_DATA, Added, to_datetime
+from rowlock.model import NO_DATA, Added, Versions, check_version, to_datetime
 from rowlock.names import check_limit, check_start, closest
 from rowlock.roles import check_covered, covers, prefix_ranges
 from rowlock.schedules.plans import CatchUp, Plan
 from rowlock.schedules.recurrence import MINUTE, SECOND, ticks, zone
-from rowlock.versions import Versions, check_version
 
 PAGE = 100
 
@@ -70,7 +69,7 @@ class ScheduleInfo(msgspec.Struct, frozen=True, kw_only=True):
     def data(self) -> Any:
         """The data that its items carry."""
         text = self.raw_data
-        return None if text is None else nesting.decode(text, f"the data of {self.name!r}")
+        return None if text is None else json_codec.decode(text, f"the data of {self.name!r}")
 
     @property
     def raw_data(self) -> str | None:

@@ -11,9 +11,8 @@ import msgspec
 from rowlock import item_input
 from rowlock.durations import Duration, delay_or_time
 from rowlock.errors import InvalidSchedule
-from rowlock.item_columns import NO_PAYLOAD
 from rowlock.item_input import Batch, ItemDefaults, batch_of_keys
-from rowlock.model import DEFAULT_PRIORITY, to_datetime
+from rowlock.model import DEFAULT_PRIORITY, NO_PAYLOAD, to_datetime
 from rowlock.names import check_name, short_repr
 from rowlock.schedules.recurrence import SECOND, Cron, Every, Recurrence, last_ticks, latest_tick, seconds, ticks, zone
 

@@ -6,7 +6,7 @@ from rowlock import lists, topics
 from rowlock.db import Transaction
 from rowlock.durations import milliseconds
 from rowlock.errors import NoSuchList
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 from rowlock.topics import commit_order
 
 COMPLETE_LIST_KEPT_MS = 60_000

@@ -11,7 +11,7 @@ import msgspec
 
 from rowlock import topics
 from rowlock.db import Transaction
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 from rowlock.topics import commit_order, predicates, subscriptions
 from rowlock.topics.in_memory_index import ColumnCounts, ProbeArrays, Segment, Tombstones, merge
 from rowlock.topics.probes import ProbePlan

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from rowlock import nesting, topics
+from rowlock import json_codec, topics
 from rowlock.db import Transaction
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 from rowlock.model import Notification, to_datetime
 from rowlock.names import check_key, check_limit
 from rowlock.topics import commit_order
@@ -67,7 +67,7 @@ def _notification(topic: str, columns: tuple[Any, ...]) -> Notification:
     return Notification(
         topic=topic,
         subscriber=subscriber,
-        record=nesting.decode(data, f"the record {record}"),
+        record=json_codec.decode(data, f"the record {record}"),
         record_id=record,
         predicates=msgspec.json.decode(asked),
         key=key_of(topic, record, published_at=to_datetime(published_at), subscriber=subscriber),

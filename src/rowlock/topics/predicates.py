@@ -16,9 +16,10 @@ from typing import Any
 
 import msgspec
 
-from rowlock import nesting
+from rowlock import json_codec
 from rowlock.errors import InvalidField, InvalidPredicate, InvalidRecord
-from rowlock.model import MAX_DATA_BYTES, is_finite
+from rowlock.json_codec import is_finite
+from rowlock.model import MAX_DATA_BYTES
 from rowlock.names import closest, short_repr
 
 Fields = Mapping[str, str]
@@ -198,8 +199,8 @@ def checked(fields: Fields, record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_size(record: Mapping[str, Any]) -> None:
     try:
-        document = nesting.encode(record, "the record", error=InvalidRecord)
-        if "null" in document and not is_finite(msgspec.to_builtins(record)):
+        document = json_codec.encode(record, "the record", error=InvalidRecord)
+        if "null" in document and not is_finite(record):
             raise ValueError("JSON has no such number")
     except (TypeError, ValueError, OverflowError):
         raise InvalidRecord("the record is not JSON", "use text, numbers, booleans, lists and mappings") from None

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import gates, item_input, items, nesting, topics
+from rowlock import gates, item_input, items, json_codec, topics
 from rowlock.db import Transaction
 from rowlock.errors import Invalid, InvalidRecord
 from rowlock.group_commit import GroupKey, groupable
@@ -84,14 +84,14 @@ def _store(tx: Transaction, row: topics.TopicRow, rows: Sequence[dict[str, Any]]
         subjects = _subjects(tx, row.id, [rows[place]["key"] for place in missing])
         batch = _firsts(rows, missing, subjects)
         asked = [rows[place] | {"subject": subjects.get(rows[place]["key"])} for place in batch]
-        landed = tx.rows("records/add", topic=row.id, rows=item_input.encode_json(asked), moment=at)
+        landed = tx.rows("records/add", topic=row.id, rows=json_codec.encode_json(asked), moment=at)
         numbers |= _numbered(batch, asked, landed)
     return [numbers[place] for place in range(len(rows))]
 
 
 def _subjects(tx: Transaction, topic: int, keys: Sequence[str | None]) -> dict[str | None, int]:
     known = [key for key in keys if key is not None]
-    return dict(tx.rows("records/subjects_by_key", topic=topic, keys=item_input.encode_json(known))) if known else {}
+    return dict(tx.rows("records/subjects_by_key", topic=topic, keys=json_codec.encode_json(known))) if known else {}
 
 
 def _firsts(rows: Sequence[dict[str, Any]], places: Sequence[int], subjects: Mapping[str | None, int]) -> list[int]:
@@ -155,7 +155,7 @@ def _next_page(
     if found is not None and held.cursor is None and len(found) <= limit:
         return found, None
     row = topics.find(tx, held.topic_name)
-    value = nesting.decode(held.data, f"a record of {held.topic_name!r}")
+    value = json_codec.decode(held.data, f"a record of {held.topic_name!r}")
     before = None if held.cursor is None else msgspec.json.decode(held.cursor, type=MatchCursor)
     return matching.page(tx, row, value, at=held.seq, cursor=before, limit=limit)
 
@@ -211,7 +211,7 @@ def _info(columns: tuple[Any, ...]) -> RecordInfo:
         number,
         key,
         subject,
-        nesting.decode(data, f"the record {number}"),
+        json_codec.decode(data, f"the record {number}"),
         to_datetime(published_at),
         matched,
         None if matched_at is None else to_datetime(matched_at),

@@ -8,7 +8,7 @@ import msgspec
 
 from rowlock import topics
 from rowlock.db import Transaction
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 from rowlock.topics import commit_order, subscription_index, subscriptions
 from rowlock.topics.statistics import SubscriptionSample, TopicStatistics
 from rowlock.topics.subscription_index import IndexEntry

@@ -11,7 +11,7 @@ from rowlock import topics
 from rowlock.db import Transaction
 from rowlock.errors import Invalid
 from rowlock.group_commit import GroupKey, groupable
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 from rowlock.model import Subscription, TopicInfo, to_datetime
 from rowlock.names import check_key, check_limit
 from rowlock.topics import commit_order, predicates, subscription_index

@@ -11,9 +11,9 @@ import msgspec
 from rowlock.attempts import Policy, policy
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid
-from rowlock.list_limits import check_attempts
 from rowlock.model import Settings
 from rowlock.names import matches_pattern
+from rowlock.settings import check_attempts
 
 MAX_BATCH_ITEMS = 10_000
 

@@ -11,8 +11,8 @@ from rowlock import claims, gates
 from rowlock.claims import ClaimedItems
 from rowlock.engine import Session
 from rowlock.errors import InvalidData
+from rowlock.json_codec import MAX_LEVELS, is_too_deep
 from rowlock.model import Item
-from rowlock.nesting import MAX_LEVELS, is_too_deep
 from rowlock.outcomes import Fail, Outcome
 from rowlock.worker.backend import Backend
 from rowlock.worker.batches import run_batch

@@ -1,0 +1,182 @@
+"""JSON: encoding, decoding, a limit of the nesting depth, and plain descriptions of what is wrong with a document.
+
+A decoder's own limit depends on the stack that it runs on: what one process writes, another may be unable to read. So
+there is a fixed limit, far below, that is the same everywhere.
+"""
+
+import re
+from itertools import accumulate
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from rowlock.errors import Invalid, InvalidData
+
+MAX_LEVELS = 128
+TRUNCATE_LEVELS = MAX_LEVELS + 32
+"""Where a document is truncated that holds such data: what is left is still too deep to be mistaken for the whole."""
+TRUNCATED = b'"(nested too deeply)"'
+_HINT = "flatten it, or store it elsewhere and its address as data"
+
+_TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}]', re.DOTALL)
+_AS_LISTS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+TYPE_NAMES = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "null",
+    "array": "an array",
+    "object": "an object",
+    "datetime": "a date and time",
+}
+_AT = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`\$(?P<where>.*)`)?$", re.DOTALL)
+_WRONG_KIND = re.compile(r"Expected `(?P<wanted>[^`]*)`, got `(?P<given>[^`]*)`")
+_OUT_OF_BOUNDS = re.compile(r"Expected `(?P<wanted>[^`]*)` (?P<bound>.*)")
+_MISSING = re.compile(r"Object missing required field `(?P<name>.*)`", re.DOTALL)
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
+_ENUM = re.compile(r"Invalid enum value (?P<given>.*)", re.DOTALL)
+_BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
+_NOT_JSON = {
+    "Input data was truncated": "it ends too early",
+    "JSON is malformed: trailing characters": "more text follows its end",
+    "JSON is malformed: invalid character": "unexpected character",
+}
+
+
+def encode_json(values: Any) -> str:
+    """Encode values as statements take them; a subclass of str is encoded as text."""
+    return msgspec.json.encode(values, enc_hook=_plain).decode()
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+def is_finite(data: Any) -> bool:
+    """Return whether all numbers in the data are finite: JSON would silently make null of others."""
+    return _is_finite(msgspec.to_builtins(data, enc_hook=_plain))
+
+
+def _is_finite(plain: Any) -> bool:
+    if isinstance(plain, dict):
+        return all(map(_is_finite, plain.values()))
+    if isinstance(plain, list | tuple):
+        return all(map(_is_finite, plain))
+    return not isinstance(plain, float) or isfinite(plain)
+
+
+def levels(text: str) -> int:
+    """Return the nesting depth of a JSON document."""
+    return max(accumulate(1 if bracket == b"["[0] else -1 for bracket in _brackets(text)), default=0)
+
+
+def is_too_deep(text: str) -> bool:
+    """Return whether JSON is nested deeper than is allowed; fast if it is short or has few lists and objects."""
+    if len(text) <= 2 * MAX_LEVELS or text.count("{") + text.count("[") <= MAX_LEVELS:
+        return False
+    brackets = _brackets(text)
+    for _ in range(MAX_LEVELS):
+        brackets = brackets.replace(b"[]", b"")  # the innermost of each
+    return b"[" in brackets
+
+
+def _brackets(text: str) -> bytes:
+    """Return the brackets of all lists and objects, both as square brackets."""
+    plain = text.replace("\\\\", "").replace('\\"', "") if "\\" in text else text
+    return "".join(plain.split('"')[::2]).encode().translate(_AS_LISTS, _NO_BRACKETS)
+
+
+def check_levels(text: str, whose: str, *, error: type[Invalid] = InvalidData, **fields: Any) -> None:
+    """Refuse JSON that is nested deeper than is allowed."""
+    if is_too_deep(text):
+        what = f"{whose} is nested {levels(text)} levels deep; at most {MAX_LEVELS} are allowed"
+        raise error(what, _HINT, **fields)
+
+
+def too_deep(whose: str, *, error: type[Invalid] = InvalidData, **fields: Any) -> Invalid:
+    """Make the error for a value that cannot be written as JSON because of its nesting."""
+    what = f"{whose} is nested too deeply, or contains itself; at most {MAX_LEVELS} levels are allowed"
+    return error(what, _HINT, **fields)
+
+
+def encode(value: Any, whose: str, *, error: type[Invalid] = InvalidData) -> str:
+    """Encode a value as JSON; refuse one that is nested deeper than is allowed."""
+    try:
+        text = msgspec.json.encode(value).decode()
+    except RecursionError:
+        raise too_deep(whose, error=error) from None
+    check_levels(text, whose, error=error)
+    return text
+
+
+def decode(text: str, whose: str) -> Any:
+    """Decode stored JSON; InvalidData if it is nested deeper than is allowed."""
+    check_levels(text, whose)
+    return msgspec.json.decode(text)
+
+
+def truncate(document: bytes) -> bytes:
+    """Replace what is nested too deeply to be decoded in a JSON document."""
+    pieces: list[bytes] = []
+    depth = kept = 0
+    for token in _TOKENS.finditer(document):
+        if token[0] in b"[{":
+            depth += 1
+            if depth == TRUNCATE_LEVELS + 1:
+                pieces.append(document[kept : token.start()] + TRUNCATED)
+        elif token[0] in b"]}":
+            if depth == TRUNCATE_LEVELS + 1:
+                kept = token.end()
+            depth -= 1
+    return b"".join([*pieces, document[kept:]])
+
+
+def describe_validation_error(error: Exception) -> str:
+    """Describe a validation error: `items[0].key must be text, not a whole number`."""
+    told = _AT.fullmatch(str(error))
+    what, where = (told["what"], (told["where"] or "").lstrip(".")) if told else (str(error), "")
+    place = where or "the document"
+    if found := _WRONG_KIND.fullmatch(what):
+        return f"{place} must be {_kinds(found['wanted'])}, not {_kinds(found['given'])}"
+    if found := _OUT_OF_BOUNDS.fullmatch(what):
+        return f"{place} must be {_kinds(found['wanted'])} {_bound(found['bound'])}"
+    if found := _MISSING.fullmatch(what):
+        return f"missing field {found['name']!r}" + (f" in {where}" if where else "")
+    if found := _UNKNOWN.fullmatch(what):
+        return f"unknown field {found['name'][:100]!r}" + (f" in {where}" if where else "")
+    if found := _ENUM.fullmatch(what):
+        return f"{place} cannot be {found['given'][:100]}"
+    plain = what.replace("`", "'")
+    return f"{where}: {plain}" if where else plain
+
+
+def json_pointer(error: Exception) -> str | None:
+    """Return the place of a validation error as a JSON pointer; None if it is the whole document."""
+    told = _AT.fullmatch(str(error))
+    # msgspec does not say which value of a mapping it is.
+    where = (told["where"] or "").replace("[...]", "") if told else ""
+    return where.replace("[", "/").replace("]", "").replace(".", "/") or None
+
+
+def describe_syntax_error(error: Exception) -> str:
+    """Describe why a text is not JSON."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    what, bracket, place = str(error).partition(" (byte ")
+    told = _NOT_JSON.get(what) or what.removeprefix("JSON is malformed: ").replace("`", "'")
+    return f"{told}, at byte {place.rstrip(')')}" if bracket else told
+
+
+def _kinds(written: str) -> str:
+    return " or ".join(TYPE_NAMES.get(each, each) for each in written.split(" | "))
+
+
+def _bound(written: str) -> str:
+    for sign, words in _BOUNDS.items():
+        written = written.replace(f"{sign} ", f"{words} ")
+    return written if written.startswith("of ") else f"of {written}"
