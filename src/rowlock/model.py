@@ -85,12 +85,10 @@ class Added(msgspec.Struct, frozen=True):
 
 
 class Item(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename={"raw": "data"}):
-    """One item of a list, as it stood when it was read.
+    """One item of a list, as it stood when it was read."""
 
-    It is a row of the database, and JSON over HTTP and on the command line. A new field is added here, and to
-    `PAYLOAD_COLUMNS` if it is text that the database only keeps.
-    """
-
+    # A row of the database, and JSON over HTTP and on the command line. A new field is added here, and to
+    # PAYLOAD_COLUMNS if it is text that the database only keeps.
     key: str
     state: State
     attempts: int
