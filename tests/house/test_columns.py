@@ -43,7 +43,7 @@ def given_by(engine: Engine, name: str) -> tuple[str, ...]:
 
     def run(tx: Transaction) -> None:
         nonlocal found
-        text = tx.statements[name].text
+        text = tx.statements.get(name).text
         *before, last = text.split(";\n") if engine.dialect == "sqlite" else [text]
         if last.startswith(PACKED):  # the columns of the rows that are packed
             last = f"select * {last[last.index('from (') :]}"

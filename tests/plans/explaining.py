@@ -40,7 +40,7 @@ class Explaining:
     def __init__(self, connection: DatabaseConnection, readings: list[Reading]) -> None:
         self._connection = connection
         self._readings = readings
-        self._names = {statement.text: statement.name for statement in map(Statements(DIALECT).__getitem__, names())}
+        self._names = {statement.text: statement.name for statement in map(Statements(DIALECT).get, names())}
         self._prepared: dict[tuple[str, ...], str] = {}
 
     def __getattr__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""InterruptSafeSemaphore: so many at a time, and an exception at any moment keeps nobody out."""
+"""InterruptSafeSemaphore: a bounded number of holders, and an exception at any moment keeps no other permit out."""
 
 import threading
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from tests.races.interrupting import Tracer
 
-from rowlock.db.semaphore import InterruptSafeSemaphore, Permit
+from rowlock.db.pool import InterruptSafeSemaphore, Permit
 from rowlock.environment import REAL_ENVIRONMENT, Deadline
 
 NOW = Deadline(0.0, lambda: 0.0)
@@ -17,26 +17,28 @@ def soon() -> Deadline:
     return REAL_ENVIRONMENT.deadline(60)
 
 
-class Waiting(Permit):
-    """A permit that ends another one's turn when it must wait."""
+class Waiting(Permit, kw_only=True):
+    """A permit that releases another one when it must wait."""
 
-    def __init__(self, semaphore: InterruptSafeSemaphore, other: Permit) -> None:
-        super().__init__()
-        self._semaphore = semaphore
-        self._other = other
+    semaphore: InterruptSafeSemaphore[Permit]
+    other: Permit
 
     def wait(self) -> None:
-        self._semaphore.release(self._other)
+        self.semaphore.release(self.other)
 
 
-def test_as_many_as_there_is_room_for_have_a_turn() -> None:
-    semaphore = InterruptSafeSemaphore(2)
+def of_size(size: int) -> InterruptSafeSemaphore[Permit]:
+    return InterruptSafeSemaphore(size)
+
+
+def test_as_many_permits_as_its_size_hold_a_semaphore() -> None:
+    semaphore = of_size(2)
     permits = [Permit() for _ in range(3)]
     assert [semaphore.acquire(permit, NOW) for permit in permits] == [True, True, False]
 
 
-def test_who_waits_is_woken() -> None:
-    semaphore, holder, waiting = InterruptSafeSemaphore(1), Permit(), Permit()
+def test_a_waiting_permit_is_woken() -> None:
+    semaphore, holder, waiting = of_size(1), Permit(), Permit()
     semaphore.acquire(holder, NOW)
     got: list[bool] = []
     thread = threading.Thread(target=lambda: got.append(semaphore.acquire(waiting, soon())))
@@ -46,8 +48,19 @@ def test_who_waits_is_woken() -> None:
     assert got == [True]
 
 
-def test_to_end_twice_does_no_harm() -> None:
-    semaphore, one, other = InterruptSafeSemaphore(1), Permit(), Permit()
+def test_permits_hold_a_semaphore_in_the_order_in_which_they_came() -> None:
+    semaphore, permits = of_size(1), [Permit() for _ in range(3)]
+    for permit in permits:
+        semaphore.acquire(permit, NOW)
+    held = []
+    for permit in permits:
+        held += semaphore.holders()
+        semaphore.release(permit)
+    assert held == permits
+
+
+def test_a_second_release_does_no_harm() -> None:
+    semaphore, one, other = of_size(1), Permit(), Permit()
     semaphore.acquire(one, NOW)
     semaphore.release(one)
     semaphore.acquire(other, NOW)
@@ -56,18 +69,18 @@ def test_to_end_twice_does_no_harm() -> None:
 
 
 @pytest.mark.parametrize("holds", [True, False])
-def test_an_exception_at_any_moment_keeps_nobody_out(holds: bool) -> None:
+def test_an_exception_at_any_moment_keeps_no_other_permit_out(holds: bool) -> None:
     tracer = Tracer(everywhere=True)
 
-    def turn(semaphore: InterruptSafeSemaphore, holder: Permit, permit: Permit) -> None:
+    def turn(semaphore: InterruptSafeSemaphore[Permit], holder: Permit, permit: Permit) -> None:
         semaphore.acquire(permit, soon())
         semaphore.release(permit)
 
-    def prepared() -> tuple[InterruptSafeSemaphore, Permit, Permit]:
-        semaphore, holder = InterruptSafeSemaphore(1), Permit()
+    def prepared() -> tuple[InterruptSafeSemaphore[Permit], Permit, Permit]:
+        semaphore, holder = of_size(1), Permit()
         if holds:
             semaphore.acquire(holder, NOW)
-        return semaphore, holder, Waiting(semaphore, holder)
+        return semaphore, holder, Waiting(semaphore=semaphore, other=holder)
 
     moments = tracer.moments(partial(turn, *prepared()))
     for moment in moments:

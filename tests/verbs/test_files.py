@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from rowlock import Engine
-from rowlock.db.sqlite_errors import translate_error
+from rowlock.db.sqlite_executor import translate_error
 from rowlock.db.urls import parse
 from rowlock.errors import DatabaseFull, Unavailable
 

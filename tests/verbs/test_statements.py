@@ -14,7 +14,7 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 def test_every_statement_prepares(engine: Engine, dialect: str, movable: bool) -> None:
     engine.make_ready()
     known = statements.Statements(engine.database.dialect, movable_clock=movable)
-    broken = [why for name in statements.names() if (why := PROBES[dialect](engine, known[name]))]
+    broken = [why for name in statements.names() if (why := PROBES[dialect](engine, known.get(name)))]
     assert broken == []
 
 

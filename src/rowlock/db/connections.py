@@ -1,17 +1,31 @@
 """One connection to a database: the small interface that each driver implements and a test may wrap."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
-from rowlock.db.pending import Pending
 from rowlock.environment import Deadline
 from rowlock.errors import DatabaseCorrupt, DatabaseDenied, DatabaseFull, DatabaseReadOnly, RowlockError
 
 DATABASE_FAULTS = DatabaseCorrupt | DatabaseDenied | DatabaseFull | DatabaseReadOnly
 """Errors about the database itself and not about a statement: translated also for a caller's own SQL."""
 
+T = TypeVar("T")
+U = TypeVar("U")
 Parameters = Mapping[str, Any] | Sequence[Any]
 Row = tuple[Any, ...]
+
+
+class Pending(Generic[T]):
+    """The result of something that was sent to the database; it can be read when the pipeline has ended."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, read: Callable[[], T]) -> None:
+        self.result = read
+
+    def map(self, function: Callable[[T], U]) -> "Pending[U]":
+        """Return what the function makes of the result, pending too."""
+        return Pending(lambda: function(self.result()))
 
 
 class DriverCursor(Protocol):

@@ -79,7 +79,6 @@ class Database:
         self._statements = Statements(driver.dialect, movable_clock=clock is not None)
         self._pool = Pool(partial(driver.open_connection, address), connections, shown=address.shown)
         driver.guard_forks(self._pool)
-        self._reached = False
 
     @property
     def dialect(self) -> Dialect:
@@ -105,12 +104,11 @@ class Database:
 
         OutcomeUnknown means that the connection broke at COMMIT: it may have landed, so it is not run again.
         """
-        flushed = is_flushed(verb)
 
         def committed(connection: DatabaseConnection, deadline: Deadline) -> T:
             try:
-                connection.begin(deadline=deadline, flushed=flushed)
-                answer = verb(self._transaction_on(connection), *args, **kwargs)
+                connection.begin(deadline=deadline, flushed=is_flushed(verb))
+                answer = verb(Transaction(connection, self._statements, self._clock), *args, **kwargs)
                 connection.commit()
             except BaseException:
                 # Also when somebody interrupts the beginning or the commit: others wait for the lock.
@@ -122,32 +120,33 @@ class Database:
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads; each statement sees what is committed when it starts."""
-        return self._retrying(lambda connection, _: verb(self._transaction_on(connection), *args, **kwargs))
+        return self._retrying(
+            lambda connection, _: verb(Transaction(connection, self._statements, self._clock), *args, **kwargs)
+        )
 
     def pipeline(self, *works: Work) -> list[Any]:
         """Do several pieces of work in one round trip and return their results; each must be idempotent."""
-        flushed = any(map(is_flushed, works))
 
         def pipelined(connection: DatabaseConnection, deadline: Deadline) -> list[Any]:
-            tx = self._transaction_on(connection)
+            tx = Transaction(connection, self._statements, self._clock)
             pieces = [partial(work, tx) for work in works]
-            pending = connection.pipeline(pieces, deadline=deadline, flushed=flushed)
-            return [each.result() for each in pending]
+            flushed = any(map(is_flushed, works))
+            return [each.result() for each in connection.pipeline(pieces, deadline=deadline, flushed=flushed)]
 
         return self._retrying(pipelined)
 
     def wait_for_hint(self, seconds: float) -> bool:
         """Wait for a hint that somebody has added work, and return whether one came."""
+        deadline = self.environment.deadline(self.patience)
         with _raising_conflicts():
-            return self._pool.lend(lambda connection: connection.wait_for_hint(seconds), self._deadline())
+            return self._pool.lend(lambda connection, _: connection.wait_for_hint(seconds), deadline)
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Open a transaction for a block: committed at its end, rolled back if it raises, never run again."""
-        deadline = self._deadline()
+        deadline = self.environment.deadline(self.patience)
         with _raising_conflicts(), self._pool.connection(deadline) as connection:
-            self._reached = True
-            tx = self._transaction_on(connection)
+            tx = Transaction(connection, self._statements, self._clock)
             try:
                 connection.begin(deadline=deadline)
                 yield tx
@@ -161,9 +160,8 @@ class Database:
     def join(self, using: Any) -> Transaction:
         """Return the open transaction of a caller's connection; it is never committed, rolled back or retried here."""
         driver = driver_connection(using)
-        joined = self._transaction_on(self.driver.borrow(driver))
-        joined.is_open = partial(in_transaction, driver)
-        return joined
+        is_open = partial(in_transaction, driver)
+        return Transaction(self.driver.borrow(driver), self._statements, self._clock, driver_is_open=is_open)
 
     def owns(self, tx: Transaction) -> bool:
         """Return whether the transaction was begun here."""
@@ -186,36 +184,25 @@ class Database:
             connections=connections,
             patience=self.patience if patience is None else patience,
         )
-        made._reached = self._reached
+        made._pool.has_connected = self._pool.has_connected
         return made
 
     def close(self) -> None:
         """Close all connections."""
         self._pool.close()
 
-    def _transaction_on(self, connection: StatementExecutor) -> Transaction:
-        return Transaction(connection, self._statements, self._clock)
-
-    def _deadline(self) -> Deadline:
-        return self.environment.deadline(self.patience)
-
     def _retrying(self, work: Callable[[DatabaseConnection, Deadline], T]) -> T:
         """Do the work on a connection of the pool; again after a conflict or a lost connection, until the deadline."""
-        deadline, pause = self._deadline(), MIN_BACKOFF_SECONDS
-
-        def reached(connection: DatabaseConnection) -> T:
-            self._reached = True
-            return work(connection, deadline)
-
+        deadline, pause = self.environment.deadline(self.patience), MIN_BACKOFF_SECONDS
         while True:
             try:
-                return self._pool.lend(reached, deadline)
+                return self._pool.lend(work, deadline)
             except RetryTransaction as conflict:
                 lost = isinstance(conflict, ConnectionLost)
                 if lost:
                     self._pool.close_idle()
                 # A database that was never there is a wrong address; one that was there is coming back.
-                if deadline.passed() or (lost and not self._reached):
+                if deadline.passed() or (lost and not self._pool.has_connected):
                     raise conflict.error from None
             self.environment.sleep(self.environment.jittered(pause))
             pause = min(pause * 2, MAX_BACKOFF_SECONDS)
@@ -249,6 +236,6 @@ def connect(url: str | Address, **options: Any) -> Database:
     check_seconds("statement_seconds", options.get("statement_seconds", 0))
     address = url if isinstance(url, Address) else parse(url)
     # A driver is imported only for the database that needs it.
-    module = import_module(f"rowlock.db.{address.dialect}")
+    module = import_module(f"rowlock.db.{'sqlite' if address.dialect == 'sqlite' else 'postgres'}")
     database: Database = module.open_database(address, **options)
     return database

@@ -6,7 +6,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import msgspec
 
-from rowlock.db.pending import Pending
+from rowlock.db.connections import Pending
 from rowlock.db.transaction import Transaction
 
 P = ParamSpec("P")

@@ -1,26 +1,82 @@
-"""Connection pool: bounded, filled on demand, never shared across a fork."""
+"""Connection pool: bounded, filled on demand, never shared across a fork.
+
+Ctrl-C or an alarm may raise between any two bytecodes. So a caller has a lease before it waits for a connection, and
+whatever it holds is noted there or in the semaphore by a single step of the interpreter. The standard library cannot do
+this: an interrupted `threading.Semaphore` may lose its count, an interrupted `Condition` may stay locked.
+"""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
+from typing import Generic, TypeVar
+
+import msgspec
 
 from rowlock.db.connections import DatabaseConnection
-from rowlock.db.semaphore import InterruptSafeSemaphore, Permit
 from rowlock.environment import Deadline
 from rowlock.errors import DatabaseBusy
 from rowlock.forks import PerProcess
 
 T = TypeVar("T")
+Permits = TypeVar("Permits", bound="Permit")
+
+MAX_WAIT_SECONDS = 0.05
+"""How long a permit waits before it looks by itself: an exception may have kept another thread from waking it."""
+
+
+class Permit(msgspec.Struct, eq=False):
+    """A place in the queue of a semaphore; it can be used again after it was released."""
+
+    woken: "SimpleQueue[None] | None" = None
+
+    def wait(self) -> None:
+        """Wait to be woken, or for a short while."""
+        if self.woken is not None:
+            with suppress(Empty):
+                self.woken.get(timeout=MAX_WAIT_SECONDS)
+
+
+class InterruptSafeSemaphore(Generic[Permits]):
+    """A queue of permits, of which the first `size` hold the semaphore. A forked child starts with an empty queue."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._queue: PerProcess[dict[Permits, None]] = PerProcess(dict)
+
+    def acquire(self, permit: Permits, deadline: Deadline) -> bool:
+        """Wait for the permit's turn and return whether it came in time. `release` must follow in every case."""
+        queue = self._queue.get()
+        queue[permit] = None
+        if len(queue) <= self._size:
+            return True
+        permit.woken = SimpleQueue()
+        while permit not in list(queue)[: self._size]:
+            if deadline.passed():
+                return False
+            permit.wait()
+        return True
+
+    def release(self, permit: Permits) -> None:
+        """Remove the permit and wake the one whose turn it is."""
+        queue = self._queue.get()
+        queue.pop(permit, None)
+        # Also if it was released before: an exception may have kept it from waking the next.
+        if len(queue) >= self._size:
+            for last in list(queue)[self._size - 1 : self._size]:
+                if last.woken is not None:
+                    last.woken.put(None)
+
+    def holders(self) -> list[Permits]:
+        """Return the permits that hold the semaphore now."""
+        return list(self._queue.get())[: self._size]
 
 
 class Lease(Permit):
     """A connection in use; it is noted here first, so that no exception can lose it."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.connection: DatabaseConnection | None = None
-        self.idle: list[DatabaseConnection] = []
-        """Where to put it back: after a fork in between, the child's copy of a list that only the parent uses."""
+    connection: DatabaseConnection | None = None
+    idle: list[DatabaseConnection] = []
+    """Where to put it back: after a fork in between, the child's copy of a list that only the parent uses."""
 
 
 class Pool:
@@ -36,20 +92,22 @@ class Pool:
         self._shown = shown
         self._closed = False
         self._idle: PerProcess[list[DatabaseConnection]] = PerProcess(list)
-        self._leases = InterruptSafeSemaphore(size)
+        self._leases: InterruptSafeSemaphore[Lease] = InterruptSafeSemaphore(size)
+        self.has_connected = False
+        """Whether a connection could be opened: then the address is right."""
 
-    def lend(self, work: Callable[[DatabaseConnection], T], deadline: Deadline) -> T:
-        """Call `work` with a connection. An exception at any moment leaks neither the connection nor its permit."""
+    def lend(self, work: Callable[[DatabaseConnection, Deadline], T], deadline: Deadline) -> T:
+        """Call `work` with a connection. An exception at any moment leaks neither the connection nor its lease."""
         lease = Lease()
         try:
             try:
-                answer = work(self._take(lease, deadline))
+                answer = work(self._take(lease, deadline), deadline)
             except Exception:
                 self._put_back(lease)
                 raise
             self._put_back(lease)
         except BaseException:
-            self._discard(lease)
+            self._put_back(lease, intact=False)
             raise
         return answer
 
@@ -69,7 +127,7 @@ class Pool:
                 raise
             self._put_back(lease)
         except BaseException:
-            self._discard(lease)
+            self._put_back(lease, intact=False)
             raise
 
     @property
@@ -86,19 +144,18 @@ class Pool:
             lease.connection = lease.idle.pop()
         except IndexError:
             lease.connection = self._open(deadline)
+            self.has_connected = True
         return lease.connection
 
-    def _put_back(self, lease: Lease) -> None:
+    def _put_back(self, lease: Lease, *, intact: bool = True) -> None:
         connection = lease.connection
-        if connection is not None and connection.usable and not self._closed:
-            lease.connection = None  # first: a connection that is in the pool twice is worse than one that is lost
-            lease.idle.append(connection)
-        self._discard(lease)
-
-    def _discard(self, lease: Lease) -> None:
-        if lease.connection is not None:
-            lease.connection.close()
-            lease.connection = None
+        if connection is not None:
+            if intact and connection.usable and not self._closed:
+                lease.connection = None  # first: a connection that is in the pool twice is worse than one that is lost
+                lease.idle.append(connection)
+            else:
+                connection.close()
+                lease.connection = None
         self._leases.release(lease)
 
     def close_idle(self) -> None:

@@ -1,17 +1,15 @@
 """PostgreSQL by psycopg 3: prepared statements, one transaction at a time on a connection."""
 
 import select
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
 
 import msgspec
 
-from rowlock.db.connections import ConnectionLost, Parameters, RetryTransaction, Row
+from rowlock.db.connections import ConnectionLost, Parameters, Pending, RetryTransaction, Row
 from rowlock.db.database import Database, Driver
-from rowlock.db.pending import Pending
-from rowlock.db.poolers import Pooler
 from rowlock.db.statements import Dialect
 from rowlock.db.urls import Address
 from rowlock.environment import Deadline
@@ -22,8 +20,13 @@ try:
     from psycopg.pq import TransactionStatus
 
     from rowlock.db.libpq import LibpqSession
-    from rowlock.db.postgres_errors import translate_connect_error, translate_error
-    from rowlock.db.postgres_executor import CONFLICTS, PostgresExecutor, borrow
+    from rowlock.db.postgres_executor import (
+        CONFLICTS,
+        PostgresExecutor,
+        borrow,
+        translate_connect_error,
+        translate_error,
+    )
 except ImportError:
     raise DriverMissing("PostgreSQL needs the package psycopg", "run: pip install 'rowlock[postgres]'") from None
 
@@ -49,6 +52,14 @@ DIALECT = Dialect(
     placeholder="%({})s".format,
 )
 
+# CockroachDB as its difference from PostgreSQL: it serves at SERIALIZABLE and asks clients to retry (40001), has no
+# advisory locks and no NOTIFY, and no statement may change one table twice. Its variants in sql/ are ….cockroach.sql.
+COCKROACH = msgspec.structs.replace(
+    DIALECT,
+    names=("cockroach", "postgres"),
+    fragments={**DIALECT.fragments, "share": "for share", "lock": "for update"},
+)
+
 # A prepared statement is missing or exists already: a pooler has switched to another server connection.
 _MISPREPARED = ("26000", "42P05")
 
@@ -56,21 +67,53 @@ _MISPREPARED = ("26000", "42P05")
 def open_database(
     address: Address,
     *,
-    dialect: Dialect = DIALECT,
     statement_seconds: float = 0,
     wrap: Callable[["PostgresConnection"], Any] = lambda connection: connection,
     **options: Any,
 ) -> Database:
     """Return the database at the address; nothing is sent before the first transaction."""
-    address = msgspec.structs.replace(address, statement_milliseconds=round(1000 * statement_seconds))
+    is_cockroach = address.dialect == "cockroach"
+    address = msgspec.structs.replace(
+        address,
+        statement_milliseconds=round(1000 * statement_seconds),
+        isolation="serializable" if is_cockroach else address.isolation,
+    )
     pooler = Pooler(address.pooler)
 
     def open_connection(place: Address, _: Deadline) -> Any:
         # The listen address has another pooler, or none.
         return wrap(PostgresConnection(place, pooler if place.target == address.target else Pooler(place.pooler)))
 
+    dialect = COCKROACH if is_cockroach else DIALECT
     driver = Driver(dialect, open_connection, partial(borrow, address=address), pooled=lambda: pooler.shares)
     return Database(address, driver, **options)
+
+
+class Pooler:
+    """What an engine knows about the pooler of its server; all its connections share this.
+
+    A pooler in transaction mode may run each transaction on another server connection. A setting, a prepared statement
+    or a LISTEN of one transaction is missing in the next, and affects other clients.
+    """
+
+    def __init__(self, mode: str) -> None:
+        self._mode = mode
+        self.shares = mode == "transaction"
+        """Whether other clients use the same server connections between our transactions."""
+
+    def set_up(self, settings: Mapping[str, str], *, greeted_by: int) -> str:
+        """A statement that returns whether the session is ours alone, and makes the settings only if it is.
+
+        A pooler invents the process number of its greeting, so it differs from the process that runs the statement.
+        This holds in session mode too, which cannot be detected: the address must say it.
+        """
+        ours = "true" if self._mode == "session" else f"pg_backend_pid() = {greeted_by}"
+        made = [f"case when ours then set_config('{name}', '{value}', false) end" for name, value in settings.items()]
+        return f"select {', '.join(['ours', *made])} from (select {ours} as ours) as session"  # noqa: S608
+
+    def found(self) -> None:
+        """Remember that there is a pooler, unless the address says that it runs in session mode."""
+        self.shares = self._mode != "session"
 
 
 class PostgresConnection(PostgresExecutor):

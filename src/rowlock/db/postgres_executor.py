@@ -14,18 +14,84 @@ from rowlock.db.connections import (
     DriverCursor,
     LockTimeout,
     Parameters,
+    Pending,
     RetryTransaction,
     Row,
 )
-from rowlock.db.pending import Pending
-from rowlock.db.postgres_errors import CONNECTION_FAILURE, error_of, translate_error
 from rowlock.db.urls import Address
-from rowlock.errors import DatabaseUnreachable, InvalidTransaction
+from rowlock.errors import (
+    DatabaseBusy,
+    DatabaseDenied,
+    DatabaseFull,
+    DatabaseReadOnly,
+    DatabaseUnreachable,
+    InvalidData,
+    InvalidTransaction,
+    InvalidUrl,
+    RowlockError,
+    SchemaMissing,
+    Unavailable,
+)
 
 _LOCK_TIMEOUT = "55P03"
 CONFLICTS = ("40001", "40P01", _LOCK_TIMEOUT, "CR000")
 # Of our own statements: two writers of one new row, or its owner just deleted. Run again, a statement sees the other.
 _RACES = ("23503", "23505")
+
+_POOL_IS_FULL = "query_wait_timeout"
+_POOLER_HINT = (
+    "try again; if a connection pooler runs in transaction mode, add pooler=transaction to the address, "
+    "and open psycopg connections of your own with prepare_threshold=None"
+)
+
+CONNECTION_FAILURE = "08"
+# A SQLSTATE, or the beginning of one: our error, with what to say and what to do.
+_STATES: dict[str, tuple[type[RowlockError], str, str]] = {
+    CONNECTION_FAILURE: (DatabaseUnreachable, "the connection to {} was lost", "check that the server runs"),
+    _POOL_IS_FULL: (
+        DatabaseUnreachable,
+        "the pooler of {} had no free connection in time",
+        "raise its default_pool_size or query_wait_timeout, or run fewer workers",
+    ),
+    "28": (
+        DatabaseDenied,
+        "{} does not accept this user or password",
+        "check the address, or set PGPASSWORD",
+    ),
+    "3D": (DatabaseUnreachable, "{} has no such database", "make it: createdb NAME"),
+    "3F": (SchemaMissing, "{} has no such schema", "create it, or mend search_path"),
+    "23503": (DatabaseBusy, "{} had somebody delete what this belongs to", "try again"),
+    "23505": (DatabaseBusy, "{} had two writers of one new row", "try again"),
+    "22": (InvalidData, "{} cannot store one of the values", "nothing of this was written"),
+    "25P02": (InvalidTransaction, "an earlier statement of this transaction on {} has failed", "begin anew"),
+    "26000": (DatabaseBusy, "{} has lost a prepared statement", _POOLER_HINT),
+    "42P05": (DatabaseBusy, "{} has prepared a statement for another client", _POOLER_HINT),
+    "25006": (DatabaseReadOnly, "{} is read-only", "name the primary server"),
+    "40": (DatabaseBusy, "{} had too many conflicting writers", "try again"),
+    "42501": (DatabaseDenied, "{} does not let this user do that", "grant it the rights that doctor names"),
+    "42P01": (SchemaMissing, "{} has no tables of rowlock", "run: rowlock migrate"),
+    "53100": (DatabaseFull, "no room is left on {}", "free some space; nothing was changed"),
+    "53": (
+        Unavailable,
+        "{} has no resources for another connection",
+        "raise max_connections (max_client_conn of a pooler), or stop something",
+    ),
+    "55P03": (DatabaseBusy, "{} held a lock for too long", "try again"),
+    "57014": (DatabaseBusy, "{} took too long", "raise its statement_timeout, or try again"),
+    "57P": (DatabaseUnreachable, "{} is shutting down or starting", "wait until it is back"),
+}
+
+# What libpq says when it cannot connect, with its meaning and what to do.
+_UNREACHED = {
+    "Connection refused": (": nothing listens there", "check host and port, and that the server runs"),
+    "could not translate host name": (": no host has that name", "check how it is written, and the network"),
+    "failed to resolve host": (": no host has that name", "check how it is written, and the network"),
+    "No such file or directory": (": there is no such socket", "check that the server runs, or name a host"),
+    "timeout expired": (": it has not answered in time", "check the host, the network, and what lies between"),
+    "Network is unreachable": (": there is no way to that network", "check the host, and the network"),
+    "server does not support SSL": (": it speaks no TLS", "leave sslmode out, or turn TLS on there"),
+    "certificate verify failed": (": its certificate is not trusted", "check sslrootcert and the host's name"),
+}
 
 
 class PostgresExecutor:
@@ -118,3 +184,49 @@ def borrow(driver: Any, address: Address) -> BorrowedPostgres:
         what = f"the given psycopg connection is to the database {driver.info.dbname!r}, not {named!r}"
         raise InvalidTransaction(what, "open the engine on that database, or the connection on this one")
     return borrowed
+
+
+def translate_connect_error(error: psycopg.Error, shown: str) -> Exception:
+    """Return why a connection could not be opened; ConnectionLost where another try may succeed."""
+    if _mentions(error, "too many clients", "too many connections", "slots are reserved", "no more connections"):
+        return ConnectionLost(error_of("53", shown))
+    if isinstance(translate_error(error, shown), DatabaseDenied) or _mentions(
+        error, "password", 'role "', "authentication", "pg_hba.conf"
+    ):
+        return error_of("28", shown)
+    if _mentions(error, "does not exist"):
+        return error_of("3D", shown)
+    if _mentions(error, "invalid connection option", "invalid URI", "invalid percent-encoded"):
+        what = f"the address {shown} has a part that PostgreSQL does not know"
+        return InvalidUrl(what, "see docs/reference/configuration.md")
+    if _mentions(error, "unsupported startup parameter"):
+        what = f"the pooler at {shown} takes no options for a session: {str(error).rpartition(': ')[2]}"
+        return InvalidUrl(what, "leave it out, and set it for the role: alter role NAME set search_path = …")
+    why, hint = next(
+        (meant for said, meant in _UNREACHED.items() if said in str(error)),
+        ("", "check host and port, and that the server runs"),
+    )
+    return ConnectionLost(DatabaseUnreachable(f"{shown} cannot be reached{why}", hint))
+
+
+def translate_error(error: psycopg.Error, shown: str) -> RowlockError:
+    """Return our error for the driver's."""
+    # Without a state it was the driver that refused a value, as the server would have: a NUL in a text.
+    state = error.sqlstate or ("22" if isinstance(error, psycopg.DataError) else "")
+    # PgBouncer has one state for all of its own errors, and libpq often loses it when the connection is closed.
+    if state in ("", "08P01") and _mentions(error, _POOL_IS_FULL):
+        state = _POOL_IS_FULL
+    for known in (state, state[:3], state[:2]):
+        if known in _STATES:
+            return error_of(known, shown)
+    return Unavailable(f"{shown} failed{f' (SQLSTATE {state})' if state else ''}", "run: rowlock doctor")
+
+
+def error_of(state: str, shown: str) -> RowlockError:
+    """Return our error for a known SQLSTATE."""
+    kind, what, hint = _STATES[state]
+    return kind(what.format(shown), hint)
+
+
+def _mentions(error: psycopg.Error, *words: str) -> bool:
+    return any(word in str(error) for word in words)

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import stat
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -12,13 +13,19 @@ from typing import TYPE_CHECKING, Any
 from rowlock import forks
 from rowlock.db.connections import RetryTransaction
 from rowlock.db.database import Database, Driver
-from rowlock.db.sqlite_errors import busy, code, is_busy, translate_error
-from rowlock.db.sqlite_executor import SqliteExecutor, borrow
+from rowlock.db.pool import InterruptSafeSemaphore, Permit
+from rowlock.db.sqlite_executor import SqliteExecutor, borrow, busy, code, is_busy, translate_error
 from rowlock.db.statements import Dialect
 from rowlock.db.urls import Address
-from rowlock.db.write_lock import WriteLock, WritePermit
 from rowlock.environment import REAL_ENVIRONMENT, Deadline, Environment
-from rowlock.errors import DatabaseFull, DatabaseReadOnly, DatabaseUnreachable, OutcomeUnknown, Unavailable
+from rowlock.errors import (
+    DatabaseFull,
+    DatabaseReadOnly,
+    DatabaseUnreachable,
+    InvalidTransaction,
+    OutcomeUnknown,
+    Unavailable,
+)
 
 if TYPE_CHECKING:
     from rowlock.db.inotify import FileWatch
@@ -78,6 +85,35 @@ def open_database(
     return Database(address, driver, environment=environment, **options)
 
 
+class WritePermit(Permit, kw_only=True):
+    """A connection's permit to write."""
+
+    driver: sqlite3.Connection
+    thread: int = 0
+    """The thread that began the connection's last transaction."""
+
+
+class WriteLock(InterruptSafeSemaphore[WritePermit]):
+    """Held by the connection whose transaction may write: one of this process. Between processes SQLite's lock holds.
+
+    All connections of an engine to a file share it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def check_reentry(self) -> None:
+        """Refuse a thread that holds the lock by an open transaction: it would wait for itself."""
+        for permit in self.holders():
+            if permit.thread != threading.get_ident():
+                continue
+            with suppress(sqlite3.ProgrammingError):  # its connection is closed
+                if permit.driver.in_transaction:
+                    what = "this thread has a transaction open on this database already, and a file has one writer"
+                    raise InvalidTransaction(what, 'write inside it: tx["name"].add(…), or add(…, using=tx)')
+            self.release(permit)  # left behind by a call of this thread that was interrupted more than once
+
+
 class SqliteConnection(SqliteExecutor):
     """A connection of our own. Writers of one process take turns by a lock, processes by trying again."""
 
@@ -95,13 +131,14 @@ class SqliteConnection(SqliteExecutor):
         self._watch: FileWatch | None = None
         self._address = address
         super().__init__(self._open(deadline), address)
-        self._permit = WritePermit(self._driver)
+        self._permit = WritePermit(driver=self._driver)
 
     @property
     def usable(self) -> bool:
         """Whether the file is open, without a transaction, and the write lock is free."""
-        holds_lock = self._permit in self._write_lock.holders()
-        return not (self._broken or self._immutable or self._permit.in_transaction or holds_lock)
+        if self._broken or self._immutable or self._driver.in_transaction:
+            return False
+        return self._permit not in self._write_lock.holders()
 
     def _open(self, deadline: Deadline) -> sqlite3.Connection:
         try:
@@ -140,12 +177,16 @@ class SqliteConnection(SqliteExecutor):
         A transaction that is not flushed lies in the log before the next one that is, and is durable as soon as that.
         """
         self._write_lock.check_reentry()
+        self._permit.thread = threading.get_ident()
         if not self._write_lock.acquire(self._permit, deadline):
             raise RetryTransaction(busy(self._address))
         if self._was_full:
             self._empty_log()
-        self._set_flushing(commits=flushed)
-        self._while_busy(lambda: self._driver.execute("begin immediate"), deadline)
+        if self._flushes is not flushed:
+            self._flushes = None  # after an exception it is unknown which of the two the driver uses
+            self.change(f"pragma synchronous = {'full' if flushed else 'normal'}")
+            self._flushes = flushed
+        self._while_busy(partial(self._driver.execute, "begin immediate"), deadline)
 
     def commit(self) -> None:
         """Flush and end; if the flush itself fails it is unknown what the disk holds."""
@@ -228,13 +269,6 @@ class SqliteConnection(SqliteExecutor):
         if self._watch is not None:
             self._watch.close()
         self._driver.close()
-
-    def _set_flushing(self, *, commits: bool) -> None:
-        # None while it changes: after an exception it is unknown which of the two the driver uses.
-        if self._flushes is not commits:
-            self._flushes = None
-            self.change(f"pragma synchronous = {'full' if commits else 'normal'}")
-            self._flushes = commits
 
     def _while_busy(self, step: Callable[[], Any], deadline: Deadline) -> None:
         # SQLite's own waiting starves a process among eight; short jittered tries share the file evenly.

@@ -1,20 +1,17 @@
-"""SQL by name: `statements["items/add"]` is sql/items/add.sql, or its variant for this dialect, translated.
+"""SQL by name: `statements.get("items/add")` is sql/items/add.sql, or its variant for this dialect, translated.
 
 Text that several statements share is a part, a file in sql/parts: `{parts/state}` stands for it.
 """
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
 
 import msgspec
 
 from rowlock.db.columns import decoder, result_columns
-from rowlock.db.connections import Row
 from rowlock.model import ITEM_FRAGMENTS
-
-S = TypeVar("S", bound=msgspec.Struct)
 
 SQL = Path(__file__).parent.parent / "sql"
 
@@ -56,29 +53,12 @@ class Statements:
             self._fragments["now"] = self._fragments["given_now"]
         self.for_server = bool(dialect.fragments["lock"])
         """Whether several transactions write at once, so that rows must be locked."""
-        self._ready: dict[str, Statement] = {}
-        self._columns: dict[str, tuple[str, ...]] = {}
-        self._decoders: dict[tuple[type[msgspec.Struct], str], Callable[..., Any]] = {}
-
-    def __getitem__(self, name: str) -> Statement:
-        found = self._ready.get(name)
-        if found is None:
-            found = self._ready[name] = self._translate(name)
-        return found
-
-    def columns(self, name: str) -> tuple[str, ...]:
+        self.get = cache(self._translate)
+        """Return the statement of this name."""
+        self.columns = cache(lambda name: result_columns(self.get(name).text))
         """Return the names of the columns that a statement gives."""
-        found = self._columns.get(name)
-        if found is None:
-            found = self._columns[name] = result_columns(self[name].text)
-        return found
-
-    def decoder(self, kind: type[S], name: str) -> Callable[[list[Row]], list[S]]:
-        """Return the function that makes structs of a statement's rows."""
-        found = self._decoders.get((kind, name))
-        if found is None:
-            found = self._decoders[kind, name] = decoder(kind, self.columns(name))
-        return found
+        self.decoder = cache(lambda kind, name: decoder(kind, self.columns(name)))
+        """Return the function that makes structs of a kind from a statement's rows."""
 
     def _translate(self, name: str) -> Statement:
         bare = _PART.sub(lambda match: self._bare(match[1]), self._bare(name))

@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rowlock.db.connections import DriverCursor, Parameters, RetryTransaction, Row, StatementExecutor
-from rowlock.db.pending import Pending
+from rowlock.db.connections import DriverCursor, Parameters, Pending, RetryTransaction, Row, StatementExecutor
 from rowlock.db.statements import Statements
 from rowlock.errors import RowlockError
 
@@ -16,50 +15,53 @@ T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-class Transaction:
+class Transaction(msgspec.Struct, eq=False):
     """An open transaction of a database."""
 
-    def __init__(self, connection: StatementExecutor, statements: Statements, clock: Clock | None = None) -> None:
-        self._connection = connection
-        self.statements = statements
-        self._clock = clock
-        self.writes = 0
-        """Statements so far that wrote or failed: while it does not grow, the transaction is as clean as before."""
-        self.broken = False
-        """Whether a rollback to a savepoint has failed: no statement may follow."""
-        self.memo: dict[str, Any] = {}
-        """What verbs remember until the transaction ends."""
-        self.is_open: Callable[[], bool] = lambda: not self.ended
-        """Whether it is neither committed nor rolled back yet, as far as can be seen."""
-        self.ended = False
-        """Whether a transaction of ours has been committed or rolled back."""
+    connection: StatementExecutor
+    statements: Statements
+    clock: Clock | None = None
+    writes: int = 0
+    """Statements so far that wrote or failed: while it does not grow, the transaction is as clean as before."""
+    broken: bool = False
+    """Whether a rollback to a savepoint has failed: no statement may follow."""
+    memo: dict[str, Any] = {}
+    """What verbs remember until the transaction ends."""
+    ended: bool = False
+    """Whether a transaction of ours has been committed or rolled back."""
+    driver_is_open: Callable[[], bool] | None = None
+    """Whether a caller's connection has a transaction open."""
+
+    def is_open(self) -> bool:
+        """Return whether it is neither committed nor rolled back yet, as far as can be seen."""
+        return not self.ended if self.driver_is_open is None else self.driver_is_open()
 
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
         """Run the statement and return its rows."""
-        return self._execute(self._connection.query, name, parameters)
+        return self._execute(self.connection.query, name, parameters)
 
     def structs(self, kind: type[S], name: str, /, **parameters: Any) -> list[S]:
         """Run the statement and decode its rows, each column into the field of its name."""
-        return self.statements.decoder(kind, name)(self._execute(self._connection.query, name, parameters))
+        return self.statements.decoder(kind, name)(self._execute(self.connection.query, name, parameters))
 
     def struct(self, kind: type[S], name: str, /, **parameters: Any) -> S | None:
         """Run the statement and decode its first row; None if it gives none."""
-        rows = self._execute(self._connection.query, name, parameters)
+        rows = self._execute(self.connection.query, name, parameters)
         return self.statements.decoder(kind, name)(rows[:1])[0] if rows else None
 
     def row(self, name: str, /, **parameters: Any) -> Row | None:
         """Run the statement and return its first row, or None."""
-        rows = self.rows(name, **parameters)
+        rows = self._execute(self.connection.query, name, parameters)
         return rows[0] if rows else None
 
     def value(self, name: str, /, **parameters: Any) -> Any:
         """Run the statement and return the first column of its first row, or None."""
-        row = self.row(name, **parameters)
-        return None if row is None else row[0]
+        rows = self._execute(self.connection.query, name, parameters)
+        return rows[0][0] if rows else None
 
     def send(self, name: str, /, **parameters: Any) -> Pending[list[Row]]:
         """Run the statement in a pipeline; its rows can be read when the pipeline has ended."""
-        return self._execute(self._connection.send, name, parameters)
+        return self._execute(self.connection.send, name, parameters)
 
     def send_to_server(self, name: str, /, **parameters: Any) -> None:
         """Send a lock or planner settings; not to SQLite, where a writing transaction is alone on its file."""
@@ -68,12 +70,12 @@ class Transaction:
 
     def run(self, name: str, /, **parameters: Any) -> int:
         """Run the statement and return how many rows it changed."""
-        return self._execute(self._connection.change, name, parameters)
+        return self._execute(self.connection.change, name, parameters)
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """Undo what the block has done if it raises; the transaction goes on."""
-        self._connection.change("savepoint rowlock")
+        self.connection.change("savepoint rowlock")
         try:
             yield
         except RetryTransaction:
@@ -81,32 +83,32 @@ class Transaction:
         except Exception as refusal:
             self.memo.clear()  # what verbs remember may just have been undone
             try:
-                self._connection.change("rollback to savepoint rowlock")
-                self._connection.change("release savepoint rowlock")
+                self.connection.change("rollback to savepoint rowlock")
+                self.connection.change("release savepoint rowlock")
             except RowlockError:
                 self.broken = True
                 raise refusal from None
             raise
-        self._connection.change("release savepoint rowlock")
+        self.connection.change("release savepoint rowlock")
 
     def script(self, sql: str) -> None:
         """Run several statements without parameters: a migration."""
-        self._connection.script(sql)
+        self.connection.script(sql)
 
     def execute(self, sql: str, parameters: Parameters = ()) -> DriverCursor:
         """Run SQL of the caller's own, in its driver's dialect."""
         self.writes += 1
-        return self._connection.execute(sql, parameters)
+        return self.connection.execute(sql, parameters)
 
     def executemany(self, sql: str, rows: Iterable[Parameters]) -> DriverCursor:
         """Run SQL of the caller's own once per row."""
         self.writes += 1
-        return self._connection.executemany(sql, rows)
+        return self.connection.executemany(sql, rows)
 
     def _execute(self, method: Callable[[str, Parameters], T], name: str, parameters: dict[str, Any]) -> T:
-        statement = self.statements[name]
-        if self._clock is not None and statement.timed:
-            parameters["now"] = self._clock()
+        statement = self.statements.get(name)
+        if self.clock is not None and statement.timed:
+            parameters["now"] = self.clock()
         self.writes += statement.writes
         try:
             return method(statement.text, parameters)

@@ -6,7 +6,6 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 import msgspec
 
-from rowlock.db.poolers import MODES
 from rowlock.errors import InvalidUrl
 
 DIALECTS = {
@@ -17,6 +16,8 @@ DIALECTS = {
     "cockroach": "cockroach",
 }
 ISOLATIONS = ("read committed", "serializable")
+POOLER_MODES = ("auto", "session", "transaction")
+"""What an address may say: detect a pooler; a connection is ours alone; it is ours for one transaction."""
 _OURS = ("isolation=", "pooler=")
 _HINT = "give a file's path, sqlite:///path, or postgresql://user@host/name"
 _POOLER_HINT = "give the pool mode of the connection pooler, or leave it out to detect one"
@@ -102,8 +103,8 @@ def _server(url: str, dialect: str) -> Address:
             f"isolation must be {' or '.join(ISOLATIONS)}, got {isolation!r}", "leave it out for read committed"
         )
     pooler = given.get("pooler", "auto").lower()
-    if pooler not in MODES:
-        raise InvalidUrl(f"pooler must be {', '.join(MODES[:-1])} or {MODES[-1]}, got {pooler!r}", _POOLER_HINT)
+    if pooler not in POOLER_MODES:
+        raise InvalidUrl(f"pooler must be auto, session or transaction, got {pooler!r}", _POOLER_HINT)
     # The others are passed on unchanged: the driver decodes them.
     others = "&".join(option for option in options if not option.startswith(_OURS))
     target = _joined("postgresql", parts.netloc, parts.path, others)
