@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
+
 from rowlock.environment import Deadline
 from rowlock.errors import DatabaseCorrupt, DatabaseDenied, DatabaseFull, DatabaseReadOnly, RowlockError
 
@@ -15,13 +17,10 @@ Parameters = Mapping[str, Any] | Sequence[Any]
 Row = tuple[Any, ...]
 
 
-class Pending(Generic[T]):
-    """The result of something that was sent to the database; it can be read when the pipeline has ended."""
+class Pending(msgspec.Struct, Generic[T], frozen=True):
+    """The result of something that was sent to the database; `result()` may be called when the pipeline has ended."""
 
-    __slots__ = ("result",)
-
-    def __init__(self, read: Callable[[], T]) -> None:
-        self.result = read
+    result: Callable[[], T]
 
     def map(self, function: Callable[[T], U]) -> "Pending[U]":
         """Return what the function makes of the result, pending too."""

@@ -36,7 +36,7 @@ class PipelinedVerb(Generic[P, T]):
 
     def bind(self, *args: P.args, **kwargs: P.kwargs) -> "BoundVerb":
         """Return the call as a piece of a pipeline."""
-        return BoundVerb(self, args, kwargs)
+        return BoundVerb(self, args, kwargs, unflushed=getattr(self, "unflushed", False))
 
 
 class BoundVerb(msgspec.Struct, frozen=True):
@@ -45,15 +45,12 @@ class BoundVerb(msgspec.Struct, frozen=True):
     verb: PipelinedVerb[Any, Any]
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
+    unflushed: bool = False
+    """Whether a power cut may forget it after it was answered."""
 
     def __call__(self, tx: Transaction) -> Pending[Any]:
         """Send it."""
         return self.verb.send(tx, *self.args, **self.kwargs)
-
-    @property
-    def unflushed(self) -> bool:
-        """Whether a power cut may forget it after it was answered."""
-        return getattr(self.verb, "unflushed", False)
 
 
 def pipelined(send: Callable[Concatenate[Transaction, P], Pending[T]]) -> PipelinedVerb[P, T]:

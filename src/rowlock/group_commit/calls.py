@@ -1,11 +1,20 @@
-"""Calls of verbs, and how they take part in group commits."""
+"""Calls of verbs: how they take part in group commits, and who waits for their answers.
 
+Waking a waiter is the costliest part of a small write, so each kind has the cheapest way that serves it.
+"""
+
+import threading
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
 from rowlock.db import Transaction, is_flushed, unflushed
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import Future
 
 V = TypeVar("V", bound=Callable[..., Any])
 
@@ -43,15 +52,6 @@ class GroupedCall(msgspec.Struct, frozen=True, eq=False):
     kwargs: dict[str, Any]
     group_key: GroupKey
     waiter: Waiter
-
-    @property
-    def flushed(self) -> bool:
-        """Whether it must be on the disk when it is answered: what need not be goes in a transaction of its own."""
-        return is_flushed(self.verb)
-
-    def run_in(self, tx: Transaction) -> Any:
-        """Run the verb."""
-        return self.verb(tx, *self.args, **self.kwargs)
 
 
 Merge = Callable[[Transaction, Sequence[GroupedCall]], list[Any]]
@@ -91,5 +91,92 @@ def groupable_like(like: Callable[..., Any]) -> Callable[[V], V]:
 
 def group_rule(verb: Callable[..., Any]) -> GroupRule:
     """Return how a verb is marked."""
-    found: GroupRule = getattr(verb, "group_rule", _DEFAULT_RULE)
-    return found
+    rule: GroupRule = getattr(verb, "group_rule", _DEFAULT_RULE)
+    return rule
+
+
+class ThreadWaiter:
+    """A thread that blocks until the answer is there."""
+
+    def __init__(self) -> None:
+        self._answered = threading.Lock()
+        self._answered.acquire()
+        self._answer: Any = None
+        self.wanted = True
+        """Whether the thread was not interrupted."""
+
+    def is_waiting(self) -> bool:
+        """Return whether the thread still waits."""
+        return self.wanted
+
+    def resolve(self, answer: Any) -> None:
+        """Wake the thread."""
+        self._answer = answer
+        self._answered.release()
+
+    def wait(self) -> Any:
+        """Block until the answer is there; return or raise it."""
+        self._answered.acquire()
+        if isinstance(self._answer, BaseException):
+            raise self._answer
+        return self._answer
+
+
+class FutureWaiter(msgspec.Struct, eq=False):
+    """A `concurrent.futures.Future`."""
+
+    future: "Future[Any]"
+
+    def is_waiting(self) -> bool:
+        """Return whether the future was not cancelled."""
+        return self.future.running() or self.future.set_running_or_notify_cancel()
+
+    def resolve(self, answer: Any) -> None:
+        """Set the future's result or exception."""
+        _resolve_future(self.future, answer)
+
+
+class LoopMailbox(msgspec.Struct, eq=False):
+    """Answers for the coroutines of one event loop, which is woken once for all that have come."""
+
+    answers: "deque[tuple[asyncio.Future[Any], Any]]" = msgspec.field(default_factory=deque)
+    is_scheduled: bool = False
+    """Whether the loop is going to deliver the answers."""
+
+    def deliver(self) -> None:
+        """Deliver all answers, in the thread of the loop."""
+        self.is_scheduled = False  # first: an answer that comes now is delivered here or by another call
+        while self.answers:
+            future, answer = self.answers.popleft()
+            if not future.done():
+                _resolve_future(future, answer)
+
+
+class LoopWaiter(msgspec.Struct, eq=False):
+    """A coroutine that awaits the answer."""
+
+    mailbox: LoopMailbox
+    future: "asyncio.Future[Any]"
+
+    def is_waiting(self) -> bool:
+        """Return whether the coroutine still awaits."""
+        return not self.future.cancelled()
+
+    def resolve(self, answer: Any) -> None:
+        """Send the answer to the event loop, from any thread."""
+        mailbox = self.mailbox
+        mailbox.answers.append((self.future, answer))
+        if mailbox.is_scheduled:
+            return
+        mailbox.is_scheduled = True
+        try:
+            self.future.get_loop().call_soon_threadsafe(mailbox.deliver)
+        except RuntimeError:  # the loop has ended, and with it all coroutines that waited
+            mailbox.answers.clear()
+
+
+def _resolve_future(future: "Future[Any] | asyncio.Future[Any]", answer: Any) -> None:
+    if isinstance(answer, BaseException):
+        future.set_exception(answer)
+    else:
+        future.set_result(answer)

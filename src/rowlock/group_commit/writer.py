@@ -1,17 +1,32 @@
-"""The writer: one thread for a database, which commits the calls of all others group by group."""
+"""The writer: one thread for a database, which commits the calls of all others group by group.
 
+Each call of a group is answered by itself, and an error of one does not fail the others.
+"""
+
+import copy
 import threading
 from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-from rowlock.db import Database
+import msgspec
+
+from rowlock.db import Database, Transaction, is_flushed, unflushed
+from rowlock.db.connections import LockTimeout, RetryTransaction
 from rowlock.db.database import Verb
-from rowlock.errors import InvalidTransaction, Unavailable
+from rowlock.errors import InvalidTransaction, RowlockError, Unavailable
 from rowlock.forks import PerProcess
-from rowlock.group_commit.calls import GroupedCall, Waiter, group_rule
-from rowlock.group_commit.transactions import commit
-from rowlock.group_commit.waiters import FutureWaiter, LoopMailbox, LoopWaiter, ThreadWaiter
+from rowlock.group_commit.calls import (
+    FutureWaiter,
+    GroupedCall,
+    LoopMailbox,
+    LoopWaiter,
+    ThreadWaiter,
+    Waiter,
+    group_rule,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -22,6 +37,8 @@ T = TypeVar("T")
 
 MAX_CALLS_PER_TRANSACTION = 512
 MAX_COST_PER_TRANSACTION = 5_000
+MAX_TRANSACTION_SECONDS = 0.05
+"""A transaction that has run for longer takes on no more calls."""
 IDLE_SECONDS = 5.0
 """How long the writer's thread waits for a call before it ends; the next call starts another."""
 LINGER_SHARE = 0.25
@@ -41,14 +58,13 @@ class GroupCommit:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._writer = PerProcess(lambda: _Writer(database))
-        self._mailbox: LoopMailbox | None = None
         self._mailboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopMailbox] = WeakKeyDictionary()
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes in a group, and wait for its answer."""
         self._database.driver.check_write_lock()
         writer = self._writer.get()
-        if writer.is_current_thread:
+        if writer.thread is threading.current_thread():
             raise InvalidTransaction("the writer of a group cannot wait for itself", "ask from another thread")
         waiter = ThreadWaiter()
         call = _call(waiter, verb, args, kwargs)
@@ -58,7 +74,7 @@ class GroupCommit:
             writer.take(call)
             result: T = waiter.wait()
         finally:
-            waiter.leave()
+            waiter.wanted = False
         return result
 
     def ask(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
@@ -74,9 +90,9 @@ class GroupCommit:
         from asyncio import get_running_loop  # heavy, and needed only by coroutines
 
         loop = get_running_loop()
-        mailbox = self._mailbox
-        if mailbox is None or mailbox.loop is not loop:
-            mailbox = self._mailbox = self._mailboxes.setdefault(loop, LoopMailbox(loop))
+        mailbox = self._mailboxes.get(loop)
+        if mailbox is None:
+            mailbox = self._mailboxes[loop] = LoopMailbox()
         future: asyncio.Future[T] = loop.create_future()
         self._writer.get().take(_call(LoopWaiter(mailbox, future), verb, args, kwargs))
         return future
@@ -101,13 +117,8 @@ class _Writer:
         self._waiting: deque[GroupedCall] = deque()
         self._change = threading.Condition(threading.Lock())
         self._enough = 1
-        self._thread: threading.Thread | None = None
+        self.thread: threading.Thread | None = None
         self._closed = False
-
-    @property
-    def is_current_thread(self) -> bool:
-        """Whether this is asked by the writer itself: a verb that would wait for its own group."""
-        return self._thread is threading.current_thread()
 
     def take(self, call: GroupedCall) -> None:
         """Run the call in the next group."""
@@ -118,7 +129,7 @@ class _Writer:
                 self._overflow.take(call)
                 return
             self._waiting.append(call)
-            if self._thread is None:
+            if self.thread is None:
                 self._start()
             elif len(self._waiting) >= self._enough:
                 self._change.notify()
@@ -128,50 +139,46 @@ class _Writer:
         with self._change:
             self._closed = True
             self._change.notify()
-            thread = self._thread
+            thread = self.thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
         self._overflow.close()
         self._database.close()
 
     def _start(self) -> None:
-        self._thread = threading.Thread(target=self._write, name="rowlock group", daemon=True)
-        self._thread.start()
+        self.thread = threading.Thread(target=self._write, name="rowlock group", daemon=True)
+        self.thread.start()
 
     def _write(self) -> None:
+        size, linger = 0, 0.0
         try:
-            self._write_groups()
+            while calls := self._next_group(size, linger):
+                start = self._now()
+                left, blocked = commit(self._database, calls)
+                if left:
+                    with self._change:
+                        self._waiting.extendleft(reversed(left))
+                for call in blocked:
+                    self._overflow.take(call)
+                size, linger = len(calls), min(MAX_LINGER_SECONDS, LINGER_SHARE * (self._now() - start))
         except BaseException:
             # No error of ours should come here; if one does, the callers must not wait for ever.
             with self._change:
-                self._thread = None
+                self.thread = None
                 if self._waiting:
                     self._start()
             raise
 
-    def _write_groups(self) -> None:
-        while calls := self._next_group():
-            start = self._now()
-            unanswered = commit(self._database, calls)
-            with self._change:
-                self._waiting.extendleft(reversed(unanswered.left))
-            for call in unanswered.blocked:
-                self._overflow.take(call)
-            self._linger(len(calls), min(MAX_LINGER_SECONDS, LINGER_SHARE * (self._now() - start)))
-
-    def _linger(self, size: int, seconds: float) -> None:
-        # Callers that were answered ask again at once, or not at all: a group of the first of them would be small.
+    def _next_group(self, last_size: int, linger: float) -> list[GroupedCall]:
         with self._change:
-            if size > 1 and len(self._waiting) < size and not self._closed:
-                self._enough = size
-                self._change.wait(seconds)
+            # Callers that were answered ask again at once, or not at all: a group of the first of them would be small.
+            if last_size > 1 and len(self._waiting) < last_size and not self._closed:
+                self._enough = last_size
+                self._change.wait(linger)
                 self._enough = 1
-
-    def _next_group(self) -> list[GroupedCall]:
-        with self._change:
             while not self._waiting:
                 if self._closed or not (self._change.wait(IDLE_SECONDS) or self._waiting):
-                    self._thread = None
+                    self.thread = None
                     return []
             calls: list[GroupedCall] = []
             cost = 0
@@ -211,12 +218,147 @@ class _Overflow:
         self._database.close()
 
     def _work(self) -> None:
-        while (call := self._next()) is not None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._threads.discard(threading.current_thread())
+                    return
+                call = self._waiting.popleft()
             commit(self._database, [call])
 
-    def _next(self) -> GroupedCall | None:
-        with self._lock:
-            if self._waiting:
-                return self._waiting.popleft()
-            self._threads.discard(threading.current_thread())
-            return None
+
+def commit(database: Database, calls: Sequence[GroupedCall]) -> tuple[list[GroupedCall], list[GroupedCall]]:
+    """Run as many of the calls as one transaction has time for, and answer them.
+
+    Return those that it had no time for, and those that wait for a lock of another transaction.
+    """
+    left: list[GroupedCall] = []
+    blocked: list[GroupedCall] = []
+    waiting = [call for call in calls if call.waiter.is_waiting()]
+    # A transaction is flushed or not as a whole, and calls that need the flush must not lose it.
+    for flushed in (True, False):
+        group = [call for call in waiting if is_flushed(call.verb) is flushed]
+        if not group:
+            continue
+        run = _run_alone(database, group[0]) if len(group) == 1 else _Group(database, group).run(flushed=flushed)
+        for call, answer in run.answers:
+            try:
+                call.waiter.resolve(answer)
+            except BaseException:
+                # An exception in a callback of one caller must not leave the others without an answer.
+                import logging  # heavy, and needed only here
+
+                logging.getLogger("rowlock.group_commit").exception("an answer could not be delivered")
+        blocked += run.blocked
+        if len(run.answers) < len(group):
+            done = {id(call) for call, _ in run.answers} | {id(call) for call in run.blocked}
+            left += [call for call in group if id(call) not in done]
+    return left, blocked
+
+
+class _Run(msgspec.Struct):
+    """What one run of a group's transaction has done; it counts only if that is committed."""
+
+    begun: list[GroupedCall] = []
+    answers: list[tuple[GroupedCall, Any]] = []
+    blocked: list[GroupedCall] = []
+
+
+def _run_alone(database: Database, call: GroupedCall) -> _Run:
+    try:
+        return _Run(answers=[(call, database.run(call.verb, *call.args, **call.kwargs))])
+    except LockTimeout:
+        return _Run(blocked=[call])
+    except BaseException as error:
+        return _Run(answers=[(call, error)])
+
+
+class _FailedAfterWriting(Exception):
+    """A call failed after it had written, or in a merge: nothing of the transaction may stay."""
+
+
+class _Group:
+    """Calls that run in one transaction."""
+
+    def __init__(self, database: Database, calls: Sequence[GroupedCall]) -> None:
+        self._database = database
+        self._calls = calls
+        self._now = database.environment.monotonic
+        self._last = _Run()
+
+    def run(self, *, flushed: bool) -> _Run:
+        """Run the calls; an error that no verb should raise is an answer too, for every waiter must get one."""
+        try:
+            try:
+                self._commit(self._optimistically, flushed=flushed)
+            except (LockTimeout, _FailedAfterWriting):
+                self._commit(self._one_by_one, flushed=flushed)
+        except BaseException as error:
+            # Calls that were not begun have another turn.
+            return _Run(answers=_all_failed(self._last.begun or self._calls, error))
+        return self._last
+
+    def _commit(self, work: Callable[[Transaction], None], *, flushed: bool) -> None:
+        self._database.run(work if flushed else unflushed(partial(work)))
+
+    def _optimistically(self, tx: Transaction) -> None:
+        """Run without savepoints; raise _FailedAfterWriting if a call fails after it has written."""
+        run, until = _Run(), self._now() + MAX_TRANSACTION_SECONDS
+        self._last = run
+        for calls in _merged(self._calls):
+            run.begun += calls
+            writes = tx.writes
+            try:
+                run.answers += zip(calls, _run_merged(tx, calls), strict=True)
+            except (RetryTransaction, LockTimeout):
+                raise
+            except Exception as error:
+                # An error of one among merged calls is not the others': each is then run by itself.
+                if len(calls) > 1 or tx.writes != writes:
+                    raise _FailedAfterWriting from error
+                run.answers += _all_failed(calls, error)
+            if self._now() > until:
+                return
+
+    def _one_by_one(self, tx: Transaction) -> None:
+        """Run each call in a savepoint of its own; at least one of them is answered."""
+        run, until = _Run(), self._now() + MAX_TRANSACTION_SECONDS
+        self._last = run
+        for call in (call for calls in _merged(self._calls) for call in calls):
+            run.begun.append(call)
+            try:
+                with tx.savepoint():
+                    answer = call.verb(tx, *call.args, **call.kwargs)
+                run.answers.append((call, answer))
+            except RetryTransaction:
+                raise
+            except LockTimeout:
+                run.blocked.append(call)
+            except Exception as error:
+                if tx.broken:
+                    raise
+                run.answers.append((call, error))
+            if self._now() > until:
+                return
+
+
+def _all_failed(calls: Iterable[GroupedCall], error: BaseException) -> list[tuple[GroupedCall, Any]]:
+    # Each caller gets an exception of its own: whoever catches one adds to it.
+    return [(call, copy.copy(error) if isinstance(error, RowlockError) else error) for call in calls]
+
+
+def _merged(calls: Sequence[GroupedCall]) -> list[list[GroupedCall]]:
+    """Return the calls in the order in which they run, those that can be merged in one list."""
+    units: dict[tuple[str, str, int], list[GroupedCall]] = {}
+    for number, call in enumerate(calls):
+        merges = call.group_key.mergeable and group_rule(call.verb).merge is not None
+        verb = getattr(call.verb, "__qualname__", "")
+        units.setdefault((call.group_key.name, verb, -1 if merges else number), []).append(call)
+    return [units[key] for key in sorted(units)]
+
+
+def _run_merged(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Any]:
+    merge = group_rule(calls[0].verb).merge
+    if len(calls) == 1 or merge is None:
+        return [call.verb(tx, *call.args, **call.kwargs) for call in calls]
+    return merge(tx, calls)
