@@ -116,10 +116,12 @@ def match(engine: Engine) -> tuple[float, float]:
     topic.define(FIELDS)
     topic.subscribe_many(list(Comics().subscriptions(SUBSCRIPTIONS)))
     records = Comics().records(RECORDS)
+    worker = Worker(engine)
+    topic.deliver(worker, lambda _: None)
     with Stopwatch() as watch:
         for record in records:
             topic.publish(record)
-        Worker(engine).run(until="idle", signals=False)
+        worker.run(until="idle", signals=False)
     return watch.each(RECORDS)
 
 

@@ -17,7 +17,7 @@ RIDDLES = (
     r"cannot be had",
     r"can be had",
     r"is no more\b(?! than)",
-    r"(?<!there )\bis none\b",
+    r"(?-i:(?<!there )\bis none\b)",
     r"nothing is called",
     r"nobody waits",
     r"is (?:told|asked) (?:of|by whom)",
@@ -43,7 +43,7 @@ METAPHORS = (
 )
 """Names that mechanisms once had; the field's words are pipeline, slot, thread pool, poller, request, round trip."""
 
-MAX_LEANING_DOCSTRINGS, MAX_TEXTS, MAX_NAMES, MAX_STATEMENTS, MAX_LINES_OF_PAGES = 24, 50, 7, 2, 82
+MAX_LEANING_DOCSTRINGS, MAX_TEXTS, MAX_NAMES, MAX_STATEMENTS, MAX_LINES_OF_PAGES = 24, 50, 7, 2, 4
 """What is left of the old prose; the goal is 0. A bound may only be lowered."""
 
 _RIDDLE = re.compile("|".join(RIDDLES), re.IGNORECASE)
