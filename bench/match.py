@@ -24,7 +24,7 @@ from bench._patterns import SCHEMES
 from bench._places import PLACES, Fresh
 from rowlock import Engine, Worker, topics
 from rowlock.engine import Topic
-from rowlock.topics import cleanup, commit_order, matching, predicates, records, reindex, statistics
+from rowlock.topics import commit_order, maintenance, matching, predicates, records, subscription_index
 from rowlock.topics.in_memory_matcher import InMemoryMatcher
 
 BATCH = 10_000
@@ -51,13 +51,13 @@ def load(topic: Topic, size: int) -> float:
 def settle(engine: Engine) -> float:
     """What upkeep and the server's own housekeeping do in the minutes after such a crowd; microseconds for each."""
     begin, chance, rounds = time.perf_counter(), random.Random(1), 0
-    engine.run(reindex.take_sample, engine.read(topics.find, "comics"), chance=chance)
+    engine.run(maintenance.take_sample, engine.read(topics.find, "comics"), chance=chance)
     while _left(engine):
-        engine.run(reindex.reindex_some, chance=chance)
+        engine.run(maintenance.reindex_some, chance=chance)
         rounds += 1
         if rounds % 20 == 0:
-            engine.run(cleanup.delete_ended, limit=BATCH)
-    while engine.run(cleanup.delete_ended, limit=BATCH):
+            engine.run(maintenance.delete_ended, limit=BATCH)
+    while engine.run(maintenance.delete_ended, limit=BATCH):
         pass
     spent = time.perf_counter() - begin
     if engine.database.address.dialect == "postgres":
@@ -68,7 +68,7 @@ def settle(engine: Engine) -> float:
 
 def _left(engine: Engine) -> bool:
     [columns] = engine.read(lambda tx: tx.rows("topics/growth", after="", limit=1))
-    known = msgspec.json.decode(columns[5], type=statistics.TopicStatistics)
+    known = msgspec.json.decode(columns[5], type=subscription_index.TopicStatistics)
     return bool(columns[6] < known.upto)
 
 

@@ -20,7 +20,7 @@ from rowlock import (
 )
 from rowlock.db import Database, Transaction
 from rowlock.heartbeats import HeartbeatMonitor
-from rowlock.topics import cleanup, reindex
+from rowlock.topics import maintenance
 
 FOLD_BATCHES_PER_PASS = 4
 """Enough to keep up with thousands of small settlements a second."""
@@ -119,8 +119,8 @@ class Housekeeping:
 def _keep_topics(database: Database) -> int:
     if not database.read(topics.page, limit=1):
         return 0
-    database.run(reindex.reindex_some, chance=Random())
-    return sum(database.run(verb) for verb in (cleanup.finish_records, cleanup.delete_ended, cleanup.prune))
+    database.run(maintenance.reindex_some, chance=Random())
+    return sum(database.run(verb) for verb in (maintenance.finish_records, maintenance.delete_ended, maintenance.prune))
 
 
 def _fold(database: Database) -> int:

@@ -25,7 +25,7 @@ from tests.torture import scaled
 
 from rowlock import Engine, topics
 from rowlock.errors import InvalidPredicate
-from rowlock.topics import cleanup, records, reindex
+from rowlock.topics import maintenance, records
 from rowlock.topics.in_memory_matcher import InMemoryMatcher
 from rowlock.topics.predicates import canonical, checked, fits, text
 
@@ -119,13 +119,13 @@ class Topics(RuleBasedStateMachine):
     def sweep(self, keep: int) -> None:
         if keep == 2:
             self.eager, self.lazy = InMemoryMatcher("comics"), InMemoryMatcher("comics")  # who is behind must read anew
-        self.engine.run(cleanup.delete_ended, keep=keep)
+        self.engine.run(maintenance.delete_ended, keep=keep)
 
     @rule()
     def refile(self) -> None:
         row = self.engine.read(topics.find, "comics")
-        self.engine.run(reindex.take_sample, row, chance=self.chance)
-        self.engine.run(reindex.reindex_some, chance=self.chance)
+        self.engine.run(maintenance.take_sample, row, chance=self.chance)
+        self.engine.run(maintenance.reindex_some, chance=self.chance)
 
     @invariant()
     def everything_is_there(self) -> None:
@@ -161,9 +161,9 @@ def run(make: Make, size: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> No
         "subscription_index.MAX_ROWS_PER_KEY": 3,
         "subscription_index.MAX_SIGNATURES": 12,
         "subscriptions.MAX_ROWS_COUNTED_PER_TERM": 2,
-        "reindex.MAX_ROWS_PER_KEY": 1,
-        "statistics.MIN_ROWS_SAVED": -1,
-        "statistics.MIN_OCCURRENCES": 1,
+        "maintenance.MAX_ROWS_PER_KEY": 1,
+        "maintenance.MIN_ROWS_SAVED": -1,
+        "maintenance.MIN_OCCURRENCES": 1,
         "in_memory_matcher.MAX_TOMBSTONES": 1,
         "in_memory_matcher.MAX_SEGMENTS": 2,
         "in_memory_matcher.ROWS_PER_PAGE": 2,

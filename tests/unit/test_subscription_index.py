@@ -10,9 +10,9 @@ from tests import wishes
 
 from rowlock.errors import InvalidPredicate
 from rowlock.topics import subscription_index
+from rowlock.topics.maintenance import SubscriptionSample
+from rowlock.topics.matching import ProbePlan, Probes
 from rowlock.topics.predicates import canonical, checked, fits
-from rowlock.topics.probes import ProbePlan, Probes
-from rowlock.topics.statistics import SubscriptionSample
 from rowlock.topics.subscription_index import Conjunction, IndexEntry, Selectivity
 from rowlock.topics.terms import (
     FieldLayout,

@@ -11,7 +11,7 @@ from rowlock import Engine, topics
 from rowlock.engine import Topic
 from rowlock.errors import Invalid, InvalidKey, InvalidRecord, NoSuchTopic
 from rowlock.integrity import check
-from rowlock.topics import cleanup, records
+from rowlock.topics import maintenance, records
 
 pytestmark = pytest.mark.parametrize("dialect", DATABASES)
 
@@ -172,7 +172,7 @@ def test_what_changes_between_pages_changes_nothing_for_the_record(engine: Engin
         comics.unsubscribe(f"{each}")
         comics.subscribe(f"{each}", series="Saga")
         comics.subscribe(f"{each} too", series="Saga")
-        engine.run(cleanup.delete_ended)
+        engine.run(maintenance.delete_ended)
     match(engine, number, limit=limit)
     assert told(engine, number) == ["0", "1", "2", "3", "4"]
 
@@ -257,7 +257,7 @@ def test_of_two_who_tidy_up_at_once_the_slower_finds_nothing_to_do(timed: Engine
     with ThreadPoolExecutor(1) as pool:
         with timed.transaction() as tx:
             tx[f"topics/comics/{number}"].drop()
-            slower = pool.submit(timed.run, cleanup.finish_records)
+            slower = pool.submit(timed.run, maintenance.finish_records)
             wait([slower], timeout=0.2)  # on a server it has seen the list by now, and waits for us
         assert slower.result() == 1
 
@@ -300,7 +300,7 @@ def test_what_has_gone_is_removed_when_no_record_needs_it(engine: Engine, comics
     match(engine, number)
     engine.upkeep()
     assert stored(engine) == (1, 0)
-    engine.run(cleanup.delete_ended, keep=0)
+    engine.run(maintenance.delete_ended, keep=0)
     assert stored(engine) == (0, 0)
     assert told(engine, number) == ["ann"]
 

@@ -98,16 +98,11 @@ def define(tx: Transaction, name: str, fields: Mapping[str, str], *, keep_for: s
 def find(tx: Transaction, name: str) -> TopicRow:
     """Return the topic of a name, or raise NoSuchTopic."""
     columns = tx.row("topics/find", name=name)
-    if columns is None:
-        raise missing(tx, name)
-    return decode_row(columns)
-
-
-def missing(tx: Transaction, name: str) -> NoSuchTopic:
-    """Return the error for an unknown topic, with the name that was probably meant."""
+    if columns is not None:
+        return decode_row(columns)
     near = closest(name, [row[0] for row in tx.rows("topics/names")])
     hint = f"did you mean {near!r}?" if near else "define its fields first"
-    return NoSuchTopic(f"there is no topic {name!r}", hint, topic=name)
+    raise NoSuchTopic(f"there is no topic {name!r}", hint, topic=name)
 
 
 def show(tx: Transaction, name: str) -> TopicInfo:

@@ -10,7 +10,7 @@ predicate may have any value, or none.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from math import isfinite
 from typing import Any
 
@@ -151,8 +151,8 @@ def _range(name: str, kind: str, bounds: dict[str, Any]) -> Any:
         raise InvalidPredicate(f"the range on {name!r} has two bounds on one side", _FORMS, field=name)
     ends = {bound: _value(name, kind, value, InvalidPredicate) for bound, value in bounds.items()}
     try:
-        closed = ends if kind == "number" else dict(_CLOSERS[kind](bound, value) for bound, value in ends.items())
-    except (ValueError, OverflowError):
+        closed = dict(_closed(kind, bound, value) for bound, value in ends.items())
+    except OverflowError:
         raise _empty(name) from None
     low = next((closed[bound] for bound in _LOWER if bound in closed), None)
     high = next((closed[bound] for bound in _UPPER if bound in closed), None)
@@ -168,19 +168,16 @@ def _empty(name: str) -> InvalidPredicate:
     return InvalidPredicate(f"the range on {name!r} is empty", "give the lower bound first", field=name)
 
 
-def _closed_integer(bound: str, value: int) -> tuple[str, int]:
-    name, step = {"above": ("from", 1), "below": ("to", -1)}.get(bound, (bound, 0))
+def _closed(kind: str, bound: str, value: Any) -> tuple[str, Any]:
+    # Above one day is from the next one on. Between two numbers there are always others.
+    if kind == "number" or bound in ("from", "to"):
+        return bound, value
+    name, step = ("from", 1) if bound == "above" else ("to", -1)
+    if kind == "date":
+        return name, (date.fromisoformat(value) + timedelta(step)).isoformat()
     if value + step not in INT64:
         raise OverflowError
     return name, value + step
-
-
-def _closed_date(bound: str, value: str) -> tuple[str, str]:
-    name, day = _closed_integer(bound, date.fromisoformat(value).toordinal())
-    return name, date.fromordinal(day).isoformat()
-
-
-_CLOSERS: dict[str, Callable[[str, Any], tuple[str, Any]]] = {"integer": _closed_integer, "date": _closed_date}
 
 
 def checked(fields: Fields, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,14 +190,9 @@ def checked(fields: Fields, record: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in record.items()
         if value is not None
     }
-    _check_size(found)
-    return found
-
-
-def _check_size(record: Mapping[str, Any]) -> None:
     try:
-        document = json_codec.encode(record, "the record", error=InvalidRecord)
-        if "null" in document and not is_finite(record):
+        document = json_codec.encode(found, "the record", error=InvalidRecord)
+        if "null" in document and not is_finite(found):
             raise ValueError("JSON has no such number")
     except (TypeError, ValueError, OverflowError):
         raise InvalidRecord("the record is not JSON", "use text, numbers, booleans, lists and mappings") from None
@@ -208,6 +200,7 @@ def _check_size(record: Mapping[str, Any]) -> None:
     if size > MAX_DATA_BYTES:
         what = f"the record must have at most {MAX_DATA_BYTES} bytes, got {size}"
         raise InvalidRecord(what, "store it elsewhere and publish its address")
+    return found
 
 
 def _value(name: str, kind: str, value: Any, error: type[InvalidPredicate] | type[InvalidRecord]) -> Any:
@@ -215,10 +208,6 @@ def _value(name: str, kind: str, value: Any, error: type[InvalidPredicate] | typ
     if found is None:
         raise error(f"{name!r} must be {kind}, got {short_repr(value)}", _EXAMPLES[kind], field=name)
     return found
-
-
-def _boolean(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
 
 
 def _integer(value: Any) -> int | None:
@@ -259,7 +248,7 @@ def _date(value: Any) -> str | None:
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    "boolean": _boolean,
+    "boolean": lambda value: value if isinstance(value, bool) else None,
     "date": _date,
     "integer": _integer,
     "number": _number,

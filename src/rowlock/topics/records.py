@@ -5,7 +5,7 @@ adds an item that notifies one subscriber.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -80,44 +80,34 @@ def _store(tx: Transaction, row: topics.TopicRow, rows: Sequence[dict[str, Any]]
     at = commit_order.enter(tx, commit_order.PUBLISHES)
     numbers: dict[int, int] = {}
     # A loop, because records may share a key: the first of them is the subject of the others.
-    while missing := [place for place in range(len(rows)) if place not in numbers]:
-        subjects = _subjects(tx, row.id, [rows[place]["key"] for place in missing])
-        batch = _firsts(rows, missing, subjects)
-        asked = [rows[place] | {"subject": subjects.get(rows[place]["key"])} for place in batch]
-        landed = tx.rows("records/add", topic=row.id, rows=json_codec.encode_json(asked), moment=at)
-        numbers |= _numbered(batch, asked, landed)
-    return [numbers[place] for place in range(len(rows))]
+    while missing := [position for position in range(len(rows)) if position not in numbers]:
+        subjects: dict[str | None, int] = {}
+        if keys := [key for position in missing if (key := rows[position]["key"]) is not None]:
+            subjects = dict(tx.rows("records/subjects_by_key", topic=row.id, keys=json_codec.encode_json(keys)))
+        batch: dict[int, dict[str, Any]] = {}
+        first_keys = set()
+        for position in missing:
+            key = rows[position]["key"]
+            if key is None or key in subjects or key not in first_keys:
+                first_keys.add(key)
+                batch[position] = rows[position] | {"subject": subjects.get(key)}
+        encoded = json_codec.encode_json(list(batch.values()))
+        numbers |= _numbered(batch, tx.rows("records/add", topic=row.id, rows=encoded, moment=at))
+    return [numbers[position] for position in range(len(rows))]
 
 
-def _subjects(tx: Transaction, topic: int, keys: Sequence[str | None]) -> dict[str | None, int]:
-    known = [key for key in keys if key is not None]
-    return dict(tx.rows("records/subjects_by_key", topic=topic, keys=json_codec.encode_json(known))) if known else {}
-
-
-def _firsts(rows: Sequence[dict[str, Any]], places: Sequence[int], subjects: Mapping[str | None, int]) -> list[int]:
-    seen: set[str] = set()
-    found = []
-    for place in places:
-        key = rows[place]["key"]
-        if key is None or key in subjects or key not in seen:
-            found.append(place)
-            seen.add(key)
-    return found
-
-
-def _numbered(batch: Sequence[int], asked: Sequence[dict[str, Any]], landed: Sequence[Any]) -> dict[int, int]:
+def _numbered(batch: Mapping[int, dict[str, Any]], inserted: Sequence[Any]) -> dict[int, int]:
     # Numbers are given in the order of the rows. The first record of a key has none if another transaction was faster.
-    found = sorted(landed)
-    ours = {key for _, key, subject in found if key is not None and subject is None}
-    there = [
-        place
-        for place, row in zip(batch, asked, strict=True)
-        if row["key"] is None or row["subject"] is not None or row["key"] in ours
+    new_keys = {key for _, key, subject in inserted if key is not None and subject is None}
+    positions = [
+        position
+        for position, row in batch.items()
+        if row["key"] is None or row["subject"] is not None or row["key"] in new_keys
     ]
-    return dict(zip(there, (number for number, _, _ in found), strict=True))
+    return dict(zip(positions, sorted(number for number, _, _ in inserted), strict=True))
 
 
-class UnmatchedRecord(msgspec.Struct, frozen=True):
+class LockedRecord(msgspec.Struct, frozen=True):
     """A record that is being matched, locked against other workers."""
 
     topic_name: str
@@ -135,22 +125,24 @@ def match_page(tx: Transaction, record: int, *, limit: int = PAGE, found: Sequen
     Does nothing if the record is matched already. `found` are all subscriptions that it fulfils, where they are known.
     """
     columns = tx.row("records/lock", record=record)
-    if columns is None:
+    held = None if columns is None else LockedRecord(*columns)
+    if held is None or held.matched:
         return True
-    held = UnmatchedRecord(*columns)
-    if held.matched:
-        return True
+    name = list_of(held.topic_name, record)
     numbers, cursor = _next_page(tx, held, limit, found)
-    _add_notifications(tx, held, record, numbers)
+    if numbers:
+        new = notifications.note(tx, numbers, topic=held.topic, record=record, subject=held.subject)
+        rows = [{"key": subscriber, "data": {"predicates": asked}} for subscriber, asked in new]
+        items.add(tx, name, item_input.batches(rows, ItemDefaults(gate=NOTIFY)))
     text = None if cursor is None else msgspec.json.encode(cursor).decode()
     tx.run("records/advance", record=record, cursor=text, found=len(numbers))
     if cursor is None:
-        gates.seal(tx, list_of(held.topic_name, record))
+        gates.seal(tx, name)
     return cursor is None
 
 
 def _next_page(
-    tx: Transaction, held: UnmatchedRecord, limit: int, found: Sequence[int] | None
+    tx: Transaction, held: LockedRecord, limit: int, found: Sequence[int] | None
 ) -> tuple[Sequence[int], MatchCursor | None]:
     if found is not None and held.cursor is None and len(found) <= limit:
         return found, None
@@ -158,17 +150,6 @@ def _next_page(
     value = json_codec.decode(held.data, f"a record of {held.topic_name!r}")
     before = None if held.cursor is None else msgspec.json.decode(held.cursor, type=MatchCursor)
     return matching.page(tx, row, value, at=held.seq, cursor=before, limit=limit)
-
-
-def _add_notifications(tx: Transaction, held: UnmatchedRecord, record: int, numbers: Sequence[int]) -> None:
-    if not numbers:
-        return
-    whose = {"topic": held.topic, "record": record, "subject": held.subject}
-    new = notifications.note(tx, numbers, **whose)
-    rows = [{"key": subscriber, "data": {"predicates": asked}} for subscriber, asked in new]
-    source = iter(rows)
-    while chunk := list(islice(source, PAGE)):
-        items.add(tx, list_of(held.topic_name, record), item_input.batches(chunk, ItemDefaults(gate=NOTIFY)))
 
 
 Place = tuple[str, str]

@@ -23,6 +23,8 @@ from rowlock.topics.terms import (
     TermKind,
     TermSpec,
     cell_of,
+    decode_signature,
+    decode_spec,
     signature_of,
     to_int64,
 )
@@ -168,24 +170,42 @@ class Selectivity(msgspec.Struct):
     worthwhile: set[Signature] = set()
     """Signatures that save more than the look-up that each of them costs every record."""
 
-    def rows(self, term: int) -> int:
-        """Estimate how many conjunctions have a term."""
-        return self.rows_per_term.get(term, 0)
-
     def share(self, spec: TermSpec, term: int) -> float:
         """Estimate the share of records that have a term, as if records were distributed like subscriptions."""
-        return self.rows(term) / max(self.rows_per_spec.get(spec, self.total), 1)
+        return self.rows_per_term.get(term, 0) / max(self.rows_per_spec.get(spec, self.total), 1)
 
     def joint_rows(self, terms: Iterable[int]) -> float:
         """Estimate how many conjunctions have all of the terms, as if terms were independent."""
-        count = float(max(self.total, 1))
-        for term in terms:
-            count *= self.rows(term) / max(self.total, 1)
-        return count
+        total = max(self.total, 1)
+        return total * prod(self.rows_per_term.get(term, 0) / total for term in terms)
 
     def allows(self, signature: Signature) -> bool:
         """Whether a key may have a signature: each new one is another look-up for every record."""
         return signature in self.signatures or (signature in self.worthwhile and len(self.signatures) < MAX_SIGNATURES)
+
+
+class TopicStatistics(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Selectivity as it was estimated from a sample and stored. Terms, specs and signatures are text here."""
+
+    total: int = 0
+    terms: dict[str, int] = {}
+    """Conjunctions with each frequent term."""
+    upto: int = 0
+    """The last subscription at the time of the sample."""
+    parts: dict[str, int] | None = None
+    """Conjunctions with a term of each spec; None in statistics of versions that did not count them."""
+    worth: list[str] = []
+    """Signatures that save more than they cost."""
+
+    def selectivity(self, counted: Mapping[int, int], signatures: Iterable[Signature]) -> Selectivity:
+        """Return the estimates by which keys are chosen, with rows counted by term and the signatures in use."""
+        return Selectivity(
+            {term: max(count, self.terms.get(str(term), 0)) for term, count in counted.items()},
+            self.total,
+            set(signatures),
+            {decode_spec(text): count for text, count in (self.parts or {}).items()},
+            set(map(decode_signature, self.worth)),
+        )
 
 
 def index_entries(layout: FieldLayout, conjunction: Conjunction, *, selectivity: Selectivity) -> list[IndexEntry]:

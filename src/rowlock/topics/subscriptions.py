@@ -15,8 +15,7 @@ from rowlock.json_codec import encode_json
 from rowlock.model import Subscription, TopicInfo, to_datetime
 from rowlock.names import check_key, check_limit
 from rowlock.topics import commit_order, predicates, subscription_index
-from rowlock.topics.statistics import TopicStatistics
-from rowlock.topics.subscription_index import Conjunction, IndexEntry, Selectivity
+from rowlock.topics.subscription_index import Conjunction, IndexEntry, Selectivity, TopicStatistics
 from rowlock.topics.terms import FieldLayout, Signature, decode_signature, encode_signature
 
 MAX_PER_CALL = 10_000
@@ -103,14 +102,9 @@ def subscribe(tx: Transaction, topic: str, entries: Sequence[Entry]) -> list[Sub
 
 def _new_subscription(fields: predicates.Fields, subscriber: str, asked: Mapping[str, Any]) -> NewSubscription:
     check_key(subscriber)
-    found = predicates.canonical(fields, asked)
-    text = predicates.text(found)
-    return NewSubscription(subscriber, found, text, digest(text))
-
-
-def digest(text: str) -> str:
-    """Return the digest that identifies canonical predicates."""
-    return blake2b(text.encode(), digest_size=16).hexdigest()
+    canonical = predicates.canonical(fields, asked)
+    text = predicates.text(canonical)
+    return NewSubscription(subscriber, canonical, text, blake2b(text.encode(), digest_size=16).hexdigest())
 
 
 def _existing(tx: Transaction, topic: int, wanted: Iterable[NewSubscription]) -> dict[Identity, int]:
@@ -179,7 +173,7 @@ def _selectivity(tx: Transaction, topic: int, conjunctions: Sequence[Conjunction
     statistics = msgspec.json.decode(tx.value("topics/statistics", topic=topic), type=TopicStatistics)
     terms = Counter(term for each in conjunctions for term in each.terms.values())
     counted = rows_per_key(tx, list(terms), limit=MAX_ROWS_COUNTED_PER_TERM)
-    rows = {term: max(count, counted[term], statistics.rows(term)) for term, count in terms.items()}
+    rows = {term: max(count, counted[term]) for term, count in terms.items()}
     selectivity = statistics.selectivity(rows, signatures(tx, topic))
     selectivity.total = max(selectivity.total, len(conjunctions))
     return selectivity
@@ -262,8 +256,7 @@ def _decoded(rows: Iterable[Sequence[Any]]) -> list[Subscription]:
 
 def predicates_by_id(tx: Transaction, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Return the predicates of the subscriptions with these numbers."""
-    found = tx.rows("subscriptions/by_ids", ids=encode_json(ids))
-    return {number: msgspec.json.decode(text) for number, _, text, _ in found}
+    return {each.id: each.predicates for each in by_ids(tx, ids)}
 
 
 def count(tx: Transaction, topic: str) -> int:

@@ -9,9 +9,9 @@ from tests import wishes
 
 from rowlock.errors import InvalidPredicate
 from rowlock.topics import subscription_index
-from rowlock.topics.in_memory_index import ColumnCounts, ProbeArrays, Segment, Tombstones, merge
+from rowlock.topics.in_memory_matcher import ColumnCounts, ProbeArrays, Segment, Tombstones, merge
+from rowlock.topics.matching import ProbePlan
 from rowlock.topics.predicates import canonical, checked, fits
-from rowlock.topics.probes import ProbePlan
 from rowlock.topics.subscription_index import IndexEntry, Selectivity
 from rowlock.topics.terms import EQUALITY_COLUMNS, HIGHEST, LOWEST, RANGE_COLUMNS, FieldLayout
 
