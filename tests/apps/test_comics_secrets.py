@@ -40,7 +40,7 @@ def readable() -> Iterator[str]:
     """Every address of the service and of the shop that can be read to its end, for every name worth trying."""
     yield from OWN
     for route in ROUTES:
-        if route.method == "GET" and not route.endless:
+        if route.method == "GET" and route.media_type != "text/event-stream":
             for names in product(*(NAMES[parameter] for parameter in route.parameters)):
                 given = dict(zip(route.parameters, names, strict=True))
                 yield route.path.format(**{name: quote(value, safe="") for name, value in given.items()})

@@ -10,7 +10,7 @@ import pytest
 from tests.http.serving import Serving
 
 from rowlock import Client, Engine, Invalid, NotFound, Unavailable
-from rowlock.client.problems import error_of, kinds
+from rowlock.client.errors import error_of_response, errors_by_code
 from rowlock.errors import (
     InvalidUrl,
     NeedsDatabase,
@@ -27,8 +27,11 @@ SERVER = "http://there"
 
 
 def test_every_error_comes_back_as_it_was() -> None:
-    errors = [kind("what is so", "what to do", list="names", number=3) for kind in kinds().values()]
-    told = [error_of(error.http_status, msgspec.json.encode(problem(error, "r-1")), server=SERVER) for error in errors]
+    errors = [kind("what is so", "what to do", list="names", number=3) for kind in errors_by_code().values()]
+    told = [
+        error_of_response(error.http_status, msgspec.json.encode(problem(error, "r-1")), server=SERVER)
+        for error in errors
+    ]
     assert [said(error) for error in told] == [said(error) for error in errors]
     assert len(errors) > 60
 
@@ -42,7 +45,7 @@ def said(error: RowlockError) -> tuple[object, ...]:
 )
 def test_an_error_of_a_later_release_is_of_its_family(status: int, family: type[RowlockError]) -> None:
     document = {"code": "not-yet-thought-of", "detail": "it is so", "hint": "", "status": status}
-    told = error_of(status, msgspec.json.encode(document), server=SERVER)
+    told = error_of_response(status, msgspec.json.encode(document), server=SERVER)
     assert isinstance(told, family)
     assert told.what == "it is so"
 

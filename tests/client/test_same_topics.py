@@ -40,6 +40,13 @@ def test_records_are_published_told_and_looked_at(served: Serving, client: Clien
     assert (topic.forget("ann", "saga"), topic.forget("ann", number)) == (True, False)
 
 
+def test_the_newest_records_are_one_page(client: Client) -> None:
+    topic = client.topic("comics")
+    topic.define(issue="integer")
+    topic.publish_many([{"issue": number} for number in range(60)])
+    assert [each.record["issue"] for each in topic.records()] == list(range(59, 9, -1))
+
+
 @pytest.mark.parametrize("wrong", [[1], {"issue": object()}, {"issue": 2**64}, {1: 1}, {"price": float("nan")}])
 def test_what_cannot_be_sent_is_refused(client: Client, wrong: object) -> None:
     topic = client.topic("comics")

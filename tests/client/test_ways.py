@@ -3,14 +3,14 @@
 import ast
 import inspect
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import Any
 
 from tests.house.places import documented
 
 from rowlock import Client, Engine, engine
 from rowlock.api.operations import BY_VERB
-from rowlock.client.caller import DERIVED, NEEDS_DATABASE
+from rowlock.client.caller import NEEDS_DATABASE
+from rowlock.client.client import DERIVED, RemoteTokens
 from rowlock.engine import Claim, Counter, List, Schedule, Session, Tokens, Topic
 from rowlock.engine.handles import Handles
 
@@ -71,7 +71,7 @@ def test_handles_run_verbs_that_are_seen() -> None:
 
 def test_a_client_has_what_an_engine_has() -> None:
     assert public(Engine) | {"database"} == (public(Client) - {"look", "server"}) | ENGINE_ONLY
-    assert public(Tokens) == public(import_module("rowlock.client.tokens").RemoteTokens) | SERVER_ONLY
+    assert public(Tokens) == public(RemoteTokens) | SERVER_ONLY
 
 
 def test_what_only_an_engine_has_is_told_in_the_guide() -> None:

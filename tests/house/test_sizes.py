@@ -74,7 +74,7 @@ def lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def positional(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-    return len([name for name in names if name not in ("self", "cls", "tx", "transport", "asker")])
+    return len([name for name in names if name not in ("self", "cls", "tx", "transport", "caller")])
 
 
 def is_public(place: str) -> bool:

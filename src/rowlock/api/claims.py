@@ -6,11 +6,10 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from rowlock import claims, remote_claims, sessions
+from rowlock.api.documents import row
 from rowlock.api.lists import LIST_PATH
 from rowlock.api.operation import Operation
 from rowlock.api.sessions import Closed
-from rowlock.api.text import row
 from rowlock.claims import ClaimedItems
 from rowlock.errors import InvalidOutcome
 from rowlock.model import Item
@@ -160,52 +159,46 @@ CLAIM_ITEMS = Operation(
     Role.WORKER,
     Claimed,
     body=ClaimOptions,
-    custom=True,
-    idempotent=False,
     keyed=True,
-    streamed=True,
     name="claims.claim",
     summary="Claim items of a list under a session; `wait` waits for some, and is answered as soon as there are.",
     description="An answer without items is no error: nothing was ready. If you hang up before you are answered the"
     " items are free again, unless you gave an Idempotency-Key: then they wait for you to ask again.",
 )
 SETTLE_CLAIM = Operation(
-    remote_claims.settle,
+    None,
     "PUT",
     CLAIM_PATH,
     Role.WORKER,
     Settled,
     body=SettleRequest,
-    custom=True,
-    scoped=True,
+    checks_prefixes=True,
     name="claims.settle",
     summary="Settle claimed items: each is settled once, however often this is asked.",
     description="Nothing is written if the claim has ended: 409 `stale-claim`. A repetition is answered as before.",
 )
 SHOW_CLAIM = Operation(
-    sessions.held,
+    None,
     "GET",
     CLAIM_PATH,
     Role.WORKER,
     Claimed,
     query=SessionQuery,
-    custom=True,
-    scoped=True,
+    checks_prefixes=True,
     deep=True,
     name="claims.show",
     summary="Return what is left of a claim; 409 `stale-claim` if it has ended.",
     description="If it was `noted`, these are the items that were claimed; else all that stand in its interval now.",
 )
 CLOSE_CLAIM = Operation(
-    claims.close,
+    None,
     "DELETE",
     CLAIM_PATH,
     Role.WORKER,
     Closed,
     query=SessionQuery,
-    value="closed",
-    custom=True,
-    scoped=True,
+    checks_prefixes=True,
+    name="claims.close",
     summary="End a claim; what of it was not settled is free at once.",
 )
 OPERATIONS = (CLAIM_ITEMS, SETTLE_CLAIM, SHOW_CLAIM, CLOSE_CLAIM)

@@ -6,32 +6,14 @@ import msgspec
 from msgspec import Meta
 
 from rowlock import counters
-from rowlock.api.lists import AfterName, Limit
+from rowlock.api.documents import page, row
 from rowlock.api.operation import Operation
-from rowlock.api.text import Page, row
 from rowlock.counters import CounterInfo
 from rowlock.roles import Role
 
 COUNTER_PATH = "/v1/counters/{counter}"
 
-
-class CounterQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which counters."""
-
-    limit: Limit = msgspec.field(default=1000, name="count")
-    after: AfterName = ""
-
-
-class CounterPage(Page, frozen=True):
-    """A page of counters, each with the last number that it has given away."""
-
-    counters: list[CounterInfo]
-    next: str | None
-    """What to give as `after` for the next page; none if this is the last."""
-
-    def text(self) -> str:
-        """A line for each counter."""
-        return "".join(row((each.name, each.value)) for each in self.counters)
+CounterPage = page("CounterPage", "counters", of=CounterInfo, cells=("name", "value"), cursor="name")
 
 
 class CounterValue(CounterInfo, frozen=True):
@@ -39,15 +21,15 @@ class CounterValue(CounterInfo, frozen=True):
 
     @classmethod
     def from_result(cls, value: int, name: str) -> "CounterValue":
-        """The value of a counter as it is sent."""
+        """Return the value of a counter as it is sent."""
         return CounterValue(name, value)
 
-    def to_result(self, _: str) -> int:
-        """The value alone."""
+    def to_result(self) -> int:
+        """Return the value alone."""
         return self.value
 
     def text(self) -> str:
-        """The value alone."""
+        """Return the value alone."""
         return f"{self.value}\n"
 
 
@@ -66,15 +48,15 @@ class Numbers(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_result(cls, numbers: range, name: str) -> "Numbers":
-        """Numbers of a counter as they are sent."""
+        """Return numbers of a counter as they are sent."""
         return Numbers(name, numbers[0], numbers[-1])
 
-    def to_result(self, _: str) -> range:
-        """The numbers."""
+    def to_result(self) -> range:
+        """Return the numbers."""
         return range(self.first, self.last + 1)
 
     def text(self) -> str:
-        """The first and the last; once if they are the same."""
+        """Return the first and the last; once if they are the same."""
         return row(dict.fromkeys((self.first, self.last)))
 
 
@@ -85,17 +67,7 @@ class LeastNumber(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 OPERATIONS = (
-    Operation(
-        counters.page,
-        "GET",
-        "/v1/counters",
-        Role.VIEWER,
-        CounterPage,
-        query=CounterQuery,
-        value="counters",
-        cursor="name",
-        scoped=True,
-    ),
+    Operation(counters.page, "GET", "/v1/counters", Role.VIEWER, CounterPage),
     Operation(counters.show, "GET", COUNTER_PATH, Role.VIEWER, CounterValue),
     Operation(
         counters.take,
@@ -104,7 +76,6 @@ OPERATIONS = (
         Role.WORKER,
         Numbers,
         body=TakeOptions,
-        idempotent=False,
         keyed=True,
         description="A counter is made when it is first asked. A repeated request gives other numbers; under an"
         " Idempotency-Key it gives the same. What many ask at the same moment is one transaction.",

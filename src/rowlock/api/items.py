@@ -1,27 +1,71 @@
 """What crosses a process about items: bodies, queries and answers."""
 
-from typing import Annotated, Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from rowlock import failures, item_input, item_resources, items, results
-from rowlock.api.bulk import Deleted
-from rowlock.api.lists import ITEMS_PATH
+from rowlock.api.documents import Page, Value, page, row
+from rowlock.api.lists import LIST_PATH
 from rowlock.api.operation import Operation
-from rowlock.api.text import Page, row, text
-from rowlock.errors import InvalidData
+from rowlock.failures import truncate_message
 from rowlock.item_input import CheckedChanges
-from rowlock.json_codec import MAX_LEVELS, is_too_deep
-from rowlock.model import NO_DATA, Failure, Item, ItemDetails, to_datetime
+from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item, ItemDetails, to_datetime
+from rowlock.names import check_keys
 from rowlock.results import Result
 from rowlock.roles import Role
 
-AfterKey = Annotated[str, Meta(description="Strictly after this key, in byte order.")]
 VIEWER, WORKER, OPERATOR, ADMIN = Role
+ITEMS_PATH = f"{LIST_PATH}/items"
 ITEM_PATH = f"{ITEMS_PATH}/{{key}}"
+KEYS_PER_REQUEST = 10_000
+"""More are sent in several requests: a server bounds the size of a body."""
 
-InState = Annotated[str, Meta(description="Only items that are ready, delayed, gated, claimed or failed.")]
+
+class ItemToAdd(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An item to be added: its key, and what differs from the defaults."""
+
+    key: str
+    data: Any = None
+    due: str | float | None = None
+    """A length of time such as `5m`, seconds, or a moment as ISO 8601 writes it."""
+    gate: int | None = None
+    priority: int | None = None
+
+    def entry(self) -> dict[str, Any]:
+        """Return the item as the engine reads it, without what was left out."""
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+
+
+class ItemsToAdd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Items to be added: keys, or objects with a key."""
+
+    items: list[str | ItemToAdd]
+
+
+class AddQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the items of one add have in common."""
+
+    due: Annotated[str, Meta(description="When they become ready: `5m`, or a time as ISO 8601 writes it.")] | None = (
+        None
+    )
+    gate: Annotated[int, Meta(description="The gate that they wait at; the list's own if left out.")] | None = None
+    priority: Annotated[int, Meta(description="0 goes first, 9 last.")] = DEFAULT_PRIORITY
+    strict: Annotated[bool, Meta(description="Refuse them all if one is there already.")] = False
+
+
+class UploadProgress(msgspec.Struct, frozen=True):
+    """How far an upload has come: the lines that were read and what they have added."""
+
+    lines: int
+    added: int
+    existing: int
+
+    def text(self) -> str:
+        """Return one line for each batch that was committed."""
+        return row((self.lines, self.added, self.existing))
 
 
 class ItemPage(Page, frozen=True):
@@ -31,23 +75,9 @@ class ItemPage(Page, frozen=True):
     next: str | None
     """What to give as `after` for the next page; none if this is the last."""
 
-    def to_result(self, *_: str) -> list[Item]:
-        """The items, checked to be whole."""
-        return [check_whole(item) for item in self.items]
-
     def text(self) -> str:
-        """A line for each item."""
+        """Return a line for each item."""
         return "".join([f"{item.key}\t{item.attempts}\t{item.state}\n" for item in self.items])
-
-
-class ItemQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which items of a list."""
-
-    limit: Annotated[int, Meta(description="At most so many; text and NDJSON give all without it.")] | None = (
-        msgspec.field(default=None, name="count")
-    )
-    after: AfterKey = ""
-    state: InState | None = None
 
 
 class ItemChanges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -59,12 +89,12 @@ class ItemChanges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     priority: int | UnsetType = UNSET
 
     def to_argument(self, _: str, key: str) -> CheckedChanges:
-        """The changes as the engine takes them."""
+        """Return the changes as the verb takes them."""
         return item_input.read_changes(key, data=self.data, due=self.due, priority=self.priority)
 
     @classmethod
     def from_argument(cls, changes: CheckedChanges) -> "ItemChanges":
-        """CheckedChanges of the engine as they are sent."""
+        """Return the changes as they are sent."""
         data = msgspec.Raw(changes.data.encode()) if isinstance(changes.data, str) else changes.data
         due = due_text(*changes.due) if isinstance(changes.due, tuple) else changes.due
         return ItemChanges(data, due, changes.priority)
@@ -79,76 +109,132 @@ class ItemData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     priority: int | UnsetType = UNSET
 
 
-class ResultPage(Page, frozen=True):
-    """What an item left behind."""
+class KeyOf(msgspec.Struct, frozen=True):
+    """The key of an item; other fields are ignored, so that a page can be sent back."""
 
-    results: list[Result]
-
-
-class ItemFailurePage(Page, frozen=True):
-    """How an item has failed, the newest first."""
-
-    failures: list[Failure]
+    key: str
 
 
-class HistoryQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How much of an item's past."""
+class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Keys of items."""
 
-    limit: Annotated[int, Meta(description="At most so many, the newest first.")] = msgspec.field(
-        default=20, name="count"
-    )
+    keys: Sequence[str]
+
+    def __post_init__(self) -> None:
+        keys = [each.key if isinstance(each, KeyOf) else each for each in self.keys]
+        check_keys(keys)
+        msgspec.structs.force_setattr(self, "keys", list(dict.fromkeys(keys)))
+
+    def parts(self) -> Iterator["Keys"]:
+        """Split the keys into as many requests as they take, each of them a transaction; none if there are no keys."""
+        for first in range(0, len(self.keys), KEYS_PER_REQUEST):
+            yield msgspec.structs.replace(self, keys=self.keys[first : first + KEYS_PER_REQUEST])
+
+
+class FailedKeys(Keys, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Keys of items that have failed once more."""
+
+    error: str | None = None
+    """What went wrong, where it is too long for the query."""
+
+    def __post_init__(self) -> None:
+        Keys.__post_init__(self)
+        if self.error is not None:
+            msgspec.structs.force_setattr(self, "error", truncate_message(self.error))
+
+
+class IncrementQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is kept with the items."""
+
+    error: Annotated[str, Meta(description="What went wrong.")] | None = None
+
+
+class BulkQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which items, where no keys are sent."""
+
+    state: Annotated[Literal["failed"], Meta(description="All failed items instead of keys in the body.")] | None = None
+    error: Annotated[str, Meta(description="Of those only whose last error says this.")] | None = None
+    dry_run: Annotated[bool, Meta(description="Say how many it would be, and do nothing.")] = False
+
+
+class Counted(Value, frozen=True, omit_defaults=True):
+    """How many items were changed, in the first field."""
+
+    def text(self) -> str:
+        """Return one line, which tells whether anything was done."""
+        name, *_ = self.__struct_fields__
+        return f"{'would_be_' if getattr(self, 'dry_run', False) else ''}{name}\t{self.value}\n"
+
+
+class Deleted(Counted, frozen=True, omit_defaults=True):
+    """How many items were taken off."""
+
+    deleted: int
+    dry_run: bool = False
+
+
+class Abandoned(Counted, frozen=True, omit_defaults=True):
+    """How many items were given up."""
+
+    abandoned: int
+    dry_run: bool = False
+
+
+class Retried(Counted, frozen=True, omit_defaults=True):
+    """How many items are ready again."""
+
+    retried: int
+    dry_run: bool = False
+
+
+class Incremented(Value, frozen=True):
+    """How many items have one more failed attempt."""
+
+    incremented: int
 
 
 def due_text(delay: int, at: int | None) -> str | None:
-    """A delay or a moment in milliseconds, as bodies have it; None is at once."""
+    """Return a delay or a moment in milliseconds as bodies have it; None is at once."""
     if at is not None:
         return to_datetime(at).isoformat()
     return f"{delay}ms" if delay else None
 
 
-def check_whole(item: Item, *_: str) -> Item:
-    """Refuse an item whose data is nested deeper than is allowed: what arrived of it may have been cut."""
-    text = item.raw_data
-    if text is not None and is_too_deep(text):
-        what = f"the data of {item.key!r} of the list {item.list!r} is nested deeper than {MAX_LEVELS} levels"
-        raise InvalidData(what, "it was stored when that was allowed: save other data, or abandon the item")
-    return item
-
-
-def item_lines(item: ItemDetails) -> str:
-    """One item as lines: a name and its value each, and a line for each failure."""
-    facts = (
-        f"key\t{item.key}\nlist\t{item.list}\nstate\t{item.state}\nattempts\t{item.attempts}\n"
-        f"gate\t{item.gate}\npriority\t{item.priority}\nversion\t{item.version}\n"
-    )
-    if item.due is None and item.failed_at is None and item.raw == NO_DATA and not item.failures:
-        return facts
-    rare = text({"due": item.due, "failed_at": item.failed_at, "data": item.raw})
-    return facts + rare + "".join(map(_failure_row, item.failures))
-
-
-def _failure_row(failure: Failure) -> str:
-    message = " ".join(failure.message.split())
-    return row(("failure", failure.attempt, failure.at, failure.kind, failure.holder, message))
-
-
-PAGE_ITEMS = Operation(
-    items.page, "GET", ITEMS_PATH, VIEWER, ItemPage, query=ItemQuery, handled=True, streamed=True, deep=True
+ADD_ITEMS = Operation(
+    None,
+    "POST",
+    ITEMS_PATH,
+    WORKER,
+    Added,
+    body=ItemsToAdd,
+    line=str | ItemToAdd,
+    query=AddQuery,
+    keyed=True,
+    name="items.add",
+    summary="Add items; those that are there already stay as they are.",
+    description="Lines of text are keys, one to a line; JSON is a document with `items`; NDJSON is a key or an item to"
+    " a line. If one is wrong, nothing is added. Where the answer is NDJSON the body is read as a stream of any length"
+    " instead, and committed batch by batch: each line of the answer tells what was added so far.",
 )
+PAGE_ITEMS = Operation(items.page, "GET", ITEMS_PATH, VIEWER, ItemPage, streamed=True, deep=True)
 SHOW_ITEM = Operation(
-    items.show,
-    "GET",
-    ITEM_PATH,
-    VIEWER,
-    ItemDetails,
-    read_as=Item,
-    to_result=check_whole,
-    text=item_lines,
-    served_by=item_resources.show,
-    versioned=True,
-    deep=True,
+    item_resources.show, "GET", ITEM_PATH, VIEWER, ItemDetails, also={items.show: Item}, deep=True, name="items.show"
 )
+BULK: dict[str, Any] = {"body": Keys, "line": str | KeyOf, "query": BulkQuery}
+DELETE_ITEMS = Operation(
+    items.done,
+    "POST",
+    f"{ITEMS_PATH}/delete",
+    WORKER,
+    Deleted,
+    **BULK,
+    description="With `state=failed`, give up all failed ones, which needs the role operator: the tally counts these as"
+    " abandoned, the others as done.",
+)
+RETRY_ITEMS = Operation(items.retry, "POST", f"{ITEMS_PATH}/retry", OPERATOR, Retried, **BULK)
+ABANDON_ITEMS = Operation(items.abandon, "POST", f"{ITEMS_PATH}/abandon", OPERATOR, Abandoned, **BULK)
 OPERATIONS = (
+    ADD_ITEMS,
     PAGE_ITEMS,
     SHOW_ITEM,
     Operation(
@@ -158,26 +244,20 @@ OPERATIONS = (
         WORKER,
         ItemDetails,
         body=ItemData,
-        text=item_lines,
-        statuses=(200, 201),
-        versioned=True,
-        traced=True,
         name="items.put",
         description="An item that a worker holds stays as it was handed out: 409 `item-claimed`.",
     ),
     Operation(
-        items.save,
+        item_resources.save,
         "PATCH",
         ITEM_PATH,
         WORKER,
         ItemDetails,
-        read_as=Item,
-        text=item_lines,
         body=ItemChanges,
         whole="changes",
-        served_by=item_resources.save,
-        versioned=True,
+        also={items.save: Item},
         deep=True,
+        name="items.save",
     ),
     Operation(
         item_resources.remove,
@@ -185,8 +265,6 @@ OPERATIONS = (
         ITEM_PATH,
         WORKER,
         Deleted,
-        value="deleted",
-        versioned=True,
         name="items.remove",
         description="To give up on it instead, `POST /v1/lists/{list}/items/abandon`.",
     ),
@@ -195,9 +273,7 @@ OPERATIONS = (
         "GET",
         f"{ITEM_PATH}/results",
         VIEWER,
-        ResultPage,
-        query=HistoryQuery,
-        value="results",
+        page("ResultPage", "results", of=Result),
         name="items.results",
     ),
     Operation(
@@ -205,9 +281,22 @@ OPERATIONS = (
         "GET",
         f"{ITEM_PATH}/failures",
         VIEWER,
-        ItemFailurePage,
-        query=HistoryQuery,
-        value="failures",
+        page("ItemFailurePage", "failures", of=Failure),
         name="items.failures",
     ),
+    Operation(
+        items.increment,
+        "POST",
+        f"{ITEMS_PATH}/increment",
+        WORKER,
+        Incremented,
+        body=FailedKeys,
+        line=str | KeyOf,
+        query=IncrementQuery,
+        keyed=True,
+        description="A repeated request counts again; under an Idempotency-Key it does not.",
+    ),
+    DELETE_ITEMS,
+    RETRY_ITEMS,
+    ABANDON_ITEMS,
 )

@@ -1,51 +1,19 @@
-"""What crosses a process about lists as wholes: bodies, queries and answers."""
+"""What crosses a process about lists as wholes and their gates: bodies, queries and answers."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
-from rowlock import failures, lists, ranges
+from rowlock import failures, gates, lists, ranges
+from rowlock.api.documents import Value, page
 from rowlock.api.operation import Operation
-from rowlock.api.text import Page, row, text
 from rowlock.failures import FailureGroup
-from rowlock.model import ListInfo, Settings
+from rowlock.model import GateInfo, ListInfo, Settings, Then
 from rowlock.ranges import Range
 from rowlock.roles import Role
 
 VIEWER, WORKER, OPERATOR, ADMIN = Role
 LIST_PATH = "/v1/lists/{list}"
-ITEMS_PATH = f"{LIST_PATH}/items"
-
-AfterName = Annotated[str, Meta(description="Strictly after this name, in byte order.")]
-Limit = Annotated[int, Meta(description="At most so many.")]
-
-
-class ListQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which lists."""
-
-    limit: Annotated[int, Meta(description="At most so many; text and NDJSON give all without it.")] | None = (
-        msgspec.field(default=None, name="count")
-    )
-    after: AfterName = ""
-
-
-class ListPage(Page, frozen=True):
-    """A page of lists."""
-
-    lists: list[ListInfo]
-    next: str | None
-    """What to give as `after` for the next page; none if this is the last."""
-
-    def text(self) -> str:
-        """A line for each list."""
-        return "".join(row(_cells(info)) for info in self.lists)
-
-
-class SettingsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to do if there is no such list."""
-
-    create: Annotated[bool, Meta(description="Make the list if it does not exist.")] = False
 
 
 class NewName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,154 +22,64 @@ class NewName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     to: str = msgspec.field(name="name")
 
 
-class Dropped(msgspec.Struct, frozen=True):
+class Dropped(Value, frozen=True):
     """How many items a dropped list had."""
 
     dropped: int
 
 
-class Changed(msgspec.Struct, frozen=True):
+class Changed(Value, frozen=True):
     """Whether that changed anything."""
 
     changed: bool
 
 
-class RangeQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Into how many parts."""
+class GateChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a list shall go on."""
 
-    parts: Annotated[int, Meta(description="How many ranges; fewer if there are fewer keys.")]
-
-
-class Ranges(Page, frozen=True):
-    """Key ranges of equal size."""
-
-    ranges: list[Range]
-
-    def text(self) -> str:
-        """A line for each range."""
-        return "".join(row((part.after, part.upto, part.count)) for part in self.ranges)
+    gate: int | str
+    """Its number or its name."""
 
 
-class FailureGroupQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many groups."""
+class SealOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What follows when nothing is left."""
 
-    limit: Annotated[int, Meta(description="At most so many, the most frequent first.")] = msgspec.field(
-        default=50, name="count"
-    )
+    then: Then | None = None
 
 
-class FailureGroupPage(Page, frozen=True):
-    """How the items of a list fail."""
-
-    failures: list[FailureGroup]
-
-    def text(self) -> str:
-        """A line for each group."""
-        return "".join(row((group.count, group.kind, group.shape, group.example)) for group in self.failures)
-
-
-class FailedKeyQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which failed items."""
-
-    text: Annotated[str, Meta(description="What their last error says, or a part of it.")] = msgspec.field(name="error")
-    after: Annotated[str, Meta(description="Strictly after this key, in byte order.")] = ""
-    limit: Limit = msgspec.field(default=1000, name="count")
-
-
-class KeyPage(Page, frozen=True):
-    """Keys of items, in byte order."""
-
-    keys: list[str]
-
-
-def list_lines(info: ListInfo) -> str:
-    """One list as lines: a name and its value each."""
-    facts = {"name": info.name, "state": info.state, "gate": info.gate, "sealed": info.sealed, "version": info.version}
-    progress = {name: getattr(info.progress, name) for name in ("added", "done", "retried", "moved", "abandoned")}
-    return text({**facts, **msgspec.structs.asdict(info.counts), **progress})
-
-
-def _cells(info: ListInfo) -> tuple[Any, ...]:
+def _list_cells(info: ListInfo) -> tuple[Any, ...]:
     counts, done = info.counts, info.progress.done
     known = done + counts.total
     waiting = (counts.ready, counts.delayed, counts.gated, counts.claimed, counts.failed)
     return info.name, info.state, info.gate, *waiting, done, f"{done / known if known else 0:.0%}"
 
 
+ListPage = page("ListPage", "lists", of=ListInfo, cells=_list_cells, cursor="name")
+GatePage = page(
+    "GatePage",
+    "gates",
+    of=GateInfo,
+    cells=("number", "name", "state", "counts.total", "counts.failed", "progress.done", "progress.moved"),
+)
+Ranges = page("Ranges", "ranges", of=Range, cells=("after", "upto", "count"))
+FailureGroupPage = page("FailureGroupPage", "failures", of=FailureGroup, cells=("count", "kind", "shape", "example"))
+KeyPage = page("KeyPage", "keys", of=str)
+
 OPERATIONS = (
-    Operation(
-        lists.page,
-        "GET",
-        "/v1/lists",
-        VIEWER,
-        ListPage,
-        query=ListQuery,
-        value="lists",
-        cursor="name",
-        streamed=True,
-        scoped=True,
-    ),
-    Operation(lists.show, "GET", LIST_PATH, VIEWER, ListInfo, text=list_lines, versioned=True),
-    Operation(
-        lists.put,
-        "PUT",
-        LIST_PATH,
-        OPERATOR,
-        ListInfo,
-        body=Settings,
-        whole="settings",
-        text=list_lines,
-        statuses=(200, 201),
-        versioned=True,
-    ),
-    Operation(
-        lists.change_settings,
-        "PATCH",
-        LIST_PATH,
-        OPERATOR,
-        ListInfo,
-        query=SettingsQuery,
-        body=dict[str, Any],
-        whole="changes",
-        text=list_lines,
-        versioned=True,
-    ),
-    Operation(lists.drop, "DELETE", LIST_PATH, ADMIN, Dropped, value="dropped", versioned=True),
-    Operation(
-        lists.rename,
-        "POST",
-        f"{LIST_PATH}/rename",
-        OPERATOR,
-        ListInfo,
-        body=NewName,
-        text=list_lines,
-        idempotent=False,
-        keyed=True,
-        versioned=True,
-    ),
-    Operation(lists.pause, "POST", f"{LIST_PATH}/pause", OPERATOR, Changed, value="changed", versioned=True),
-    Operation(lists.resume, "POST", f"{LIST_PATH}/resume", OPERATOR, Changed, value="changed", versioned=True),
-    Operation(
-        ranges.split, "GET", f"{LIST_PATH}/ranges", VIEWER, Ranges, query=RangeQuery, value="ranges", tag="lists"
-    ),
-    Operation(
-        failures.groups,
-        "GET",
-        f"{LIST_PATH}/failures",
-        VIEWER,
-        FailureGroupPage,
-        query=FailureGroupQuery,
-        value="failures",
-        tag="lists",
-    ),
-    Operation(
-        failures.keys_matching_error,
-        "GET",
-        f"{LIST_PATH}/failures/keys",
-        VIEWER,
-        KeyPage,
-        query=FailedKeyQuery,
-        value="keys",
-        tag="lists",
-    ),
+    Operation(lists.page, "GET", "/v1/lists", VIEWER, ListPage, streamed=True),
+    Operation(lists.show, "GET", LIST_PATH, VIEWER, ListInfo),
+    Operation(lists.put, "PUT", LIST_PATH, OPERATOR, ListInfo, body=Settings, whole="settings"),
+    Operation(lists.change_settings, "PATCH", LIST_PATH, OPERATOR, ListInfo, body=dict[str, Any], whole="changes"),
+    Operation(lists.drop, "DELETE", LIST_PATH, ADMIN, Dropped),
+    Operation(lists.rename, "POST", f"{LIST_PATH}/rename", OPERATOR, ListInfo, body=NewName, keyed=True),
+    Operation(lists.pause, "POST", f"{LIST_PATH}/pause", OPERATOR, Changed),
+    Operation(lists.resume, "POST", f"{LIST_PATH}/resume", OPERATOR, Changed),
+    Operation(ranges.split, "GET", f"{LIST_PATH}/ranges", VIEWER, Ranges),
+    Operation(failures.groups, "GET", f"{LIST_PATH}/failures", VIEWER, FailureGroupPage),
+    Operation(failures.keys_matching_error, "GET", f"{LIST_PATH}/failures/keys", VIEWER, KeyPage),
+    Operation(gates.show, "GET", f"{LIST_PATH}/gates", VIEWER, GatePage),
+    Operation(gates.open_gate, "PUT", f"{LIST_PATH}/gate", OPERATOR, Changed, body=GateChoice),
+    Operation(gates.seal, "POST", f"{LIST_PATH}/seal", OPERATOR, Changed, body=SealOptions),
+    Operation(gates.complete, "POST", f"{LIST_PATH}/complete", OPERATOR, Changed),
+    Operation(gates.reopen, "POST", f"{LIST_PATH}/reopen", OPERATOR, Changed),
 )

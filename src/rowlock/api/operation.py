@@ -5,21 +5,48 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
+from msgspec import Meta
 
-from rowlock.durations import milliseconds
+from rowlock.api.documents import Value
+from rowlock.durations import DurationOrTime, milliseconds
 from rowlock.model import Versions
 from rowlock.names import check_key, check_start
 from rowlock.roles import Role
 
-Parameters = Mapping[str, inspect.Parameter]
-
-FROM_HEADERS = {"version": "versioned", "absent": "versioned", "trace": "traced"}
-"""Parameters that come from headers (If-Match, If-None-Match, traceparent), each with the flag that says so."""
+FROM_HEADERS = ("version", "absent", "trace")
+"""Parameters of verbs that come from headers: If-Match, If-None-Match, traceparent."""
 PREFIXES = "prefixes"
 """The parameter that takes the prefixes of the caller's token: the server knows them, no request has them."""
+MAX_ID = 2**63 - 1
+
+DESCRIPTIONS = {
+    "after": "Strictly after this one, in the order of the page.",
+    "before": "Strictly before this number.",
+    "create": "Make the list if it does not exist.",
+    "delivered": "Only those that were delivered, or were not.",
+    "ended": "Also those that have expired or were revoked.",
+    "key": "Strictly after this key of `list`.",
+    "limit": "At most so many.",
+    "of": "Only what was done to this list.",
+    "partial": "If one of many is malformed, publish the others.",
+    "parts": "How many ranges; fewer if there are fewer keys.",
+    "since": "The last `2h`, or since a time as ISO 8601 writes it.",
+    "state": "Only items that are ready, delayed, gated, claimed or failed.",
+    "subscriber": "Only those of one subscriber.",
+    "text": "What their last error says, or a part of it.",
+}
+"""Parameters of verbs that are sent in the query."""
+PAGING = {"limit": 0, "after": 1, "before": 1}
+"""Parameters that come first in a query, in this order."""
+QUERY_NAMES = {"limit": "count", "of": "list", "text": "error"}
+"""Their names on the wire, where they differ."""
+TAGS = {"ranges": "lists", "failures": "lists"} | dict.fromkeys(
+    ("matching", "notifications", "records", "subscriptions"), "topics"
+)
+"""Modules of verbs that are described in the group of another noun."""
 
 
 class NoQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,82 +67,65 @@ class ApiRequest(msgspec.Struct, frozen=True):
 class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
     """One row of the table.
 
-    The names in the path are the verb's first parameters, in order. Every field of the query and of the body is a
-    parameter of that name.
+    The names in the path are the verb's first parameters, in order. Every field of the body is a parameter of that
+    name, and the other parameters are the query.
     """
 
-    verb: Callable[..., Any] | None
+    verb: Any
+    """The function of a transaction that a server runs; None if a handler does more than that."""
     method: str
     path: str
     role: Role | None
     """The least role that may call it; None is open to everybody."""
     gives: Any
     """The document of a good answer, or documents by their statuses."""
-    query: type[msgspec.Struct] = NoQuery
     body: Any = None
-    """What a JSON body must be."""
+    """The type of a JSON body."""
+    whole: str = ""
+    """The parameter that takes the whole body, by its `to_argument(*path)` if it has one, and not field by field."""
     line: Any = None
-    """What a line of NDJSON must be, where the body may also be lines: they become the first field of the body.
+    """The type of a line of NDJSON, where the body may also be lines: they become the first field of the body.
 
     If it is the body itself, one document or many can be sent, and the verb takes a list.
     """
-    whole: str = ""
-    """The parameter that takes the whole body, by its `to_argument(*path)` if it has one, and not field by field."""
-    value: str = ""
-    """The field of the answer that holds what the verb returns, if that is not the answer itself."""
-    to_result: Callable[..., Any] | None = None
-    """How a client gets what the verb returns from the answer, where the answer has no `to_result(*path)`."""
-    read_as: Any = None
-    """What a client reads of the answer, if not all of it."""
-    cursor: str = ""
-    """The attribute of a page's last row that the next page begins after."""
-    text: Callable[[Any], str] | None = None
-    """How the answer is written as lines, where neither its own `text()` nor the default does."""
+    query: type[msgspec.Struct] | None = None
+    """The query, where it is not the remaining parameters of the verb."""
+    also: Mapping[Callable[..., Any], Any] = {}
+    """Other verbs that a client runs by this operation, each with what it reads of the answer."""
     threaded: bool = False
     """Whether a body may take so long to read that a thread does it, and not the event loop."""
-    statuses: tuple[int, ...] = (200,)
-    """Both 200 and 201 mean that the verb returns a pair: whether something was made, and what it is."""
-    served_by: Callable[..., Any] | None = None
-    """The verb that a server runs instead, where its answer holds more than the verb returns."""
-    handled: bool = False
-    """Whether the server has a handler for it, and more may be sent than the verb takes."""
-    custom: bool = False
-    """Whether client and server both have code of their own for its arguments."""
     safe: bool = False
-    """Whether it writes nothing, although it takes a body."""
-    idempotent: bool = True
-    """Whether a repeated request does no more than one does."""
+    """Whether it writes nothing, although its method is POST."""
+    repeatable: bool = True
+    """Whether a client may send it again if no answer came."""
     keyed: bool = False
-    """Whether an Idempotency-Key makes it so."""
-    versioned: bool = False
-    """Whether the answer has an ETag, or If-Match is heeded."""
-    traced: bool = False
-    """Whether the verb takes the trace of the request."""
+    """Whether an Idempotency-Key is heeded."""
     streamed: bool = False
-    """Whether it may go on for as long as it takes."""
-    endless: bool = False
-    """Whether it goes on until the client leaves."""
-    scoped: bool = False
-    """Whether it heeds the caller's prefixes by itself; else, without a list in its path, it is closed to them."""
+    """Whether text and NDJSON hold all pages, unless a limit is sent."""
+    checks_prefixes: bool = False
+    """Whether its handler heeds the prefixes of the caller's token."""
     deep: bool = False
-    """Whether the answer may hold data that is nested too deeply to be decoded: a client then cuts it."""
+    """Whether the answer may hold data that is nested too deeply to be decoded: a client then truncates it."""
     media_type: str = ""
     """The only Content-Type of the answer, where it is not text, JSON or NDJSON as the caller likes."""
     name: str = ""
     """Noun and verb, as in `items.show`."""
-    tag: str = ""
-    """The group that it is described in: its noun."""
     summary: str = ""
-    """What it does: the first sentence of the verb's docstring."""
+    """What it does: the first line of the verb's docstring."""
     description: str = ""
     """What else a caller over HTTP must know."""
 
     def __post_init__(self) -> None:
-        name = self.name or (name_of(self.verb) if self.verb else "")
-        summary = self.summary or (inspect.getdoc(self.served_by or self.verb) or "").partition("\n")[0]
-        known = {"name": name, "summary": summary, "tag": self.tag or name.partition(".")[0]}
-        for field, value in known.items():
-            msgspec.structs.force_setattr(self, field, value)
+        if self.verb is not None:
+            msgspec.structs.force_setattr(self, "name", self.name or name_of(self.verb))
+            summary = self.summary or (self.verb.__doc__ or "").partition("\n")[0]
+            msgspec.structs.force_setattr(self, "summary", summary)
+
+    @property
+    def tag(self) -> str:
+        """The group that it is described in: its noun."""
+        noun = self.name.partition(".")[0]
+        return TAGS.get(noun, noun)
 
     @cached_property
     def parameters(self) -> list[str]:
@@ -128,9 +138,40 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
         return self.safe or self.method in ("GET", "HEAD")
 
     @cached_property
+    def document(self) -> Any:
+        """The type of a good answer."""
+        return next(iter(self.gives.values())) if isinstance(self.gives, Mapping) else self.gives
+
+    @cached_property
+    def answers(self) -> dict[int, Any]:
+        """What is answered, by status; None is no body."""
+        if isinstance(self.gives, Mapping):
+            return dict(self.gives)
+        found = dict.fromkeys((200, 201) if self.creates else (200,), self.gives)
+        return {**found, 304: None} if self.versioned and self.reads else found
+
+    @cached_property
+    def takes(self) -> Mapping[str, inspect.Parameter]:
+        """The parameters of the verb, without the transaction and those of the path."""
+        found = [] if self.verb is None else list(inspect.signature(self.verb).parameters.items())
+        return dict(found[1 + len(self.parameters) :])
+
+    @cached_property
     def creates(self) -> bool:
-        """Whether the verb returns whether something was made, and what it is."""
-        return 200 in self.statuses and 201 in self.statuses
+        """Whether the verb returns a pair: whether something was made, and what it is."""
+        returned = inspect.signature(self.verb).return_annotation if self.verb else None
+        return get_origin(returned) is tuple and get_args(returned)[0] is bool
+
+    @cached_property
+    def versioned(self) -> bool:
+        """Whether the answer has an ETag, or If-Match is heeded."""
+        fields = getattr(self.document, "__struct_fields__", ()) if self.reads and self.verb else self.takes
+        return "version" in fields
+
+    @cached_property
+    def scoped(self) -> bool:
+        """Whether prefixes are heeded; else, without a list in its path, it is closed to tokens that have some."""
+        return self.checks_prefixes or PREFIXES in self.takes
 
     @cached_property
     def repeated(self) -> bool:
@@ -138,25 +179,21 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
         return self.line is not None and self.line is self.body
 
     @cached_property
-    def answers(self) -> dict[int, Any]:
-        """What is answered, by status; None is no body."""
-        if isinstance(self.gives, Mapping):
-            return dict(self.gives)
-        found = dict.fromkeys(self.statuses, self.gives)
-        return {**found, 304: None} if self.versioned and self.reads else found
+    def cursor(self) -> str:
+        """The attribute of a page's last row that the next page begins after; empty if there is one page."""
+        return getattr(self.document, "cursor", "")
 
     @cached_property
-    def server_verb(self) -> Callable[..., Any]:
-        """The verb that a server runs."""
-        verb = self.served_by or self.verb
-        if verb is None:
-            raise TypeError(f"{self.name} has no verb: a handler serves it")
-        return verb
-
-    @cached_property
-    def takes(self) -> Parameters:
-        """The parameters of the verb that a server runs, without the transaction and those of the path."""
-        return _parameters(self.served_by or self.verb, skip=1 + len(self.parameters))
+    def query_type(self) -> type[msgspec.Struct]:
+        """The struct of the query."""
+        if self.query is not None:
+            return self.query
+        elsewhere = {*FROM_HEADERS, PREFIXES, self.whole, *getattr(self.body, "__struct_fields__", ())}
+        names = [name for name in self.takes if name not in elsewhere]
+        names.sort(key=lambda name: PAGING.get(name, len(PAGING)))
+        fields = [_query_field(self.takes[name], optional=self.streamed and name == "limit") for name in names]
+        renamed = {name: QUERY_NAMES[name] for name in names if name in QUERY_NAMES}
+        return msgspec.defstruct("Query", fields, frozen=True, forbid_unknown_fields=True, kw_only=True, rename=renamed)
 
     def arguments(self, query: msgspec.Struct, body: Any, *path: str) -> dict[str, Any]:
         """The verb's named arguments, from the query and the body of a request."""
@@ -179,7 +216,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
             check_start(after)
         version, trace = given.pop("version", None), given.pop("trace", None)
         body = self._body(given)
-        query = _query(self.query, given)
+        query = _query(self.query_type, given)
         if given:
             raise TypeError(f"{self.name} cannot send {', '.join(given)}")
         return ApiRequest(path, query, body, version, trace)
@@ -194,42 +231,25 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
         names = [name for name in self.body.__struct_fields__ if name in given]
         return self.body(**{name: wire(given.pop(name)) for name in names})
 
-    def answer(self, result: Any, *path: str) -> Any:
-        """What the verb returned, as the document that is sent."""
-        if self.value:
-            return self.gives(**{self.value: result})
-        made = getattr(self.gives, "from_result", None)
-        return result if made is None else made(result, *path)
-
-    def result(self, document: Any, *path: str) -> Any:
-        """What the verb returned, from the document that was received."""
-        if self.value:
-            return getattr(document, self.value)
-        if self.to_result is not None:
-            return self.to_result(document, *path)
-        return document.to_result(*path) if hasattr(document, "to_result") else document
-
-    def check(self) -> None:
-        """Raise TypeError unless the request is the parameters of the verb: run by a test over the whole table."""
-        if self.custom:
-            return
-        sent = {*self.query.__struct_fields__}
-        sent |= {self.whole} if self.whole else {*getattr(self.body, "__struct_fields__", ())}
-        headers = {name for name, flag in FROM_HEADERS.items() if getattr(self, flag)} | {PREFIXES}
-        client = _parameters(self.verb, skip=1 + len(self.parameters))
-        if unsendable := client.keys() - sent - headers:
-            raise TypeError(f"{self.name} takes {sorted(unsendable)}, which its request has not")
-        if self.handled:
-            return
-        if untaken := sent - self.takes.keys():
-            raise TypeError(f"the request of {self.name} has {sorted(untaken)}, which its verb does not take")
-        needed = {name for name, each in self.takes.items() if each.default is inspect.Parameter.empty}
-        if missing := needed - sent:
-            raise TypeError(f"{self.name} needs {sorted(missing)}, which its request has not")
-
     @cached_property
     def _signature(self) -> inspect.Signature:
-        return inspect.Signature(list(_parameters(self.verb, skip=1).values()))
+        assert self.verb is not None, self.name  # noqa: S101
+        _, *others = inspect.signature(self.verb).parameters.values()
+        return inspect.Signature(others)
+
+    def answer(self, result: Any, *path: str) -> Any:
+        """What the verb returned, as the document that is sent."""
+        if issubclass(self.document, Value):
+            return self.document(result)
+        made = getattr(self.document, "from_result", None)
+        return result if made is None else made(result, *path)
+
+
+def result(document: Any) -> Any:
+    """What the verb returned, from the document that was received."""
+    if isinstance(document, Value):
+        return document.value
+    return document.to_result() if hasattr(document, "to_result") else document
 
 
 def name_of(verb: Callable[..., Any]) -> str:
@@ -242,9 +262,17 @@ def wire(value: Any) -> Any:
     return f"{milliseconds(value)}ms" if isinstance(value, timedelta) else value
 
 
-def _parameters(verb: Callable[..., Any] | None, *, skip: int) -> Parameters:
-    found = [] if verb is None else list(inspect.signature(verb).parameters.items())
-    return dict(found[skip:])
+def _query_field(parameter: inspect.Parameter, *, optional: bool) -> tuple[Any, ...]:
+    name, kind, default = parameter.name, parameter.annotation, parameter.default
+    base: Any = str if kind == DurationOrTime | None else (get_args(kind) or (kind,))[0]
+    bounds = {"ge": 0, "le": MAX_ID} if base is int and name in ("after", "before") else {}
+    description = DESCRIPTIONS[name]
+    if optional:
+        default, description = None, f"{description} Without it, text and NDJSON give all."
+    described = Annotated[base, Meta(description=description, **bounds)]
+    if default is inspect.Parameter.empty:
+        return name, described
+    return name, described | None if default is None else described, default
 
 
 def _argument(body: Any, path: tuple[str, ...]) -> Any:

@@ -1,36 +1,8 @@
 """The table of operations. Routes, client, OpenAPI and the reference page are made from it."""
 
-from rowlock.api import (
-    bulk,
-    claims,
-    counters,
-    gates,
-    items,
-    lists,
-    records,
-    schedules,
-    service,
-    sessions,
-    tokens,
-    topics,
-    worker_sync,
-)
-from rowlock.api.uploads import ADD_ITEMS
+from rowlock.api import claims, counters, items, lists, schedules, service, sessions, tokens, topics, worker_sync
 
-OPERATIONS = (
-    *service.OPERATIONS,
-    *lists.OPERATIONS,
-    ADD_ITEMS,
-    *items.OPERATIONS,
-    *bulk.OPERATIONS,
-    *gates.OPERATIONS,
-    *counters.OPERATIONS,
-    *schedules.OPERATIONS,
-    *topics.OPERATIONS,
-    *records.OPERATIONS,
-    *sessions.OPERATIONS,
-    *claims.OPERATIONS,
-    *worker_sync.OPERATIONS,
-    *tokens.OPERATIONS,
-)
-BY_VERB = {operation.verb: operation for operation in OPERATIONS if operation.verb is not None}
+MODULES = (service, lists, items, counters, schedules, topics, sessions, claims, worker_sync, tokens)
+OPERATIONS = tuple(operation for module in MODULES for operation in module.OPERATIONS)
+BY_VERB = {verb: each for each in OPERATIONS for verb in (each.verb, *each.also) if verb is not None}
+"""The operation by which a client runs a verb."""

@@ -7,9 +7,9 @@ import msgspec
 from msgspec import Meta
 
 from rowlock import schedules
-from rowlock.api.lists import AfterName, Changed, Limit
+from rowlock.api.documents import Page, Value, page
+from rowlock.api.lists import Changed
 from rowlock.api.operation import Operation
-from rowlock.api.text import Page, row
 from rowlock.errors import InvalidSchedule
 from rowlock.model import DEFAULT_PRIORITY, Added, to_datetime
 from rowlock.roles import Role
@@ -40,13 +40,13 @@ class SchedulePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     catch_up: CatchUp = CatchUp.LAST
 
     def to_argument(self, name: str) -> Plan:
-        """The plan as the engine takes it."""
+        """Return the plan as the verb takes it."""
         names = ("cron", "every", "zone", "key", "data", "gate", "priority", "catch_up")
         return plans.planned(name, self.list, start=_start(self.start), **{each: getattr(self, each) for each in names})
 
     @classmethod
     def from_argument(cls, plan: Plan) -> "SchedulePlan":
-        """A plan of the engine as it is sent."""
+        """Return a plan as it is sent."""
         return SchedulePlan(
             list=plan.list,
             cron=plan.cron,
@@ -67,7 +67,7 @@ class NamedPlan(SchedulePlan, frozen=True, forbid_unknown_fields=True, kw_only=T
     name: str
 
     def to_argument(self) -> tuple[str, Plan]:  # type: ignore[override]
-        """The name and the plan as the engine takes them."""
+        """Return the name and the plan as the verb takes them."""
         return self.name, SchedulePlan.to_argument(self, self.name)
 
 
@@ -79,32 +79,15 @@ class DefinedSchedule(ScheduleInfo, frozen=True, kw_only=True):
 
     @classmethod
     def from_result(cls, defined: Defined, *_: str) -> "DefinedSchedule":
-        """What setting a schedule did, as it is sent."""
+        """Return what setting a schedule did, as it is sent."""
         change, info = defined
         return DefinedSchedule(**msgspec.structs.asdict(info), change=change)
 
-    def to_result(self, *_: str) -> Change:
-        """Whether that was new, or a change."""
-        return self.change
 
+class ScheduleChange(Value, frozen=True):
+    """What setting a schedule did."""
 
-class ScheduleQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which schedules."""
-
-    limit: Limit = msgspec.field(default=1000, name="count")
-    after: AfterName = ""
-
-
-class SchedulePage(Page, frozen=True):
-    """A page of schedules."""
-
-    schedules: list[ScheduleInfo]
-    next: str | None
-    """What to give as `after` for the next page; none if this is the last."""
-
-    def text(self) -> str:
-        """A line for each schedule."""
-        return "".join(row(_cells(each)) for each in self.schedules)
+    change: Change
 
 
 class TickQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,26 +107,26 @@ class TickPage(Page, frozen=True):
 
     @classmethod
     def from_result(cls, ticks: list[datetime], *_: str) -> "TickPage":
-        """Ticks as they are sent."""
+        """Return ticks as they are sent."""
         return TickPage(ticks, getattr(ticks[0].tzinfo, "key", None) if ticks else None)
 
-    def to_result(self, *_: str) -> list[datetime]:
-        """The ticks in their zone: what is sent of each is its difference to UTC."""
+    def to_result(self) -> list[datetime]:
+        """Return the ticks in their zone: what is sent of each is its difference to UTC."""
         return [tick.astimezone(zone(self.zone or "UTC")) for tick in self.ticks]
 
 
 class Removed(msgspec.Struct, frozen=True):
-    """What was deleted; it was there."""
+    """The name of what was deleted."""
 
     removed: str
 
     @classmethod
     def from_result(cls, _: None, name: str) -> "Removed":
-        """The name of what was deleted."""
+        """Return the name of what was deleted."""
         return Removed(name)
 
-    def to_result(self, *_: str) -> None:
-        """Nothing: it is gone."""
+    def to_result(self) -> None:
+        """Return nothing: it is gone."""
 
 
 def _start(text: str | None) -> datetime | None:
@@ -160,32 +143,23 @@ def _cells(info: ScheduleInfo) -> tuple[Any, ...]:
     return info.name, info.list, when, state, info.next_at, info.last_at, info.error
 
 
+SchedulePage = page("SchedulePage", "schedules", of=ScheduleInfo, cells=_cells, cursor="name")
+
 PUT_SCHEDULE = Operation(
-    schedules.define,
+    schedules.put,
     "PUT",
     SCHEDULE_PATH,
     Role.OPERATOR,
     DefinedSchedule,
     body=SchedulePlan,
     whole="plan",
+    also={schedules.define: ScheduleChange},
     threaded=True,
-    statuses=(200, 201),
-    served_by=schedules.put,
-    versioned=True,
+    name="schedules.define",
     description="A new recurrence begins now: what the old one missed is not caught up. A paused schedule stays so.",
 )
 OPERATIONS = (
-    Operation(
-        schedules.page,
-        "GET",
-        SCHEDULES_PATH,
-        Role.VIEWER,
-        SchedulePage,
-        query=ScheduleQuery,
-        value="schedules",
-        cursor="name",
-        scoped=True,
-    ),
+    Operation(schedules.page, "GET", SCHEDULES_PATH, Role.VIEWER, SchedulePage),
     Operation(
         schedules.add,
         "POST",
@@ -195,25 +169,18 @@ OPERATIONS = (
         body=NamedPlan,
         whole="new",
         threaded=True,
-        statuses=(200, 201),
-        scoped=True,
     ),
-    Operation(schedules.show, "GET", SCHEDULE_PATH, Role.VIEWER, ScheduleInfo, versioned=True),
+    Operation(schedules.show, "GET", SCHEDULE_PATH, Role.VIEWER, ScheduleInfo),
     PUT_SCHEDULE,
-    Operation(schedules.remove, "DELETE", SCHEDULE_PATH, Role.OPERATOR, Removed, versioned=True),
-    Operation(
-        schedules.pause, "POST", f"{SCHEDULE_PATH}/pause", Role.OPERATOR, Changed, value="changed", versioned=True
-    ),
-    Operation(
-        schedules.resume, "POST", f"{SCHEDULE_PATH}/resume", Role.OPERATOR, Changed, value="changed", versioned=True
-    ),
+    Operation(schedules.remove, "DELETE", SCHEDULE_PATH, Role.OPERATOR, Removed),
+    Operation(schedules.pause, "POST", f"{SCHEDULE_PATH}/pause", Role.OPERATOR, Changed),
+    Operation(schedules.resume, "POST", f"{SCHEDULE_PATH}/resume", Role.OPERATOR, Changed),
     Operation(
         schedules.trigger,
         "POST",
         f"{SCHEDULE_PATH}/trigger",
         Role.OPERATOR,
         Added,
-        idempotent=False,
         keyed=True,
         description="A repeated request in another second adds another item; under an Idempotency-Key it does not.",
     ),

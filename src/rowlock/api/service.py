@@ -38,7 +38,7 @@ class Ready(msgspec.Struct, frozen=True, omit_defaults=True):
     checks: list[HealthCheck] = []
 
     def text(self) -> str:
-        """A line for each check, and the status."""
+        """Return a line for each check, and the status."""
         marks = {True: "ok", False: "wrong"}
         checks = [f"{marks[each.well]}\t{each.name}{f': {each.what}' if each.what else ''}\n" for each in self.checks]
         return "".join([*checks, f"{self.status}\n"])
@@ -57,9 +57,8 @@ FRONT_PAGE = Operation(
     "/",
     Role.VIEWER,
     str,
-    custom=True,
     media_type="text/html; charset=utf-8",
-    scoped=True,
+    checks_prefixes=True,
     name="front.page",
     summary="A page for people: every list with its counts, and how to begin.",
 )
@@ -69,7 +68,6 @@ LIVEZ = Operation(
     "/livez",
     None,
     Alive,
-    custom=True,
     name="health.livez",
     summary="Whether the process answers; it asks nothing else.",
 )
@@ -78,10 +76,8 @@ READYZ = Operation(
     "GET",
     "/readyz",
     None,
-    Ready,
+    {200: Ready, 503: Ready},
     query=ReadyQuery,
-    custom=True,
-    statuses=(200, 503),
     name="health.readyz",
     summary="Whether requests can be served: the database answers, has its tables, takes writes, and nothing stops it.",
 )
@@ -90,9 +86,7 @@ HEALTH = Operation(
     "GET",
     "/v1/health",
     Role.VIEWER,
-    Ready,
-    custom=True,
-    statuses=(200, 503),
+    {200: Ready, 503: Ready},
     name="health.health",
     summary="Whether the database answers, and the processors that this service sends items to; each that is ill is"
     " named.",
@@ -103,7 +97,6 @@ LIMITS = Operation(
     "/v1/limits",
     None,
     ServerLimits,
-    custom=True,
     name="health.limits",
     summary="Every bound of the service: sizes in bytes, times in seconds.",
 )
@@ -113,9 +106,8 @@ METRICS = Operation(
     "/metrics",
     Role.VIEWER,
     str,
-    custom=True,
     media_type="text/plain; version=0.0.4; charset=utf-8",
-    scoped=True,
+    checks_prefixes=True,
     name="metrics.metrics",
     summary="What waits, what became of it, who works and how requests fared, as Prometheus reads it.",
 )
@@ -126,10 +118,8 @@ EVENTS = Operation(
     Role.VIEWER,
     str,
     query=EventsQuery,
-    custom=True,
     media_type="text/event-stream",
-    scoped=True,
-    endless=True,
+    checks_prefixes=True,
     name="events.events",
     summary="What happens to lists from now on: one event for each batch that was added or settled.",
     description="A client that comes back with Last-Event-ID is told what it missed, as far as ten minutes back.",
@@ -140,7 +130,6 @@ DESCRIPTION = Operation(
     "/openapi.json",
     None,
     dict[str, Any],
-    custom=True,
     media_type="application/json",
     name="health.description",
     summary="What this service offers, described as OpenAPI 3.1.",

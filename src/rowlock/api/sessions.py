@@ -6,9 +6,8 @@ from typing import Any
 import msgspec
 
 from rowlock import sessions
-from rowlock.api.lists import Limit
+from rowlock.api.documents import Value, page
 from rowlock.api.operation import Operation
-from rowlock.api.text import Page, row
 from rowlock.roles import Role
 from rowlock.sessions import SessionInfo
 
@@ -44,66 +43,38 @@ class SessionLife(msgspec.Struct, frozen=True):
     expires_at: datetime
 
 
-class Closed(msgspec.Struct, frozen=True):
+class Closed(Value, frozen=True):
     """Whether there was anything to close."""
 
     closed: bool
 
 
-class SessionPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many sessions."""
-
-    limit: Limit = msgspec.field(default=1000, name="count")
-
-
-class SessionPage(Page, frozen=True):
-    """Workers that are alive."""
-
-    sessions: list[SessionInfo]
-
-    def text(self) -> str:
-        """A line for each session."""
-        return "".join(
-            row((each.id, each.holder, each.opened_at, each.expires_at, each.claims, each.items))
-            for each in self.sessions
-        )
-
+SessionPage = page(
+    "SessionPage", "sessions", of=SessionInfo, cells=("id", "holder", "opened_at", "expires_at", "claims", "items")
+)
 
 OPEN_SESSION = Operation(
-    sessions.open_session,
+    None,
     "POST",
     SESSIONS_PATH,
     Role.WORKER,
-    SessionLife,
+    {201: SessionLife},
     body=SessionOptions,
-    statuses=(201,),
-    custom=True,
-    idempotent=False,
-    scoped=True,
+    checks_prefixes=True,
+    name="sessions.open_session",
     summary="Open a session to claim under; it lives for its expiry, and for as long again after each beat.",
 )
 BEAT_SESSION = Operation(
-    sessions.beat,
+    None,
     "PUT",
     SESSION_PATH,
     Role.WORKER,
     SessionLife,
     body=SessionBeat,
-    custom=True,
-    scoped=True,
+    checks_prefixes=True,
+    name="sessions.beat",
     summary="Keep a session alive: one that is not heard of in time is lost, and its claims with it.",
 )
-CLOSE_SESSION = Operation(
-    sessions.close, "DELETE", SESSION_PATH, Role.WORKER, Closed, value="closed", handled=True, scoped=True
-)
-PAGE_SESSIONS = Operation(
-    sessions.page,
-    "GET",
-    SESSIONS_PATH,
-    Role.VIEWER,
-    SessionPage,
-    query=SessionPageQuery,
-    value="sessions",
-    scoped=True,
-)
+CLOSE_SESSION = Operation(sessions.close, "DELETE", SESSION_PATH, Role.WORKER, Closed, checks_prefixes=True)
+PAGE_SESSIONS = Operation(sessions.page, "GET", SESSIONS_PATH, Role.VIEWER, SessionPage)
 OPERATIONS = (OPEN_SESSION, PAGE_SESSIONS, BEAT_SESSION, CLOSE_SESSION)

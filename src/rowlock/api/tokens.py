@@ -1,39 +1,15 @@
 """What crosses a process about access tokens and the audit: for admins."""
 
-from typing import Annotated
-
 import msgspec
-from msgspec import Meta
 
 from rowlock import audit, tokens
-from rowlock.api.lists import Limit
+from rowlock.api.documents import Value, page
 from rowlock.api.operation import Operation
-from rowlock.api.text import Page, row
-from rowlock.audit import MAX_ID, AuditRecord
+from rowlock.audit import AuditRecord
 from rowlock.roles import Role
 from rowlock.tokens import TokenInfo
 
 TOKENS_PATH = "/v1/tokens"
-
-
-class TokenQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which tokens."""
-
-    limit: Limit = msgspec.field(default=1000, name="count")
-    after: Annotated[int, Meta(ge=0, le=MAX_ID, description="Only those made after the one of this id.")] = 0
-    ended: Annotated[bool, Meta(description="Also those that have expired or were revoked.")] = False
-
-
-class TokenPage(Page, frozen=True):
-    """A page of tokens."""
-
-    tokens: list[TokenInfo]
-    next: int | None
-    """What to give as `after` for the next page; none if this is the last."""
-
-    def text(self) -> str:
-        """A line for each token."""
-        return "".join(row(_cells(each)) for each in self.tokens)
 
 
 class TokenOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -47,47 +23,20 @@ class TokenOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
 
 
 class CreatedToken(msgspec.Struct, frozen=True):
-    """A new token: the only time that its text is told."""
+    """A new token; its text is shown only here."""
 
     token: str
     info: TokenInfo
 
     def text(self) -> str:
-        """The token alone."""
+        """Return the token alone."""
         return f"{self.token}\n"
 
 
-class Revoked(msgspec.Struct, frozen=True):
+class Revoked(Value, frozen=True):
     """Whether it was not revoked already."""
 
     revoked: bool
-
-
-class AuditQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which records."""
-
-    limit: Limit = msgspec.field(default=1000, name="count")
-    before: (
-        Annotated[int, Meta(ge=0, le=MAX_ID, description="Only those written before the one of this id.")] | None
-    ) = None
-    of: Annotated[str, Meta(description="Only what was done to this list.")] | None = msgspec.field(
-        default=None, name="list"
-    )
-    since: Annotated[str, Meta(description="The last `2h`, or since a time as ISO 8601 writes it.")] | None = None
-
-
-class AuditPage(Page, frozen=True):
-    """A page of records, the newest first."""
-
-    records: list[AuditRecord]
-    next: int | None
-    """What to give as `before` for the next page; none if this is the last."""
-
-    def text(self) -> str:
-        """A line for each record."""
-        return "".join(
-            row((each.at, each.who, each.verb, each.list, each.count, each.request)) for each in self.records
-        )
 
 
 def _cells(info: TokenInfo) -> tuple[object, ...]:
@@ -95,35 +44,27 @@ def _cells(info: TokenInfo) -> tuple[object, ...]:
     return info.id, info.shown, info.role, " ".join(info.lists), info.state, *times, info.label
 
 
+TokenPage = page("TokenPage", "tokens", of=TokenInfo, cells=_cells, cursor="id")
+AuditPage = page(
+    "AuditPage", "records", of=AuditRecord, cells=("at", "who", "verb", "list", "count", "request"), cursor="id"
+)
+
 CREATE_TOKEN = Operation(
-    tokens.create,
+    None,
     "POST",
     TOKENS_PATH,
     Role.ADMIN,
-    CreatedToken,
+    {201: CreatedToken},
     body=TokenOptions,
-    statuses=(201,),
-    custom=True,
-    idempotent=False,
+    repeatable=False,  # there would be two, and nobody would know the text of the first
+    name="tokens.create",
     summary="Make a token; its text is in this answer and can never be had again.",
     description="The first token closes the service: from then on every request must show one, also on loopback.",
 )
-REVOKE_TOKEN = Operation(
-    tokens.revoke, "DELETE", f"{TOKENS_PATH}/{{id}}", Role.ADMIN, Revoked, value="revoked", handled=True
-)
+REVOKE_TOKEN = Operation(tokens.revoke, "DELETE", f"{TOKENS_PATH}/{{id}}", Role.ADMIN, Revoked)
 OPERATIONS = (
-    Operation(tokens.page, "GET", TOKENS_PATH, Role.ADMIN, TokenPage, query=TokenQuery, value="tokens", cursor="id"),
+    Operation(tokens.page, "GET", TOKENS_PATH, Role.ADMIN, TokenPage),
     CREATE_TOKEN,
     REVOKE_TOKEN,
-    Operation(
-        audit.page,
-        "GET",
-        "/v1/audit",
-        Role.ADMIN,
-        AuditPage,
-        query=AuditQuery,
-        value="records",
-        cursor="id",
-        name="tokens.audit",
-    ),
+    Operation(audit.page, "GET", "/v1/audit", Role.ADMIN, AuditPage, name="tokens.audit"),
 )

@@ -1,4 +1,4 @@
-"""What crosses a process about topics and their subscriptions."""
+"""What crosses a process about topics, their subscriptions and records, and notifications of them."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -8,38 +8,23 @@ import msgspec
 from msgspec import Meta
 
 from rowlock import topics
-from rowlock.api.lists import AfterName, Limit
+from rowlock.api.documents import Value, page
+from rowlock.api.items import Retried
+from rowlock.api.lists import Changed
 from rowlock.api.operation import Operation
-from rowlock.api.text import Page, row
 from rowlock.errors import Invalid, InvalidPredicate, InvalidRecord
 from rowlock.json_codec import is_finite
-from rowlock.model import Subscription, TopicInfo
+from rowlock.model import Notification, Published, RecordInfo, Subscription, TopicInfo
 from rowlock.names import check_key
 from rowlock.roles import Role
-from rowlock.topics import matching, predicates, subscriptions
+from rowlock.topics import matching, notifications, predicates, records, subscriptions
+from rowlock.topics.records import KeyedRecord
 from rowlock.topics.subscriptions import Entry, Subscribed, TopicDetails
 
+VIEWER, WORKER, OPERATOR, ADMIN = Role
 TOPIC_PATH = "/v1/topics/{topic}"
 SUBSCRIPTIONS_PATH = f"{TOPIC_PATH}/subscriptions"
-
-
-class TopicQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which topics."""
-
-    limit: Limit = msgspec.field(default=1000, name="count")
-    after: AfterName = ""
-
-
-class TopicPage(Page, frozen=True):
-    """A page of topics."""
-
-    topics: list[TopicInfo]
-    next: str | None
-    """What to give as `after` for the next page; none if this is the last."""
-
-    def text(self) -> str:
-        """A line for each topic."""
-        return "".join(row((each.name, each.keep_for, *_fields(each))) for each in self.topics)
+RECORDS_PATH = f"{TOPIC_PATH}/records"
 
 
 class TopicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -54,6 +39,12 @@ class TopicOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
         predicates.check_fields(self.fields)
 
 
+class SubscriptionCount(Value, frozen=True):
+    """How many subscriptions a topic has."""
+
+    subscriptions: int
+
+
 class NewSubscriber(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A subscriber to records that fulfil all predicates."""
 
@@ -61,45 +52,15 @@ class NewSubscriber(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     predicates: dict[str, Any] = {}
 
     def to_argument(self, *_: str) -> Entry:
-        """The subscription as the engine takes it."""
+        """Return the subscription as the verb takes it."""
         return self.subscriber, self.predicates
 
     @classmethod
     def from_argument(cls, entry: Entry) -> "NewSubscriber":
-        """A subscription of the engine as it is sent."""
+        """Return a subscription as it is sent."""
         subscriber, asked = entry
         check_key(subscriber)
         return NewSubscriber(subscriber, writable_predicates(asked))
-
-
-class SubscribedPage(Page, frozen=True):
-    """The subscriptions that were requested, in their order, and which of them are new."""
-
-    subscribed: list[Subscribed]
-
-    def text(self) -> str:
-        """A line for each subscription."""
-        return "".join(row((each.id, "new" if each.new else "known")) for each in self.subscribed)
-
-
-class SubscriptionQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which subscriptions."""
-
-    limit: Limit = msgspec.field(default=1000, name="count")
-    after: Annotated[int, Meta(description="Strictly after this number.")] = 0
-    subscriber: Annotated[str, Meta(description="Only those of one.")] | None = None
-
-
-class SubscriptionPage(Page, frozen=True):
-    """A page of subscriptions in the order in which they were made."""
-
-    subscriptions: list[Subscription]
-    next: int | None = None
-    """What to give as `after` for the next page; none if this is the last."""
-
-    def text(self) -> str:
-        """A line for each subscription."""
-        return "".join(row((each.id, each.subscriber, each.predicates, each.created_at)) for each in self.subscriptions)
 
 
 class LeavingSubscriber(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,16 +75,10 @@ class LeavingSubscriber(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
             msgspec.structs.force_setattr(self, "asked", writable_predicates(self.asked))
 
 
-class Unsubscribed(msgspec.Struct, frozen=True):
+class Unsubscribed(Value, frozen=True):
     """How many subscriptions were removed."""
 
     unsubscribed: int
-
-
-class MatchQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many."""
-
-    limit: Limit = msgspec.field(default=1000, name="count")
 
 
 class SampleRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -135,8 +90,50 @@ class SampleRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         msgspec.structs.force_setattr(self, "record", writable_record(self.record))
 
 
+class NewRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A record to be published; a subscriber is notified once of records with one key."""
+
+    record: dict[str, Any]
+    key: str | None = None
+
+    def to_argument(self, *_: str) -> KeyedRecord:
+        """Return the record as the verb takes it."""
+        return self.record, self.key
+
+    @classmethod
+    def from_argument(cls, given: KeyedRecord) -> "NewRecord":
+        """Return a record as it is sent."""
+        record, key = given
+        return NewRecord(writable_record(record), key)
+
+
+class ForgottenNotification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who may be notified again, and of which record: its number or its key."""
+
+    subscriber: str
+    record: int | str
+
+    def __post_init__(self) -> None:
+        check_key(self.subscriber)
+
+
+class FailedDeliveryQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which failed deliveries."""
+
+    count: Annotated[int, Meta(ge=0, le=records.PAGE, description="At most so many.")] = records.PAGE
+    list: Annotated[str, Meta(description="Strictly after this list and key.")] = ""
+    key: str = ""
+
+
+class FailedDelivery(msgspec.Struct, frozen=True):
+    """A delivery that failed, as the item that it is: of which list, and to whom."""
+
+    list: str
+    key: str
+
+
 def writable_predicates(asked: Any) -> dict[str, Any]:
-    """Predicates as JSON can say them; InvalidPredicate if it cannot."""
+    """Return predicates as JSON values; InvalidPredicate if they cannot be written as JSON."""
     if not isinstance(asked, Mapping):
         what = f"predicates must be a mapping by field, got {type(asked).__name__}"
         raise InvalidPredicate(what, "write {field: value}")
@@ -144,7 +141,7 @@ def writable_predicates(asked: Any) -> dict[str, Any]:
 
 
 def writable_record(record: Any) -> dict[str, Any]:
-    """A record as JSON can say it; InvalidRecord if it cannot."""
+    """Return a record as JSON values; InvalidRecord if it cannot be written as JSON."""
     if not isinstance(record, Mapping) or not all(isinstance(name, str) for name in record):
         what = f"a record must be values by the names of their fields, got {type(record).__name__}"
         raise InvalidRecord(what, 'write it like {"series": "Saga", "issue": 1}')
@@ -160,102 +157,138 @@ def _writable(values: dict[str, Any], what: str, error: type[Invalid]) -> dict[s
     raise error(f"{what} cannot be written as JSON", "give text, numbers, dates, lists and mappings")
 
 
-def topic_info(details: TopicDetails, *_: str) -> TopicInfo:
-    """The topic without the number of its subscriptions."""
-    return TopicInfo(details.name, details.fields, details.keep_for)
+def _topic_cells(info: TopicInfo) -> list[str]:
+    return [info.name, info.keep_for, *(f"{name}={kind}" for name, kind in info.fields.items())]
 
 
-def _fields(info: TopicInfo) -> list[str]:
-    return [f"{name}={kind}" for name, kind in info.fields.items()]
-
+TopicPage = page("TopicPage", "topics", of=TopicInfo, cells=_topic_cells, cursor="name")
+SubscribedPage = page(
+    "SubscribedPage",
+    "subscribed",
+    of=Subscribed,
+    cells=lambda each: (each.id, "new" if each.new else "known"),
+    doc="The requested subscriptions, in order, and which of them are new.",
+)
+SubscriptionPage = page(
+    "SubscriptionPage",
+    "subscriptions",
+    of=Subscription,
+    cells=("id", "subscriber", "predicates", "created_at"),
+    cursor="id",
+)
+PublishedPage = page(
+    "PublishedPage",
+    "published",
+    of=Published,
+    cells=("id", "error"),
+    doc="The result of each record, in order: its number, or its error.",
+)
+RecordPage = page(
+    "RecordPage", "records", of=RecordInfo, cells=("id", "published_at", "matched", "record"), cursor="id"
+)
+NotificationPage = page(
+    "NotificationPage",
+    "notifications",
+    of=Notification,
+    cells=("number", "subscriber", "record_id", "delivered_at", "predicates", "record"),
+    cursor="number",
+)
+FailedDeliveryPage = page(
+    "FailedDeliveryPage", "failed", of=FailedDelivery, cells=("list", "key"), doc="Failed deliveries, by list and key."
+)
 
 SHOW_TOPIC = Operation(
-    topics.show,
+    subscriptions.show_topic,
     "GET",
     TOPIC_PATH,
-    Role.VIEWER,
+    VIEWER,
     TopicDetails,
-    served_by=subscriptions.show_topic,
-    to_result=topic_info,
+    also={topics.show: TopicInfo, subscriptions.count: SubscriptionCount},
+    name="topics.show",
 )
 UNSUBSCRIBE = Operation(
-    subscriptions.unsubscribe,
+    None,
     "DELETE",
     f"{SUBSCRIPTIONS_PATH}/{{subscription}}",
-    Role.WORKER,
+    WORKER,
     Unsubscribed,
-    value="unsubscribed",
-    custom=True,
-    tag="topics",
+    name="subscriptions.unsubscribe",
+    summary="Remove a subscription by its number and return how many existed.",
+)
+FAILED_DELIVERIES = Operation(
+    None,
+    "GET",
+    f"{TOPIC_PATH}/failures",
+    VIEWER,
+    FailedDeliveryPage,
+    query=FailedDeliveryQuery,
+    name="records.failed",
+    summary="Return failed items of a topic's lists, in the order of lists and keys, strictly after one.",
+)
+RETRY_DELIVERIES = Operation(
+    None,
+    "POST",
+    f"{TOPIC_PATH}/retry",
+    OPERATOR,
+    Retried,
+    name="records.retry",
+    summary="Try again to notify everybody who could not be notified.",
 )
 OPERATIONS = (
-    Operation(
-        topics.page,
-        "GET",
-        "/v1/topics",
-        Role.VIEWER,
-        TopicPage,
-        query=TopicQuery,
-        value="topics",
-        cursor="name",
-        scoped=True,
-    ),
+    Operation(topics.page, "GET", "/v1/topics", VIEWER, TopicPage),
     SHOW_TOPIC,
     Operation(
-        topics.define,
+        topics.put,
         "PUT",
         TOPIC_PATH,
-        Role.OPERATOR,
+        OPERATOR,
         TopicInfo,
         body=TopicOptions,
-        served_by=topics.put,
-        statuses=(200, 201),
+        also={topics.define: TopicInfo},
+        name="topics.define",
     ),
     Operation(
         subscriptions.subscribe,
         "POST",
         SUBSCRIPTIONS_PATH,
-        Role.WORKER,
+        WORKER,
         SubscribedPage,
         body=NewSubscriber,
-        line=NewSubscriber,
         whole="entries",
-        value="subscribed",
-        tag="topics",
+        line=NewSubscriber,
         description="One document, or one to a line of NDJSON. If one is wrong, nobody is subscribed.",
     ),
-    Operation(
-        subscriptions.page,
-        "GET",
-        SUBSCRIPTIONS_PATH,
-        Role.VIEWER,
-        SubscriptionPage,
-        query=SubscriptionQuery,
-        value="subscriptions",
-        cursor="id",
-        tag="topics",
-    ),
+    Operation(subscriptions.page, "GET", SUBSCRIPTIONS_PATH, VIEWER, SubscriptionPage),
     UNSUBSCRIBE,
     Operation(
         subscriptions.unsubscribe_from,
         "POST",
         f"{TOPIC_PATH}/unsubscribe",
-        Role.WORKER,
+        WORKER,
         Unsubscribed,
         body=LeavingSubscriber,
-        value="unsubscribed",
-        tag="topics",
     ),
     Operation(
-        matching.matches,
-        "POST",
-        f"{TOPIC_PATH}/matches",
-        Role.WORKER,
-        SubscriptionPage,
-        query=MatchQuery,
-        body=SampleRecord,
-        value="subscriptions",
-        safe=True,
-        tag="topics",
+        matching.matches, "POST", f"{TOPIC_PATH}/matches", WORKER, SubscriptionPage, body=SampleRecord, safe=True
     ),
+    Operation(
+        records.publish,
+        "POST",
+        RECORDS_PATH,
+        WORKER,
+        PublishedPage,
+        body=NewRecord,
+        whole="given",
+        line=NewRecord,
+        keyed=True,
+        description="One document, or one to a line of NDJSON: all who are subscribed when it commits are notified, by"
+        " whoever delivers on the same database, such as `rowlock topic deliver`; the service itself delivers nothing."
+        " If one is malformed nothing is published, unless `partial` is given. A repeated request publishes again;"
+        " under an Idempotency-Key it does not.",
+    ),
+    Operation(records.page, "GET", RECORDS_PATH, VIEWER, RecordPage),
+    Operation(notifications.page, "GET", f"{TOPIC_PATH}/notifications", VIEWER, NotificationPage),
+    Operation(notifications.forget, "POST", f"{TOPIC_PATH}/forget", WORKER, Changed, body=ForgottenNotification),
+    FAILED_DELIVERIES,
+    RETRY_DELIVERIES,
 )

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from rowlock.api.claims import Claimed
+from rowlock.api.documents import row
 from rowlock.api.operation import Operation
 from rowlock.api.sessions import SESSION_PATH
-from rowlock.api.text import row
 from rowlock.model import Settings
 from rowlock.outcomes import PositionedOutcome, Verdict
 from rowlock.roles import Role
@@ -94,8 +94,7 @@ SYNC = Operation(
     Role.WORKER,
     SyncResponse,
     body=SyncRequest,
-    custom=True,
-    scoped=True,
+    checks_prefixes=True,
     deep=True,
     name="claims.sync",
     summary="Settle what is finished and claim what is next, of any lists, in one request: for workers.",
@@ -108,9 +107,7 @@ POLL = Operation(
     Role.WORKER,
     PollResponse,
     body=PollRequest,
-    custom=True,
-    streamed=True,
-    scoped=True,
+    checks_prefixes=True,
     name="sessions.look",
     summary="Return the lists that may have work, of those that a session works; with `wait`, as soon as there are"
     " some.",

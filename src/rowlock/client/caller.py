@@ -1,66 +1,212 @@
-"""Runs verbs by asking a server: the table of operations says how, there is no code per verb."""
+"""Runs verbs by asking a server: the table of operations says how. A few verbs take other or more requests."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from rowlock import claims, ranges, receipts, settlements
-from rowlock.api.operation import ApiRequest, Operation, name_of
+from rowlock import claims, failures, gates, items, lists, ranges, receipts, schedules, settlements, workload
+from rowlock.api.items import ABANDON_ITEMS, DELETE_ITEMS, RETRY_ITEMS
+from rowlock.api.operation import ApiRequest, Operation, name_of, result
 from rowlock.api.operations import BY_VERB
-from rowlock.client import derived, sessions, upload
+from rowlock.api.schedules import PUT_SCHEDULE, ScheduleChange
+from rowlock.api.topics import FAILED_DELIVERIES, UNSUBSCRIBE
 from rowlock.client.transport import Transport
 from rowlock.db.database import Verb
-from rowlock.errors import NeedsDatabase
+from rowlock.errors import InvalidData, NeedsDatabase, NoSuchList, StaleVersion
+from rowlock.failures import Change as ItemChange
+from rowlock.json_codec import MAX_LEVELS, is_too_deep
+from rowlock.model import Item, ListInfo, Settings
+from rowlock.schedules import Change
+from rowlock.schedules.plans import Plan
+from rowlock.topics import records, subscriptions
+from rowlock.topics.records import PAGE, Place
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 DEFAULT_ROWS = 1_000
-
-DERIVED: Mapping[Callable[..., Any], Callable[..., Any]] = {**upload.VERBS, **derived.VERBS, **sessions.VERBS}
-"""Verbs that take more than one plain request."""
-
-OF_TRANSACTIONS = "a transaction of yours cannot travel to a server: settle without using="
+"""Rows of a page without a limit."""
+TRANSACTION_HINT = "a transaction of yours cannot travel to a server: settle without using="
 NEEDS_DATABASE: Mapping[Callable[..., Any], str] = {
-    claims.is_held: OF_TRANSACTIONS,
-    receipts.answers: OF_TRANSACTIONS,
-    settlements.hold: OF_TRANSACTIONS,
-    settlements.settle_beside: OF_TRANSACTIONS,
+    claims.is_held: TRANSACTION_HINT,
+    receipts.answers: TRANSACTION_HINT,
+    settlements.hold: TRANSACTION_HINT,
+    settlements.settle_beside: TRANSACTION_HINT,
     ranges.snapshot: "a snapshot is one read of the whole list: page through its items instead",
 }
-"""Verbs of handles that no request offers, and why."""
+"""Verbs of handles that no request offers, and what to do instead."""
 
 
 class Caller:
-    """Runs verbs by asking a server."""
+    """Runs verbs by the operations of a server."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Have a verb run by the server; NeedsDatabase if no request offers it."""
-        answer: T
-        if verb in DERIVED:
-            answer = DERIVED[verb](self, *args, **kwargs)
-        elif verb in BY_VERB:
-            answer = self.ask(BY_VERB[verb], BY_VERB[verb].request(*args, **kwargs))
-        else:
+        """Have a verb run by the server; NeedsDatabase if no operation offers it."""
+        operation = BY_VERB.get(verb)
+        if operation is None:
             hint = NEEDS_DATABASE.get(verb, "use an Engine, where the database is")
             raise NeedsDatabase(f"{name_of(verb)} is not offered over HTTP", hint)
+        answer: T = self.ask(operation, operation.request(*args, **kwargs), reads=operation.also.get(verb))
         return answer
 
-    def ask(self, operation: Operation, request: ApiRequest) -> Any:
+    def ask(self, operation: Operation, request: ApiRequest, *, reads: Any = None) -> Any:
         """Send a request, or as many as its body takes, and return what the verb returned there."""
         if hasattr(request.body, "parts"):
             parts = (msgspec.structs.replace(request, body=part) for part in request.body.parts())
-            return sum(operation.result(self.transport.send(operation, part), *request.path) for part in parts)
-        document = self.transport.send(operation, request)
-        result = operation.result(document, *request.path)
+            return sum(result(self.transport.send(operation, part)) for part in parts)
+        document = self.transport.send(operation, request, reads=reads)
+        found = result(document)
         limit = request.query.get("count", DEFAULT_ROWS)
         # A page with much data comes in parts.
-        while getattr(document, "next", None) is not None and len(result) < limit:
-            following = {**request.query, "after": document.next, "count": limit - len(result)}
-            document = self.transport.send(operation, msgspec.structs.replace(request, query=following))
-            result += operation.result(document, *request.path)
-        return result
+        while operation.streamed and document.next is not None and len(found) < limit:
+            rest = {**request.query, "after": document.next, "count": limit - len(found)}
+            document = self.transport.send(operation, msgspec.structs.replace(request, query=rest))
+            found += result(document)
+        if operation.deep:
+            for item in found if isinstance(found, list) else [found]:
+                _check_whole(item)
+        return found
+
+
+def _check_whole(item: Item) -> None:
+    """Refuse an item whose data is nested deeper than is allowed: what arrived of it may have been truncated."""
+    text = item.raw_data
+    if text is not None and is_too_deep(text):
+        what = f"the data of {item.key!r} of the list {item.list!r} is nested deeper than {MAX_LEVELS} levels"
+        raise InvalidData(what, "it was stored when that was allowed: save other data, or abandon the item")
+
+
+def find(caller: Caller, name: str) -> lists.ListRow | None:
+    """Return the list's row without its number, which is the database's own; None if there is none."""
+    try:
+        return _row(caller.run(lists.show, name))
+    except NoSuchList:
+        return None
+
+
+def _row(info: ListInfo) -> lists.ListRow:
+    return lists.ListRow(0, info.name, info.state, info.gate, info.sealed, info.version, info.settings)
+
+
+def settings_of(caller: Caller, names: Sequence[str]) -> dict[str, Settings]:
+    """Return the settings of lists that exist, by name."""
+    rows = {name: find(caller, name) for name in names}
+    return {name: row.settings for name, row in rows.items() if row is not None}
+
+
+def gate_number(caller: Caller, name: str, gate: int | str) -> int:
+    """Return the number of one of the list's gates that may be given by its name."""
+    row = find(caller, name)
+    return (row.settings if row else Settings()).gate_number(gate)
+
+
+def unfinished(caller: Caller, *, fits: Callable[[lists.ListRow], bool]) -> int:
+    """Count the unfinished items of open lists that fit."""
+    pairs = ((_row(info), info.counts) for info in _all_lists(caller))
+    return sum(workload.count_unfinished(row, counts) for row, counts in pairs if row.state == "open" and fits(row))
+
+
+def with_work(caller: Caller, *, fits: Callable[[lists.ListRow], bool], holder: str) -> list[str]:
+    """Return the names of fitting lists that have work for the holder now."""
+    free = ((_row(info), info.counts) for info in _all_lists(caller) if info.holder in (None, holder))
+    fitting = ((row, counts) for row, counts in free if workload.may_have_work(row) and fits(row))
+    return [row.name for row, counts in fitting if workload.has_work(row, counts)]
+
+
+def _all_lists(caller: Caller) -> Iterator[ListInfo]:
+    after = ""
+    while infos := caller.run(lists.page, after=after):
+        yield from infos
+        after = infos[-1].name
+
+
+def is_awaited_by_name(caller: Caller, name: str) -> bool:
+    """Return whether something waits for the list's gate to be cleared."""
+    try:
+        info = caller.run(lists.show, name)
+    except NoSuchList:
+        return False
+    return info.state == "open" and (info.sealed or (not info.settings.manual and info.counts.gated > 0))
+
+
+def count_existing(caller: Caller, name: str, keys: Sequence[str]) -> int:
+    """Count those of the keys that are on the list."""
+    return _bulk(caller, DELETE_ITEMS, name, keys, dry_run=True)
+
+
+def count_retryable(caller: Caller, name: str, keys: Sequence[str]) -> int:
+    """Count those of the keys that a retry would change."""
+    return _bulk(caller, RETRY_ITEMS, name, keys, dry_run=True)
+
+
+def change_failed(
+    caller: Caller,
+    name: str,
+    *,
+    change: ItemChange,
+    after: str = "",  # noqa: ARG001
+    error: str | None = None,
+    limit: int = 1000,  # noqa: ARG001
+) -> tuple[int, str | None]:
+    """Change all failed items: the server goes on by itself to the end."""
+    operation = RETRY_ITEMS if change is items.retry else ABANDON_ITEMS
+    dry_run = True if change is failures.count_given else None
+    return _bulk(caller, operation, name, None, state="failed", error=error, dry_run=dry_run), None
+
+
+def _bulk(caller: Caller, operation: Operation, name: str, keys: Sequence[str] | None, **query: Any) -> int:
+    body = None if keys is None else operation.body(keys)
+    count: int = caller.ask(operation, ApiRequest((name,), query, body))
+    return count
+
+
+def define(caller: Caller, schedule: str, plan: Plan, *, version: int | None = None) -> Change:
+    """Make the schedule, or make it what is given; NoSuchSchedule if a version is given and it does not exist."""
+    request = PUT_SCHEDULE.request(schedule, plan, version=version)
+    try:
+        change: Change = caller.ask(PUT_SCHEDULE, request, reads=ScheduleChange)
+    except StaleVersion as stale:
+        if stale.fields.get("version") is None:
+            caller.run(schedules.show, schedule)  # raises what an engine raises
+        raise
+    return change
+
+
+def unsubscribe(caller: Caller, topic: str, ids: Sequence[int]) -> int:
+    """Remove subscriptions by their numbers, each by a request."""
+    removed: int = sum(caller.ask(UNSUBSCRIBE, ApiRequest((topic, str(number)))) for number in ids)
+    return removed
+
+
+def failed(caller: Caller, topic: str, *, after: Place = ("", ""), limit: int = PAGE) -> list[Place]:
+    """Return deliveries that failed, all attempts spent."""
+    query = {"count": limit, "list": after[0] or None, "key": after[1] or None}
+    return [(each.list, each.key) for each in caller.ask(FAILED_DELIVERIES, ApiRequest((topic,), query))]
+
+
+def retry(caller: Caller, places: Sequence[Place]) -> int:
+    """Make failed deliveries ready again, those of each list by a request."""
+    by_list = groupby(places, key=lambda place: place[0])
+    return sum(caller.run(items.retry, name, [key for _, key in group]) for name, group in by_list)
+
+
+VERBS: Mapping[Callable[..., Any], Callable[..., Any]] = {
+    lists.find: find,
+    lists.settings_of: settings_of,
+    lists.gate_number: gate_number,
+    workload.unfinished: unfinished,
+    workload.with_work: with_work,
+    gates.is_awaited_by_name: is_awaited_by_name,
+    failures.count_existing: count_existing,
+    failures.count_retryable: count_retryable,
+    failures.change_failed: change_failed,
+    schedules.define: define,
+    subscriptions.unsubscribe: unsubscribe,
+    records.failed: failed,
+    records.retry: retry,
+}

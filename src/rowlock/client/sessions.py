@@ -1,7 +1,7 @@
 """Sessions and claims of a client: their verbs by the requests that workers on other machines send."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -9,25 +9,31 @@ from rowlock import claims, sessions, settlements
 from rowlock.api.claims import CLOSE_CLAIM, SHOW_CLAIM, Claimed
 from rowlock.api.operation import ApiRequest
 from rowlock.api.sessions import BEAT_SESSION, OPEN_SESSION, Closed, SessionBeat, SessionOptions
-from rowlock.api.worker_sync import SYNC, SyncClaim, SyncRequest, SyncResponse, SyncSettlement
+from rowlock.api.worker_sync import (
+    POLL,
+    SYNC,
+    PollRequest,
+    PollResponse,
+    SyncClaim,
+    SyncRequest,
+    SyncResponse,
+    SyncSettlement,
+)
 from rowlock.claims import ClaimedItems, ClaimRequest
-from rowlock.client.problems import told
+from rowlock.client.caller import Caller
+from rowlock.client.errors import error_of_problem
 from rowlock.client.transport import Transport
-from rowlock.errors import StaleSession
+from rowlock.db import BoundVerb
+from rowlock.errors import NeedsDatabase, StaleSession
 from rowlock.failures import truncate_message
-from rowlock.outcomes import Fail, Outcome, PositionedOutcome, Retry, Verdict
+from rowlock.lists import PollResult
+from rowlock.outcomes import Done, Fail, Outcome, PositionedOutcome, Retry, Verdict
 from rowlock.receipts import OutcomesByPosition
 from rowlock.sessions import EXPIRY_MILLISECONDS
 
 
-class HasTransport(Protocol):
-    """Sends requests to a server."""
-
-    transport: Transport
-
-
 def open_session(
-    asker: HasTransport,
+    caller: Caller,
     session: str,
     *,
     holder: str,
@@ -36,50 +42,49 @@ def open_session(
     seeks: Sequence[str] = (),
     beats: bool = True,  # noqa: ARG001
 ) -> None:
-    """Open a session under an id of its own: asked again, it is the same one. The server watches all of them alike."""
+    """Open a session under an id of its own: repeated, it is the same one. The server watches all sessions alike."""
     options = SessionOptions(holder, f"{expiry}ms", {} if details is None else details, session, list(seeks))
-    asker.transport.send(OPEN_SESSION, ApiRequest((), body=options), again=True)
+    caller.transport.send(OPEN_SESSION, ApiRequest((), body=options))
 
 
-def beat(asker: HasTransport, session: str, *, expiry: int = EXPIRY_MILLISECONDS) -> bool:
-    """Stay alive; False means that the session is lost."""
+def beat(caller: Caller, session: str, *, expiry: int = EXPIRY_MILLISECONDS) -> bool:
+    """Keep the session alive; return False if it is lost."""
     try:
-        asker.transport.send(BEAT_SESSION, ApiRequest((session,), body=SessionBeat(f"{expiry}ms")))
+        caller.transport.send(BEAT_SESSION, ApiRequest((session,), body=SessionBeat(f"{expiry}ms")))
     except StaleSession:
         return False
     return True
 
 
-def take(asker: HasTransport, request: ClaimRequest) -> ClaimedItems | None:
-    """Claim the next items of a list, from the frontier or anywhere; its token makes it harmless to ask again."""
-    response = sync(asker.transport, SyncRequest(request.session, claim=claim_part(request)))
+def take(caller: Caller, request: ClaimRequest) -> ClaimedItems | None:
+    """Claim the next items of a list, from the frontier or anywhere; its token makes it harmless to repeat."""
+    response = _sync(caller.transport, SyncRequest(request.session, claim=_claim_part(request)))
     return None if response.claimed is None else response.claimed.taken
 
 
-def claim_part(request: ClaimRequest) -> SyncClaim:
-    """What to claim, as a server reads it."""
+def _claim_part(request: ClaimRequest) -> SyncClaim:
     return SyncClaim(request.list, request.token, request.limit, request.attempts, noted=request.keep == 0)
 
 
-def note_handed(asker: HasTransport, session: str, taken: ClaimedItems) -> None:
-    """Keep with the session what a claim handed out: the server has done so when it was taken."""
+def note_handed(caller: Caller, session: str, taken: ClaimedItems) -> None:
+    """Do nothing: the server has stored with the session what the claim handed out."""
 
 
-def held(asker: HasTransport, session: str, token: str) -> ClaimedItems:
+def held(caller: Caller, session: str, token: str) -> ClaimedItems:
     """Return a claim with what is left of the items that were handed out under it."""
-    claimed: Claimed = asker.transport.send(SHOW_CLAIM, ApiRequest((token,), {"session": session}))
+    claimed: Claimed = caller.transport.send(SHOW_CLAIM, ApiRequest((token,), {"session": session}))
     assert claimed.taken is not None, "a claim that has ended is an error"  # noqa: S101
     return claimed.taken
 
 
-def close_claim(asker: HasTransport, session: str, token: str) -> bool:
+def close_claim(caller: Caller, session: str, token: str) -> bool:
     """End a claim; what of it was not settled is free at once."""
-    closed: Closed = asker.transport.send(CLOSE_CLAIM, ApiRequest((token,), {"session": session}))
+    closed: Closed = caller.transport.send(CLOSE_CLAIM, ApiRequest((token,), {"session": session}))
     return closed.closed
 
 
 def settle(
-    asker: HasTransport,
+    caller: Caller,
     session: str,
     token: str,
     settling: OutcomesByPosition,
@@ -89,36 +94,68 @@ def settle(
 ) -> list[Verdict]:
     """Write each outcome where its item still stands as handed out; the server knows the holder."""
     outcomes = [_ending(position, outcome) for position, outcome in settling]
-    return _settle(asker.transport, session, SyncSettlement(token, outcomes=outcomes, close=close))
+    return _settle(caller.transport, session, SyncSettlement(token, outcomes=outcomes, close=close))
 
 
 def _ending(position: int, outcome: Outcome) -> PositionedOutcome:
     if isinstance(outcome, Retry | Fail):
-        # What somebody else's exception says may be of any length, and no text at all.
+        # The text of an exception may be of any length, and not valid UTF-8.
         outcome = msgspec.structs.replace(
             outcome, error=truncate_message(outcome.error), kind=truncate_message(outcome.kind)
         )
     return PositionedOutcome.of(position, outcome)
 
 
-def settle_done(asker: HasTransport, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:
-    """All that is left of a claim is done, and nothing is kept of it."""
-    return _settle(asker.transport, session, SyncSettlement(token, [*positions]))
+def settle_done(caller: Caller, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:
+    """Settle all that is left of a claim as done, without results."""
+    return _settle(caller.transport, session, SyncSettlement(token, [*positions]))
 
 
 def _settle(transport: Transport, session: str, settlement: SyncSettlement) -> list[Verdict]:
-    [result] = sync(transport, SyncRequest(session, [settlement])).settled
+    [result] = _sync(transport, SyncRequest(session, [settlement])).settled
     if result.problem is not None:
-        raise told(result.problem, server=transport.server)
+        raise error_of_problem(result.problem, server=transport.server)
     return result.verdicts
 
 
-def sync(transport: Transport, request: SyncRequest) -> SyncResponse:
+def _sync(transport: Transport, request: SyncRequest) -> SyncResponse:
     """Settle and claim in one request; a settlement's problem is in its result, that of the claim is raised."""
     response: SyncResponse = transport.send(SYNC, ApiRequest((), body=request))
     if response.problem is not None:
-        raise told(response.problem, server=transport.server)
+        raise error_of_problem(response.problem, server=transport.server)
     return response
+
+
+def pipeline(transport: Transport, calls: Sequence[BoundVerb]) -> list[Any]:
+    """Settle whole claims and claim once, in one request; the answers are in the order of the calls."""
+    settling = [call for call in calls if call.verb is settlements.try_settle_done]
+    requests = [call.args[0]() for call in calls if call.verb is claims.take]
+    ids = {call.args[0] for call in settling} | {request.session for request in requests}
+    if len(settling) + len(requests) < len(calls) or len(requests) > 1 or len(ids) != 1:
+        raise NeedsDatabase("a pipeline over HTTP settles and claims, under one session", "use an Engine")
+    claim = _claim_part(requests[0]) if requests else None
+    response = _sync(transport, SyncRequest(ids.pop(), list(map(_settlement, settling)), claim))
+    # A settlement with a problem is repeated alone by the caller, and raises then.
+    settled = [None if result.problem is not None else result.verdicts for result in response.settled]
+    claimed = None if response.claimed is None else response.claimed.taken
+    return [*settled, claimed] if requests else settled
+
+
+def _settlement(call: BoundVerb) -> SyncSettlement:
+    _, token, positions = call.args
+    if call.kwargs.get("limited") is None:
+        return SyncSettlement(token, [*positions])
+    # The short form does not wake sessions that wait for room under a limit.
+    outcomes = [PositionedOutcome.of(position, Done()) for position in positions]
+    return SyncSettlement(token, outcomes=outcomes, close=True)
+
+
+def look(transport: Transport, session: str, *, wait: float) -> PollResult:
+    """Return lists that may have work, with their settings."""
+    request = ApiRequest((session,), body=PollRequest(wait))
+    response: PollResponse = transport.send(POLL, request, wait=wait)
+    names = [name for name in response.lists if name not in response.held]
+    return PollResult(names, response.held, response.more, response.lists, response.next)
 
 
 VERBS: Mapping[Callable[..., Any], Callable[..., Any]] = {

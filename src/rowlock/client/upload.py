@@ -1,15 +1,15 @@
 """Uploads: items that were checked here are sent as lines, from a file if they are many; memory stays bounded."""
 
 from collections.abc import Iterable, Iterator
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import msgspec
 
 from rowlock import items
-from rowlock.api.items import due_text
+from rowlock.api.items import ADD_ITEMS, ItemToAdd, due_text
 from rowlock.api.operation import ApiRequest
 from rowlock.api.service import LIMITS
-from rowlock.api.uploads import ADD_ITEMS, ItemToAdd
+from rowlock.client.caller import Caller
 from rowlock.client.transport import Transport
 from rowlock.errors import TooLarge
 from rowlock.item_input import Batch
@@ -48,18 +48,12 @@ class Part:
             yield piece
 
 
-class HasTransport(Protocol):
-    """Sends requests to a server."""
-
-    transport: Transport
-
-
-def add(asker: HasTransport, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
+def add(caller: Caller, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
     """Add new items to the list: all or nothing, as far as the server takes so much at once.
 
     More is sent part by part, each added as a whole and once; with `strict` it is refused.
     """
-    transport = asker.transport
+    transport = caller.transport
     parts = _parts(transport, batches)
     added = existing = 0
     for part in [_only(transport, parts)] if strict else parts:
@@ -83,7 +77,7 @@ def _sent(transport: Transport, name: str, part: Part, *, strict: bool) -> Added
     # A few that are asked for again are there already, which does no harm and costs the server no memory of it.
     keyed = strict or part.count > UNKEYED_ITEMS
     request = ApiRequest((name,), {"strict": strict or None}, trace=part.trace)
-    added: Added = transport.send(ADD_ITEMS, request, lines=part.pieces, size=part.size, keyed=keyed)
+    added: Added = transport.send(ADD_ITEMS, request, pieces=part.pieces, size=part.size, keyed=keyed)
     return added
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock.api.text import Page, text
+from rowlock.api.documents import Page, text
 from rowlock.errors import RowlockError
 from rowlock.http import problems
 from rowlock.http.applications import ApplicationCall
@@ -28,10 +28,9 @@ def written(value: Any, call: Call) -> bytes:
     if value is None:
         return b""
     if call.media_type is MediaType.TEXT:
-        lines = text if isinstance(value, str) else call.route.text or text
-        return lines(value).encode()
+        return text(value).encode()
     if call.media_type is MediaType.NDJSON and isinstance(value, Page):
-        return b"".join([_encode(row) + b"\n" for row in value.rows])
+        return b"".join([_encode(row) + b"\n" for row in value.value])
     return _encode(value) + b"\n"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rowlock import failures, items
-from rowlock.api.bulk import BulkQuery
+from rowlock.api.items import BulkQuery
 from rowlock.api.operation import name_of
 from rowlock.errors import Invalid
 from rowlock.http.auth import acting
@@ -22,7 +22,7 @@ async def delete(call: Call) -> Any:
 
 async def change(call: Call) -> Any:
     """Run the operation's verb on the items given, or on all that have failed."""
-    return await _answered(call, call.route.server_verb)
+    return await _answered(call, call.route.verb)
 
 
 async def _answered(call: Call, verb: Verb) -> Any:

@@ -134,7 +134,7 @@ class Call:
         """Check what stands behind the question mark."""
         if self.route.foreign:
             return
-        form = self.route.query
+        form = self.route.query_type
         text: bytes = self.scope["query_string"]
         if self.route.iidy:
             self.query = dict(reversed(parse_qsl(text.decode("latin-1"), keep_blank_values=True)))

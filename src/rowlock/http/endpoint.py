@@ -7,8 +7,8 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from rowlock.api.documents import cell
 from rowlock.api.operation import PREFIXES
-from rowlock.api.text import cell
 from rowlock.errors import Invalid, UnknownKind
 from rowlock.http import media_types
 from rowlock.http.bodies import decoded
@@ -29,7 +29,7 @@ async def respond(call: Call) -> Answer:
     arguments = await read_arguments(call)
     if operation.keyed and call.header(b"idempotency-key"):
         document, headers = await run_once(call, arguments)
-        return Answer(document, operation.statuses[0], headers, version=_version(call, document))
+        return Answer(document, headers=headers, version=_version(call, document))
     return answer(call, await run(call, arguments), arguments=arguments)
 
 
@@ -37,12 +37,12 @@ async def run(call: Call, arguments: dict[str, Any]) -> Any:
     """Run the operation's verb with these named arguments, after those of the path."""
     executor = call.service.executor
     way = executor.read if call.route.reads else executor.write
-    return await way(call.route.server_verb, *call.path.values(), **arguments)
+    return await way(call.route.verb, *call.path.values(), **arguments)
 
 
 def answer(call: Call, result: Any, *, arguments: dict[str, Any]) -> Answer:
     """The answer that holds what the verb returned."""
-    operation, status = call.route, call.route.statuses[0]
+    operation, status = call.route, 200
     if operation.creates:
         made, result = result
         status = 201 if made else 200
@@ -55,14 +55,14 @@ def answer(call: Call, result: Any, *, arguments: dict[str, Any]) -> Answer:
 def page(call: Call, rows: list[Any], *, limit: int) -> Answer:
     """The answer that holds one page, with the link to the next if there may be more."""
     after = getattr(rows[-1], call.route.cursor) if rows and len(rows) == limit else None
-    return Answer(call.route.gives(rows, after), headers=link(call, after))
+    return Answer(call.route.document(rows, after), headers=link(call, after))
 
 
 def link(call: Call, after: Any) -> list[Header]:
     """The header that names the next page, if there is one."""
     if after is None:
         return []
-    fields = msgspec.structs.fields(call.route.query)
+    fields = msgspec.structs.fields(call.route.query_type)
     asked = {field.encode_name: getattr(call.query, field.name) for field in fields}
     asked["before" if "before" in asked else "after"] = after
     query = urlencode({name: cell(value) for name, value in asked.items() if value is not None}, quote_via=quote)
@@ -73,7 +73,7 @@ def link(call: Call, after: Any) -> list[Header]:
 async def _all_pages(call: Call) -> AsyncIterator[Any]:
     arguments = await read_arguments(call) | {"limit": STREAMED_ROWS}
     while rows := await run(call, arguments):
-        yield call.route.gives(rows, None)
+        yield call.route.document(rows, None)
         arguments["after"] = getattr(rows[-1], call.route.cursor)
 
 
@@ -89,7 +89,7 @@ async def read_arguments(call: Call) -> dict[str, Any]:
     arguments = await call.service.executor.run_in_thread(read) if operation.threaded else read()
     if operation.versioned and not operation.reads:
         arguments |= conditions(call)
-    if operation.traced:
+    if "trace" in operation.takes:
         arguments["trace"] = call.traceparent
     if PREFIXES in operation.takes:
         arguments[PREFIXES] = call.principal.lists

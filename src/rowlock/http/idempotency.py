@@ -21,10 +21,8 @@ async def run_once(call: Call, arguments: dict[str, Any]) -> tuple[Any, list[Hea
     """Run the operation's verb, or give the document of the first time; with the headers that tell which."""
     path = list(call.path.values())
     compared = {name: value for name, value in arguments.items() if name not in NOT_COMPARED}
-    work = partial(
-        idempotency.answered, verb=call.route.server_verb, answer=call.route.answer, path=path, arguments=arguments
-    )
-    apart = group_rule(call.route.server_verb).key(*path, **arguments).isolated
+    work = partial(idempotency.answered, verb=call.route.verb, answer=call.route.answer, path=path, arguments=arguments)
+    apart = group_rule(call.route.verb).key(*path, **arguments).isolated
     stored, headers = await once(call, work, asked=[path, compared], apart=apart)
     return msgspec.convert(stored, call.route.gives), headers
 

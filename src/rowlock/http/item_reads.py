@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 from rowlock import item_resources
-from rowlock.api.items import ItemPage, ItemQuery
+from rowlock.api.items import ItemPage
 from rowlock.errors import Invalid
 from rowlock.http.call import Answer, Call
 from rowlock.http.endpoint import DEFAULT_ROWS, STREAMED_ROWS, link
@@ -17,9 +17,9 @@ PAGE_BYTES, STREAMED_BYTES = 8 * 1024 * 1024, 128 * 1024
 
 async def page(call: Call) -> Answer:
     """Answer with one page, or with all items as a stream of lines."""
-    query: ItemQuery = call.query
+    query = call.query
     if query.limit is None and call.media_type is not MediaType.JSON:
-        return Answer(stream=_all(call, query))
+        return Answer(stream=_all(call))
     limit = DEFAULT_ROWS if query.limit is None else query.limit
     found, more = await _read(call, query.after, limit)
     after = found[-1].key if found and more else None
@@ -37,8 +37,8 @@ async def _read(
     return await call.service.executor.read(item_resources.page, name, after=after, state=state, **bounds)
 
 
-async def _all(call: Call, query: ItemQuery) -> AsyncIterator[ItemPage]:
-    after, more, first = query.after, True, FIRST_ITEMS
+async def _all(call: Call) -> AsyncIterator[ItemPage]:
+    after, more, first = call.query.after, True, FIRST_ITEMS
     while more:
         found, more = await _read(call, after, STREAMED_ROWS, first=first, max_bytes=STREAMED_BYTES)
         if found:

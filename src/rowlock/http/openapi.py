@@ -95,7 +95,7 @@ def _query(route: Route) -> list[dict[str, Any]]:
             "description": _said(field.type),
             "schema": _plain(msgspec.json.schema(_inner(field.type))),
         }
-        for field in msgspec.structs.fields(route.query)
+        for field in msgspec.structs.fields(route.query_type)
     ]
 
 

@@ -1,10 +1,8 @@
 """The table of routes: the server, its description, the reference page and who may ask what are made of it."""
 
-from rowlock.api.bulk import ABANDON_ITEMS, DELETE_ITEMS, RETRY_ITEMS
 from rowlock.api.claims import CLAIM_ITEMS, CLOSE_CLAIM, SETTLE_CLAIM, SHOW_CLAIM
-from rowlock.api.items import PAGE_ITEMS, SHOW_ITEM
+from rowlock.api.items import ABANDON_ITEMS, ADD_ITEMS, DELETE_ITEMS, PAGE_ITEMS, RETRY_ITEMS, SHOW_ITEM
 from rowlock.api.operations import OPERATIONS
-from rowlock.api.records import FAILED_DELIVERIES, RETRY_DELIVERIES
 from rowlock.api.service import (
     DESCRIPTION,
     EVENTS,
@@ -17,8 +15,7 @@ from rowlock.api.service import (
 )
 from rowlock.api.sessions import BEAT_SESSION, CLOSE_SESSION, OPEN_SESSION
 from rowlock.api.tokens import CREATE_TOKEN, REVOKE_TOKEN
-from rowlock.api.topics import UNSUBSCRIBE
-from rowlock.api.uploads import ADD_ITEMS
+from rowlock.api.topics import FAILED_DELIVERIES, RETRY_DELIVERIES, UNSUBSCRIBE
 from rowlock.api.worker_sync import POLL, SYNC
 from rowlock.http import (
     bulk,

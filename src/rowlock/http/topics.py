@@ -1,8 +1,9 @@
 """Handlers of topics: what is addressed by a number or a pair, and what takes many transactions."""
 
-from rowlock.api.bulk import Retried
-from rowlock.api.records import FailedDelivery, FailedDeliveryPage, FailedDeliveryQuery
-from rowlock.api.topics import Unsubscribed
+from typing import Any
+
+from rowlock.api.items import Retried
+from rowlock.api.topics import FailedDelivery, FailedDeliveryQuery, Unsubscribed
 from rowlock.errors import InvalidQuery
 from rowlock.http.call import Call
 from rowlock.topics import records, subscriptions
@@ -16,13 +17,13 @@ async def unsubscribe(call: Call) -> Unsubscribed:
     return Unsubscribed(await call.service.executor.write(subscriptions.unsubscribe, call.path["topic"], [int(number)]))
 
 
-async def failed(call: Call) -> FailedDeliveryPage:
+async def failed(call: Call) -> Any:
     """Return deliveries that failed, strictly after a list and key."""
     query: FailedDeliveryQuery = call.query
     found = await call.service.executor.read(
         records.failed, call.path["topic"], after=(query.list, query.key), limit=query.count
     )
-    return FailedDeliveryPage([FailedDelivery(*each) for each in found])
+    return call.route.document([FailedDelivery(*each) for each in found])
 
 
 async def retry(call: Call) -> Retried:

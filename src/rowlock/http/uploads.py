@@ -9,7 +9,7 @@ from typing import IO, Any
 import msgspec
 
 from rowlock import idempotency, item_input, items
-from rowlock.api.uploads import AddQuery, ItemsToAdd, ItemToAdd, UploadProgress
+from rowlock.api.items import AddQuery, ItemsToAdd, ItemToAdd, UploadProgress
 from rowlock.http import media_types
 from rowlock.http.bodies import decoded
 from rowlock.http.call import Answer, Call
