@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import Any
 
 import msgspec
 
 from rowlock import json_codec
 from rowlock.db import Transaction
+from rowlock.item_input import encode_json
 from rowlock.outcomes import Fail, Outcome, Retry, Verdict, all_plainly_done, verdict_of
 
 OutcomesByPosition = Sequence[tuple[int, Outcome]]
@@ -40,17 +40,17 @@ def note(settling: OutcomesByPosition, landed: Mapping[int, Outcome]) -> str | N
         position for position, asked in settling if isinstance(asked, Retry) and isinstance(landed.get(position), Fail)
     ]
     if failed:
-        return _json({"gone": gone, "failed": failed})
-    return _json(gone) if gone else None
+        return encode_json({"gone": gone, "failed": failed})
+    return encode_json(gone) if gone else None
 
 
 def digest(settling: OutcomesByPosition) -> str:
     """Return the digest by which a repeated settlement is known."""
     # All plainly done is known by its positions, whichever verb settles it.
     if all_plainly_done(outcome for _, outcome in settling):
-        return of_text(_json([position for position, _ in settling]))
+        return of_text(encode_json([position for position, _ in settling]))
     try:
-        return of_text(_json([(position, outcome) for position, outcome in settling]))
+        return of_text(encode_json([(position, outcome) for position, outcome in settling]))
     except (TypeError, ValueError):
         # An outcome that JSON cannot express; it is refused where it would have to be stored.
         return of_text(repr(settling))
@@ -61,7 +61,3 @@ def digest(settling: OutcomesByPosition) -> str:
 def of_text(text: str) -> str:
     """Return the digest of a settlement in JSON; of one that is plainly done, that is the list of positions."""
     return blake2b(text.encode(errors="backslashreplace"), digest_size=12).hexdigest()
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()

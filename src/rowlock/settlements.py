@@ -2,17 +2,21 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from rowlock import attempts, dependencies, failures, gates, json_codec, limits, lists, receipts, tallies
 from rowlock.db import Pending, Transaction, pipelined
+from rowlock.dependencies import WAITING_DELAY, WAITING_DELAY_MILLISECONDS
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, ItemsGone, StaleClaim
+from rowlock.item_input import encode_json
 from rowlock.model import MAX_DATA_BYTES, Settings
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, verdict_of
 from rowlock.receipts import OutcomesByPosition
+
+Kind = TypeVar("Kind", Done, Retry, Move, Fail)
 
 MAX_MOVES_PER_STATEMENT = 500
 """With the largest data each, so many stay below the 256 MB that a jsonb may have."""
@@ -31,6 +35,7 @@ class HeldClaim(msgspec.Struct, frozen=True):
     name: str
     list_gate: int
     awaited: bool
+    """Whether something waits until the list's gate is cleared."""
     settings: Settings
 
     @property
@@ -41,11 +46,87 @@ class HeldClaim(msgspec.Struct, frozen=True):
     def at(self, positions: Iterable[int]) -> dict[str, Any]:
         """Return parameters for statements on some of its items, with bounds that no plan can read beyond."""
         places = list(positions)
-        return {**self.lane, "positions": _json(places), "low": min(places) - 1, "high": max(places)}
+        return {**self.lane, "positions": encode_json(places), "low": min(places) - 1, "high": max(places)}
 
-    def covers(self, position: int) -> bool:
-        """Return whether the claim covers a position: anything else is another claim's, or free."""
-        return self.low < position <= self.high
+    def gate_after(self, outcome: Outcome) -> int:
+        """Return at which gate an item stands after its outcome."""
+        gate = outcome.gate if isinstance(outcome, Move) else None
+        return self.gate if gate is None else self.settings.gate_number(gate)
+
+
+class StandingItem(msgspec.Struct, frozen=True):
+    """An item that stands as it was claimed."""
+
+    position: int
+    key: str
+    attempts: int
+
+
+def hold(tx: Transaction, session: str, token: str) -> HeldClaim | None:
+    """Lock a claim until this transaction ends, so that its session cannot expire; None if it has ended."""
+    return tx.struct(HeldClaim, "claims/hold", session=session, token=token)
+
+
+def settle(
+    tx: Transaction,
+    session: str,
+    token: str,
+    settling: OutcomesByPosition,
+    *,
+    holder: str = "",
+    close: bool = True,
+    repeatable: bool = True,
+) -> list[Verdict]:
+    """Write each outcome where its item still stands as it was claimed, and return the verdicts in order.
+
+    StaleClaim, and nothing written, if the claim has ended. A repeated settlement is answered as before if it is
+    `repeatable`. A retry fails the item if it was the last that the claim allows. With `close` the claim ends, and what
+    of it was not settled is free.
+    """
+    if len({position for position, _ in settling}) < len(settling):
+        raise InvalidOutcome("an item has two outcomes in one settlement", "give each item one")
+    held = hold(tx, session, token)
+    if held is None:
+        before = receipts.answer(tx, token, settling) if repeatable else None
+        if before is None:
+            raise StaleClaim.of(token)
+        return before
+    before = receipts.answer(tx, token, settling) if repeatable and _leaves_items(held, settling) else None
+    if before is None:
+        written = _write(tx, held, _resolve_moves(tx, held, settling), holder)
+        # An item that does not stand there may have been settled by this call before.
+        before = receipts.answer(tx, token, settling) if repeatable and len(written) < len(settling) else None
+    if before is not None:
+        if close:
+            tx.run("claims/close", session=session, token=token)
+        return before
+    _record_tallies(tx, held, token, settling, written)
+    _end_or_reduce(tx, held, session, token, settled=len(settling), close=close)
+    if written and held.awaited:
+        gates.advance_if_cleared(tx, held.list, held.name)
+    return [verdict_of(written[position]) if position in written else Verdict.GONE for position, _ in settling]
+
+
+def settle_beside(
+    tx: Transaction,
+    session: str,
+    token: str,
+    settling: OutcomesByPosition,
+    *,
+    keys: Mapping[int, str],
+    holder: str = "",
+    close: bool = True,
+    partial: bool = False,
+) -> list[Verdict]:
+    """Settle in one transaction with the caller's rows, which must not commit if another transaction has settled.
+
+    So a repeated settlement is not answered as before: StaleClaim if the claim has ended. ItemsGone, with the keys, if
+    items were taken off the list meanwhile, unless `partial` asks for verdicts.
+    """
+    verdicts = settle(tx, session, token, settling, holder=holder, close=close, repeatable=False)
+    if not partial:
+        _refuse_gone([keys[position] for position, _ in settling], verdicts, token)
+    return verdicts
 
 
 def settle_done(tx: Transaction, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:
@@ -53,6 +134,15 @@ def settle_done(tx: Transaction, session: str, token: str, positions: Sequence[i
     verdicts = try_settle_done(tx, session, token, positions)
     if verdicts is None:
         return settle(tx, session, token, [(position, Done()) for position in positions])
+    return verdicts
+
+
+def settle_done_beside(tx: Transaction, session: str, token: str, *, keys: Mapping[int, str]) -> list[Verdict]:
+    """Settle all that is left of a claim as done, in one transaction with the caller's rows; ItemsGone as above."""
+    verdicts = try_settle_done(tx, session, token, list(keys))
+    if verdicts is None:
+        return settle_beside(tx, session, token, [(position, Done()) for position in keys], keys=keys)
+    _refuse_gone(list(keys.values()), verdicts, token)
     return verdicts
 
 
@@ -75,7 +165,7 @@ def try_settle_done(
         limits.wake(tx, limited)
     if use_planner_hints:
         tx.send_to_server("claims/planner_hints")
-    text = _json(positions)
+    text = encode_json(positions)
     parameters = {"positions": text, "count": len(positions), "receipt": receipts.of_text(text)}
     rows = tx.send("claims/settle", session=session, token=token, **parameters)
     return rows.map(lambda rows: _done_or_gone(rows, positions))
@@ -90,81 +180,157 @@ def _done_or_gone(rows: list[tuple[Any, ...]], positions: Sequence[int]) -> list
     return [Verdict.GONE if position in gone else Verdict.DONE for position in positions]
 
 
-def settle(
-    tx: Transaction, session: str, token: str, settling: OutcomesByPosition, *, holder: str = "", close: bool = True
-) -> list[Verdict]:
-    """Write each outcome where its item still stands as it was claimed, and return the verdicts in order.
-
-    StaleClaim, and nothing written, if the claim has ended. A repeated settlement is answered as before. A retry fails
-    the item if it was the last that the claim allows. With `close` the claim ends, and what of it was not settled is
-    free.
-    """
-    return _settle(tx, session, token, settling, holder=holder, close=close, again=True)
-
-
-def settle_beside(
-    tx: Transaction,
-    session: str,
-    token: str,
-    settling: OutcomesByPosition,
-    *,
-    keys: Mapping[int, str],
-    holder: str = "",
-    close: bool = True,
-    partial: bool = False,
-) -> list[Verdict]:
-    """Settle in one transaction with the caller's rows, which must not commit if another transaction has settled.
-
-    So a repeated settlement is not answered as before: StaleClaim if the claim has ended. ItemsGone, with the keys, if
-    items were taken off the list meanwhile, unless `partial` asks for verdicts.
-    """
-    verdicts = _settle(tx, session, token, settling, holder=holder, close=close, again=False)
-    if not partial:
-        _refuse_gone([keys[position] for position, _ in settling], verdicts, token)
-    return verdicts
-
-
-def settle_done_beside(tx: Transaction, session: str, token: str, *, keys: Mapping[int, str]) -> list[Verdict]:
-    """Settle all that is left of a claim as done, in one transaction with the caller's rows; ItemsGone as above."""
-    verdicts = try_settle_done(tx, session, token, list(keys))
-    if verdicts is None:
-        return settle_beside(tx, session, token, [(position, Done()) for position in keys], keys=keys)
-    _refuse_gone(list(keys.values()), verdicts, token)
-    return verdicts
-
-
 def _refuse_gone(keys: Sequence[str], verdicts: Sequence[Verdict], token: str) -> None:
     gone = [key for key, verdict in zip(keys, verdicts, strict=True) if verdict is Verdict.GONE]
     if gone:
         raise ItemsGone.of(gone, token=token)
 
 
-def _settle(
-    tx: Transaction, session: str, token: str, settling: OutcomesByPosition, *, holder: str, close: bool, again: bool
-) -> list[Verdict]:
-    _refuse_twice(settling)
-    held = hold(tx, session, token)
-    if held is None:
-        before = receipts.answer(tx, token, settling) if again else None
-        if before is None:
-            raise StaleClaim.of(token)
-        return before
-    before = receipts.answer(tx, token, settling) if again and _keeps_places(held, settling) else None
-    if before is None:
-        groupable = _placed(tx, held, settling)
-        _refuse_passed_gates(held, groupable)
-        landed = _write(tx, held, groupable, holder)
-        gone = [position for position, _ in settling if position not in landed]
-        before = receipts.answer(tx, token, settling) if gone and again else None
-    if before is not None:
-        if close:
-            tx.run("claims/close", session=session, token=token)
-        return before
-    _record(tx, held, landed, token=token, receipt=receipts.digest(settling), answer=receipts.note(settling, landed))
-    _end_or_reduce(tx, held, session, token, settled=len(settling), close=close)
-    if landed and held.awaited:
-        gates.advance_if_cleared(tx, held.list, held.name)
-    return [verdict_of(landed[position]) if position in landed else Verdict.GONE for position, _ in settling]
+def _leaves_items(held: HeldClaim, settling: OutcomesByPosition) -> bool:
+    """Return whether an item would stay where it is: then only the receipt says that it has been settled."""
+    return held.settings.exclusive and any(isinstance(each, Retry) and not _delay(each) for _, each in settling)
+
+
+def _resolve_moves(tx: Transaction, held: HeldClaim, settling: OutcomesByPosition) -> OutcomesByPosition:
+    """Return the outcomes with gates as numbers, and store which items wait for a list."""
+    moves = _of_kind(Move, dict(settling))
+    if not moves:
+        return settling
+    numbered = {position: None if move.gate is None else held.gate_after(move) for position, move in moves.items()}
+    for gate in numbered.values():
+        if gate is not None and gate < held.list_gate:
+            what = f"gate {gate} of the list {held.name!r} is passed: it is at gate {held.list_gate}"
+            raise GatePassed(what, "move to this gate or a later one")
+    waiting = _store_waiting(tx, held, {each: move.until for each, move in moves.items() if move.until is not None})
+    resolved = {
+        position: Move(gate, moves[position].data, WAITING_DELAY if position in waiting else moves[position].after)
+        for position, gate in numbered.items()
+    }
+    return [(position, resolved.get(position, outcome)) for position, outcome in settling]
+
+
+def _store_waiting(tx: Transaction, held: HeldClaim, awaited: Mapping[int, str]) -> set[int]:
+    """Store which items wait for which list; return the positions of those whose list exists and is not complete."""
+    if held.name in awaited.values():
+        raise InvalidOutcome(f"an item of {held.name!r} cannot wait for its own list", "wait for another list")
+    if not awaited:
+        return set()
+    # Locked before any item, in one order: the completion of a list locks the items that wait for it likewise.
+    rows = {name: lists.lock_if_exists(tx, name) for name in sorted(set(awaited.values()))}
+    items = tx.structs(StandingItem, "items/in_claim", **held.at(awaited))
+    waiting: set[int] = set()
+    for name, row in rows.items():
+        if row is not None and row.state != "complete":
+            those = {item.position: item.key for item in items if awaited[item.position] == name}
+            dependencies.wait(tx, held.list, list(those.values()), awaited=row.id)
+            waiting.update(those)
+    return waiting
+
+
+def _write(tx: Transaction, held: HeldClaim, settling: OutcomesByPosition, holder: str) -> dict[int, Outcome]:
+    """Write the outcomes of items that stand as they were claimed, and return them as written, by position."""
+    # A position outside of the interval is another claim's, or free.
+    covered = {position: outcome for position, outcome in settling if held.low < position <= held.high}
+    done = _of_kind(Done, covered)
+    others = {position: outcome for position, outcome in covered.items() if position not in done}
+    return {**_write_done(tx, held, done), **_write_others(tx, held, others, holder)}
+
+
+def _write_done(tx: Transaction, held: HeldClaim, done: Mapping[int, Done]) -> dict[int, Outcome]:
+    if not done:
+        return {}
+    items = tx.structs(StandingItem, "items/settle_done", **held.at(done))
+    if held.settings.keep_results and items:
+        rows = [
+            {"key": item.key, "attempts": item.attempts, "data": _data(done[item.position].result, item.key)}
+            for item in items
+        ]
+        tx.run("results/keep_many", list=held.list, keep=held.settings.keep, rows=encode_json(rows))
+    return {item.position: done[item.position] for item in items}
+
+
+def _write_others(tx: Transaction, held: HeldClaim, others: Mapping[int, Outcome], holder: str) -> dict[int, Outcome]:
+    if not others:
+        return {}
+    items = tx.structs(StandingItem, "items/in_claim", **held.at(others))
+    # Counted again under the lock: somebody may have recorded a failure by hand since the item was claimed.
+    written = {
+        item.position: attempts.limited(others[item.position], item.attempts, allowed=held.attempts) for item in items
+    }
+    retries, moves, fails = _of_kind(Retry, written), _of_kind(Move, written), _of_kind(Fail, written)
+    if retries:
+        rows = [
+            {"position": each, "delay": _delay(retry), "counted": int(retry.counted), "stays": held.settings.exclusive}
+            for each, retry in retries.items()
+        ]
+        tx.run("items/settle_retry", rows=encode_json(rows), **held.at(retries))
+    if moves:
+        _write_moves(tx, held, moves)
+    if fails:
+        tx.run("items/settle_fail", **held.at(fails))
+    if retries or moves:
+        tx.run("lists/wake", list=held.list)
+    _record_errors(tx, held, items, written, holder)
+    return written
+
+
+def _write_moves(tx: Transaction, held: HeldClaim, moves: Mapping[int, Move]) -> None:
+    rows = [
+        {
+            "position": position,
+            "to_gate": held.gate_after(move),
+            "keeps_data": move.data is UNCHANGED,
+            "data": None if move.data is UNCHANGED else _data(move.data, f"position {position}"),
+            "delay": _delay(move),
+        }
+        for position, move in moves.items()
+    ]
+    for start in range(0, len(rows), MAX_MOVES_PER_STATEMENT):
+        some = slice(start, start + MAX_MOVES_PER_STATEMENT)
+        tx.run("items/settle_move", rows=encode_json(rows[some]), **held.at(list(moves)[some]))
+
+
+def _record_errors(
+    tx: Transaction, held: HeldClaim, items: Sequence[StandingItem], written: Mapping[int, Outcome], holder: str
+) -> None:
+    rows = []
+    for item in items:
+        outcome = written[item.position]
+        if isinstance(outcome, Fail) or (isinstance(outcome, Retry) and outcome.error):
+            message = failures.truncate_message(outcome.error or outcome.kind)
+            kind, shape = failures.truncate_message(outcome.kind), failures.shape(message)
+            rows.append(
+                {"key": item.key, "attempt": item.attempts + 1, "kind": kind, "message": message, "shape": shape}
+            )
+    if rows:
+        tx.run("errors/record_many", list=held.list, holder=holder, keep=held.settings.keep, rows=encode_json(rows))
+
+
+def _record_tallies(
+    tx: Transaction, held: HeldClaim, token: str, settling: OutcomesByPosition, written: Mapping[int, Outcome]
+) -> None:
+    """Record what the claim's gate has lost or kept, with the receipt, and what other gates have got."""
+    verdicts = Counter(map(verdict_of, written.values()))
+    delayed = Counter(held.gate_after(outcome) for outcome in written.values() if _delay(outcome))
+    arrived = Counter(map(held.gate_after, _of_kind(Move, written).values()))
+    del arrived[held.gate]  # those have not left
+    tx.run(
+        "tallies/record_settled",
+        list=held.list,
+        gate=held.gate,
+        token=token,
+        receipt=receipts.digest(settling),
+        gone=receipts.note(settling, written),
+        done=verdicts[Verdict.DONE],
+        retried=verdicts[Verdict.RETRIED],
+        moved=verdicts[Verdict.MOVED],
+        failed=verdicts[Verdict.FAILED],
+        items_change=-verdicts[Verdict.DONE] - arrived.total(),
+        delayed_change=delayed[held.gate],
+        failed_change=verdicts[Verdict.FAILED],
+    )
+    for gate, count in arrived.items():
+        tallies.record(tx, held.list, gate, items_change=count, delayed_change=delayed[gate])
 
 
 def _end_or_reduce(tx: Transaction, held: HeldClaim, session: str, token: str, *, settled: int, close: bool) -> None:
@@ -178,130 +344,16 @@ def _end_or_reduce(tx: Transaction, held: HeldClaim, session: str, token: str, *
         tx.run("claims/reduce", session=session, token=token, settled=settled)
 
 
-def hold(tx: Transaction, session: str, token: str) -> HeldClaim | None:
-    """Lock a claim until this transaction ends, so that its session cannot expire; None if it has ended."""
-    row = tx.row("claims/hold", session=session, token=token)
-    if row is None:
-        return None
-    *plain, settings = row
-    return HeldClaim(*plain, msgspec.json.decode(settings, type=Settings))  # type: ignore[call-arg]
+def _of_kind(kind: type[Kind], outcomes: Mapping[int, Outcome]) -> dict[int, Kind]:
+    return {position: outcome for position, outcome in outcomes.items() if isinstance(outcome, kind)}
 
 
-def _keeps_places(held: HeldClaim, settling: OutcomesByPosition) -> bool:
-    """Return whether an item would stay where it is: then only the receipt says that it has been settled."""
-    return held.settings.exclusive and any(isinstance(each, Retry) and not _delay(each.after) for _, each in settling)
-
-
-def _refuse_twice(settling: OutcomesByPosition) -> None:
-    if len({position for position, _ in settling}) < len(settling):
-        raise InvalidOutcome("an item has two outcomes in one settlement", "give each item one")
-
-
-def _placed(tx: Transaction, held: HeldClaim, settling: OutcomesByPosition) -> OutcomesByPosition:
-    """Return the outcomes with gates as numbers, and store which items wait for a list."""
-    moves = {position: outcome for position, outcome in settling if isinstance(outcome, Move)}
-    if not moves:
-        return settling
-    waiting = _wait(tx, held, moves)
-    groupable = {position: _place(held, outcome, waits=position in waiting) for position, outcome in moves.items()}
-    return [(position, groupable.get(position, outcome)) for position, outcome in settling]
-
-
-def _wait(tx: Transaction, held: HeldClaim, moves: Mapping[int, Move]) -> set[int]:
-    """Store what waits for which list; return the positions of items whose list exists and is not complete."""
-    wanted = {position: outcome.until for position, outcome in moves.items() if outcome.until is not None}
-    if held.name in wanted.values():
-        raise InvalidOutcome(f"an item of {held.name!r} cannot wait for its own list", "wait for another list")
-    if not wanted:
-        return set()
-    # Locked before any item, in one order: the completion of a list locks the items that wait for it likewise.
-    rows = {name: lists.lock_if_exists(tx, name) for name in sorted(set(wanted.values()))}
-    keys = {row[0]: row[1] for row in tx.rows("items/in_claim", **held.at(wanted))}
-    waiting: set[int] = set()
-    for name, row in rows.items():
-        if row is not None and row.state != "complete":
-            those = [position for position in keys if wanted[position] == name]
-            dependencies.wait(tx, held.list, [keys[position] for position in those], awaited=row.id)
-            waiting.update(those)
-    return waiting
-
-
-def _place(held: HeldClaim, outcome: Move, *, waits: bool) -> Move:
-    gate = None if outcome.gate is None else held.settings.gate_number(outcome.gate)
-    return Move(gate, outcome.data, dependencies.WAITING_DELAY if waits else outcome.after)
-
-
-def _refuse_passed_gates(held: HeldClaim, settling: OutcomesByPosition) -> None:
-    for _, outcome in settling:
-        if isinstance(outcome, Move) and isinstance(outcome.gate, int) and outcome.gate < held.list_gate:
-            what = f"gate {outcome.gate} of the list {held.name!r} is passed: it is at gate {held.list_gate}"
-            raise GatePassed(what, "move to this gate or a later one")
-
-
-def _write(tx: Transaction, held: HeldClaim, settling: OutcomesByPosition, holder: str) -> dict[int, Outcome]:
-    """Write the outcomes of items that the claim covers, and return them as written, by position."""
-    ours = [each for each in settling if held.covers(each[0])]
-    done = {position: outcome for position, outcome in ours if isinstance(outcome, Done)}
-    others = {position: outcome for position, outcome in ours if not isinstance(outcome, Done)}
-    landed: dict[int, Outcome] = {}
-    if done:
-        rows = tx.rows("items/settle_done", **held.at(done))
-        _keep_results(tx, held, rows, done)
-        landed.update((row[0], done[row[0]]) for row in rows)
-    if others:
-        found = tx.rows("items/in_claim", **held.at(others))
-        # Counted again under the lock: somebody may have recorded a failure by hand since the item was claimed.
-        written = {
-            position: attempts.limited(others[position], failed, allowed=held.attempts) for position, _, failed in found
-        }
-        _write_others(tx, held, written)
-        _record_errors(tx, held, found, written, holder)
-        landed.update(written)
-    return landed
-
-
-def _keep_results(tx: Transaction, held: HeldClaim, rows: Sequence[Any], done: dict[int, Done]) -> None:
-    if held.settings.keep_results and rows:
-        kept = [
-            {"key": key, "attempts": failed, "data": _data(done[position].result, key)}
-            for position, key, failed in rows
-        ]
-        tx.run("results/keep_many", list=held.list, keep=held.settings.keep, rows=_json(kept))
-
-
-def _write_others(tx: Transaction, held: HeldClaim, found: Mapping[int, Outcome]) -> None:
-    retries = [
-        {
-            "position": position,
-            "delay": _delay(outcome.after),
-            "counted": int(outcome.counted),
-            "stays": held.settings.exclusive,
-        }
-        for position, outcome in found.items()
-        if isinstance(outcome, Retry)
-    ]
-    moves = [_moved(held, position, outcome) for position, outcome in found.items() if isinstance(outcome, Move)]
-    fails = [position for position, outcome in found.items() if isinstance(outcome, Fail)]
-    if retries:
-        tx.run("items/settle_retry", rows=_json(retries), **held.at(row["position"] for row in retries))
-    for start in range(0, len(moves), MAX_MOVES_PER_STATEMENT):
-        some = moves[start : start + MAX_MOVES_PER_STATEMENT]
-        tx.run("items/settle_move", rows=_json(some), **held.at(row["position"] for row in some))
-    if fails:
-        tx.run("items/settle_fail", **held.at(fails))
-    if retries or moves:
-        tx.run("lists/wake", list=held.list)
-
-
-def _moved(held: HeldClaim, position: int, outcome: Move) -> dict[str, Any]:
-    keeps = outcome.data is UNCHANGED
-    return {
-        "position": position,
-        "to_gate": held.gate if outcome.gate is None else outcome.gate,
-        "keeps_data": keeps,
-        "data": None if keeps else _data(outcome.data, f"position {position}"),
-        "delay": _delay(outcome.after),
-    }
+def _delay(outcome: Outcome) -> int:
+    """Return how many milliseconds an item waits after its outcome."""
+    after = outcome.after if isinstance(outcome, Retry | Move) else None
+    if after is WAITING_DELAY:
+        return WAITING_DELAY_MILLISECONDS
+    return 0 if after is None else milliseconds(after)
 
 
 def _data(value: Any, whose: str) -> str | None:
@@ -314,64 +366,3 @@ def _data(value: Any, whose: str) -> str | None:
     if len(text.encode()) > MAX_DATA_BYTES:
         raise InvalidData(f"the data for {whose!r} is larger than {MAX_DATA_BYTES} bytes", "keep it elsewhere")
     return text
-
-
-def _delay(after: Any) -> int:
-    if after is dependencies.WAITING_DELAY:
-        return dependencies.WAITING_DELAY_MILLISECONDS
-    return 0 if after is None else milliseconds(after)
-
-
-def _record_errors(
-    tx: Transaction, held: HeldClaim, found: Sequence[Any], written: Mapping[int, Outcome], holder: str
-) -> None:
-    said = [
-        {
-            "key": key,
-            "attempt": failed + 1,
-            **_said(outcome),
-        }
-        for position, key, failed in found
-        if isinstance(outcome := written[position], Retry | Fail) and (outcome.error or isinstance(outcome, Fail))
-    ]
-    if said:
-        tx.run("errors/record_many", list=held.list, holder=holder, keep=held.settings.keep, rows=_json(said))
-
-
-def _said(outcome: Retry | Fail) -> dict[str, str]:
-    text = failures.truncate_message(outcome.error or outcome.kind)
-    return {"kind": failures.truncate_message(outcome.kind), "message": text, "shape": failures.shape(text)}
-
-
-def _record(
-    tx: Transaction, held: HeldClaim, landed: Mapping[int, Outcome], *, token: str, receipt: str, answer: str | None
-) -> None:
-    verdicts = Counter(map(verdict_of, landed.values()))
-    waiting = sum(1 for outcome in landed.values() if isinstance(outcome, Retry | Move) and _delay(outcome.after))
-    moved_away = [
-        outcome for outcome in landed.values() if isinstance(outcome, Move) and outcome.gate not in (None, held.gate)
-    ]
-    moved_and_waiting = sum(1 for outcome in moved_away if _delay(outcome.after))
-    tx.run(
-        "tallies/record_settled",
-        list=held.list,
-        gate=held.gate,
-        token=token,
-        receipt=receipt,
-        gone=answer,
-        done=verdicts[Verdict.DONE],
-        retried=verdicts[Verdict.RETRIED],
-        moved=verdicts[Verdict.MOVED],
-        failed=verdicts[Verdict.FAILED],
-        items_change=-verdicts[Verdict.DONE] - len(moved_away),
-        delayed_change=waiting - moved_and_waiting,
-        failed_change=verdicts[Verdict.FAILED],
-        seconds=0.0,
-    )
-    for gate, count in Counter(outcome.gate for outcome in moved_away).items():
-        delayed = sum(1 for outcome in moved_away if outcome.gate == gate and _delay(outcome.after))
-        tallies.record(tx, held.list, int(gate or 0), items_change=count, delayed_change=delayed)
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
