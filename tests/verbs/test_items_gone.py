@@ -1,7 +1,7 @@
 """Items that were taken off their list while they were claimed; and claims that are settled part by part."""
 
 import pytest
-from tests.verbs.callers import Begun, results, taken
+from tests.verbs.callers import Begun, results, rolled_back, taken
 from tests.verbs.claiming import STRICT, broken, states
 
 from rowlock import Counts, Engine, ItemsGone, Session, StaleClaim
@@ -28,6 +28,49 @@ def test_nothing_of_a_refused_settlement_stays_with_who_commits_all_the_same(
     with begun(work) as caller, pytest.raises(ItemsGone):
         caller.settle(claim)
     assert (states(work), work["work"].progress().done, broken(work)) == ({"a": "claimed"}, 1, [])
+
+
+def test_the_rest_is_settled_when_it_is_said_again_in_another_transaction(
+    work: Engine, session: Session, begun: Begun
+) -> None:
+    claim = taken(session)
+    work["work"].abandon("b")
+    with pytest.raises(ItemsGone), begun(work) as caller:
+        caller.settle(claim)
+    with begun(work) as caller:
+        caller.execute("insert into results values ('a')")
+        claim.done(claim.items[0])
+        verdicts = claim.settle(using=caller.using)
+    assert (verdicts, claim.settle(), results(work)) == ({"a": "done"}, {"a": "done"}, ["a"])
+    assert (states(work), broken(work)) == ({}, [])
+
+
+def test_an_item_that_has_gone_is_refused_again_if_nothing_or_all_is_said_again(
+    work: Engine, session: Session, begun: Begun
+) -> None:
+    claim = taken(session)
+    work["work"].abandon("b")
+    with pytest.raises(ItemsGone), begun(work) as caller:
+        caller.settle(claim)
+    with pytest.raises(ItemsGone, match="'b'"), begun(work) as caller:
+        claim.settle(using=caller.using)
+    with pytest.raises(ItemsGone, match="'b'"), begun(work) as caller:
+        caller.settle(claim)
+    assert (results(work), states(work), broken(work)) == ([], {"a": "claimed"}, [])
+
+
+def test_a_refused_transaction_is_refused_again_while_it_may_hold_rows_for_what_has_gone(
+    work: Engine, session: Session, begun: Begun
+) -> None:
+    claim = taken(session)
+    work["work"].abandon("b")
+    with rolled_back(work, begun) as caller:
+        with pytest.raises(ItemsGone):
+            caller.settle(claim)
+        claim.done(claim.items[0])
+        with pytest.raises(ItemsGone, match="'b'"):
+            claim.settle(using=caller.using)
+    assert (results(work), states(work), broken(work)) == ([], {"a": "claimed"}, [])
 
 
 def test_an_item_that_has_gone_is_told_in_a_transaction_that_asks_for_verdicts(

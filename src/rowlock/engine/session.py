@@ -116,7 +116,7 @@ class Session:
     def _settle_and_take(self, claim: Claim, *, limit: int) -> Claim | None:
         """End a claim and make the next, in one pipeline if all of it is plainly done and no search for gaps is due."""
         name = claim.taken.list
-        if not (self._beats and claim._plainly_done() and self._claimer.can_skip_search(name)):
+        if not (self._beats and claim._is_plainly_done() and self._claimer.can_skip_search(name)):
             claim._end()
             return self.take(name, limit=limit)
         terms: dict[str, Any] = {"limit": limit, "attempts": claim._rules.attempts}
@@ -171,17 +171,12 @@ class Session:
         claimed = self._engine.read(sessions.held, self.id, token)
         known = self._claims.get(token)
         if known is not None:
-            items = [item for item in claimed.items if item.position in known._handed]
+            items = [item for item in claimed.items if item.position in known._keys]
             claimed = msgspec.structs.replace(claimed, items=items)
         return self._claim_of(claimed, _rules(self._settings[claimed.list]), plain=False)
 
     def _claim_of(self, claimed: ClaimedItems, rules: attempts.Policy, *, plain: bool) -> Claim:
-        terms: dict[str, Any] = {
-            "holder": self.holder,
-            "environment": self._engine.environment,
-            "unended": self._unended,
-        }
-        claim = Claim(self._engine, self.id, claimed, rules=rules, plain=plain, **terms)
+        claim = Claim(self, claimed, rules=rules, plain=plain)
         self._claims.setdefault(claimed.token, claim)
         return claim
 
