@@ -35,7 +35,6 @@ DIRECT = {
     "Engine": {"acting", "counter", "rejoin", "schedule", "session", "topic"},
     "Grouped": {"ask", "awaited", "counter", "together"},
     "RedisCounters": {"counter"},
-    "Session": {"asking", "remember", "searched_lately"},
     "Tokens": {"recall"},
     "Transaction": {"counter", "schedule", "topic"},
 }
@@ -44,7 +43,6 @@ DUNDERS = ("__enter__", "__exit__", "__getitem__", "__iter__", "__len__")
 ATTRIBUTES = {
     "closing": "threading.Event",
     "database": "Database",
-    "doubtful": "list[str]",
     "holder": "str",
     "id": "str",
     "lost": "threading.Event",
@@ -108,14 +106,13 @@ class PlainClass:
         return f"def __init__({_declared(node.args, handles=())}) -> None:\n    self._bind({made}, AsyncThreadPool())"
 
     def _attributes(self) -> Iterator[str]:
-        constructor = next((each for each in ast.walk(self.nodes[0]) if getattr(each, "name", "") == "__init__"), None)
-        if not isinstance(constructor, ast.FunctionDef):
-            return
-        arguments = constructor.args
-        types = {each.arg: _type(each.annotation) for each in [*arguments.args, *arguments.kwonlyargs]}
+        inside = [each for node in self.nodes for each in ast.walk(node)]
+        constructors = [each for each in inside if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+        parameters = [each for node in constructors for each in [*node.args.args, *node.args.kwonlyargs]]
+        types = {each.arg: _type(each.annotation) for each in parameters}
         seen = {
             node.attr
-            for node in ast.walk(self.nodes[0])
+            for node in inside
             if isinstance(node, ast.Attribute)
             and isinstance(node.ctx, ast.Store)
             and ast.unparse(node.value) == "self"

@@ -9,7 +9,7 @@ from tests.verbs.claiming import STRICT, Desk, broken, keys, numbered
 
 from rowlock import Engine, Move, Retry, claims
 from rowlock.claims import ClaimedItems
-from rowlock.engine import claim_hints
+from rowlock.engine import claimer
 
 pytestmark = pytest.mark.parametrize("dialect", STRICT)
 
@@ -116,7 +116,7 @@ def test_the_next_gate_has_a_lane_of_its_own(engine: Engine) -> None:
 
 
 def test_of_many_lists_a_claimer_forgets_and_looks_again(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claim_hints, "MAX_LISTS", 2)
+    monkeypatch.setattr(claimer, "MAX_LISTS", 2)
     names = ["a", "b", "c"]
     for name in names:
         engine[name].add(numbered(4))

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rowlock.db.pipeline import Work
     from rowlock.db.transaction import Clock
     from rowlock.durations import Duration
-    from rowlock.engine.grouped import BatchedFunction, X, Y
+    from rowlock.engine.engine import BatchedFunction, X, Y
     from rowlock.engine.list import Keys
     from rowlock.engine.runner import Writer
     from rowlock.engine.transaction import P, T

@@ -2,8 +2,7 @@
 
 from rowlock.engine.claim import Claim
 from rowlock.engine.counter import Counter
-from rowlock.engine.engine import Engine
-from rowlock.engine.grouped import BatchedFunction, Grouped
+from rowlock.engine.engine import BatchedFunction, Engine, Grouped
 from rowlock.engine.list import List
 from rowlock.engine.redis import RedisCounters
 from rowlock.engine.schedule import Schedule

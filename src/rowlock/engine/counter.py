@@ -3,18 +3,13 @@
 from typing import Any
 
 from rowlock import counters
-from rowlock.engine.runner import Runner
+from rowlock.engine.runner import NamedHandle
 
 
-class Counter:
+class Counter(NamedHandle):
     """A counter by its name: it gives 1, 2, 3 …, no number twice and, taken in a transaction, without gaps."""
 
-    def __init__(self, runner: Runner, name: str) -> None:
-        self._runner = runner
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"Counter({self.name!r})"
+    _noun = "counter"
 
     def next(self, *, using: Any = None) -> int:
         """Take the next number. Within a transaction, `using` or `tx.counter(…)`, it is taken only if that commits."""
@@ -22,8 +17,7 @@ class Counter:
 
     def take(self, count: int, *, using: Any = None) -> range:
         """Take the next `count` numbers, which follow each other."""
-        runner = self._runner if using is None else self._runner.join(using)
-        return runner.run(counters.take, self.name, count)
+        return self._joined(using).run(counters.take, self.name, count)
 
     def show(self) -> int:
         """Return the last number that was taken; 0 before the first."""
@@ -31,5 +25,4 @@ class Counter:
 
     def raise_to(self, number: int, *, using: Any = None) -> int:
         """Make the next number be above this one, and return the last one taken; a counter is never lowered."""
-        runner = self._runner if using is None else self._runner.join(using)
-        return runner.run(counters.raise_to, self.name, number)
+        return self._joined(using).run(counters.raise_to, self.name, number)

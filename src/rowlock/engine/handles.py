@@ -17,10 +17,8 @@ from rowlock.engine.session import Session
 from rowlock.engine.topic import Topic
 from rowlock.environment import Environment
 from rowlock.model import DurationOrTime, ListInfo, TopicInfo
-from rowlock.names import check_name
 from rowlock.schedules import ScheduleInfo
 from rowlock.sessions import SessionInfo
-from rowlock.topics import check_topic
 from rowlock.upkeep import UpkeepReport
 
 
@@ -43,7 +41,6 @@ class Handles(Runner):
         """Do several pieces of work in one round trip and return their results; each must be idempotent."""
 
     def __getitem__(self, name: str) -> List:
-        check_name(name)
         return List(self, name)
 
     def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
@@ -52,7 +49,6 @@ class Handles(Runner):
 
     def counter(self, name: str) -> Counter:
         """Return a counter by its name; it need not exist yet."""
-        check_name(name, "counter")
         return Counter(self, name)
 
     def counters(self, *, after: str = "", limit: int = 1000) -> list[CounterInfo]:
@@ -61,7 +57,6 @@ class Handles(Runner):
 
     def topic(self, name: str) -> Topic:
         """Return a topic by its name; it need not exist yet."""
-        check_topic(name)
         return Topic(self, name)
 
     def topics(self, *, after: str = "", limit: int = 1000) -> list[TopicInfo]:
@@ -87,7 +82,6 @@ class Handles(Runner):
 
     def schedule(self, name: str) -> Schedule:
         """Return a schedule by its name; it need not exist yet."""
-        check_name(name, "schedule")
         return Schedule(self, name)
 
     def schedules(self, *, after: str = "", limit: int = 1000) -> list[ScheduleInfo]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UnsetType
 
 from rowlock import failures, gates, item_input, items, lists, ranges, results, tracing
-from rowlock.engine.runner import Runner
+from rowlock.engine.runner import NamedHandle
 from rowlock.errors import NotFound
 from rowlock.failures import Change, FailureGroup
 from rowlock.item_input import Batch, Entries, ItemDefaults
@@ -34,15 +34,10 @@ if TYPE_CHECKING:
 Keys = str | Iterable[str]
 
 
-class List:
+class List(NamedHandle):
     """A list by its name; it need not exist yet. Each method calls the database, nothing is cached."""
 
-    def __init__(self, runner: Runner, name: str) -> None:
-        self._runner = runner
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"List({self.name!r})"
+    _noun = "list"
 
     def add(
         self,
@@ -63,7 +58,7 @@ class List:
         `trace` is a W3C traceparent; left out, it is that of the OpenTelemetry span that goes on, if one does.
         `report` is called with the number of items written so far, from the start if the transaction is run again.
         """
-        runner = self._runner if using is None else self._runner.join(using)
+        runner = self._joined(using)
         traced = tracing.current_traceparent() if trace is None else check_traceparent(trace)
         shared = ItemDefaults(
             data, due, gate, priority, lambda name: runner.read(lists.gate_number, self.name, name), traced
@@ -138,21 +133,20 @@ class List:
 
     def done(self, keys: Keys, *, dry_run: bool = False) -> int:
         """Take items that are done off the list, and return how many were there; `dry_run` only counts them."""
-        if dry_run:
-            return self._runner.read(failures.count_existing, self.name, _listed(keys))
-        return self._runner.run(items.done, self.name, _listed(keys))
+        return self._change(items.done, failures.count_existing, keys, dry_run=dry_run)
 
     def abandon(self, keys: Keys, *, dry_run: bool = False) -> int:
         """Take items off the list undone, and return how many were there; `dry_run` only counts them."""
-        if dry_run:
-            return self._runner.read(failures.count_existing, self.name, _listed(keys))
-        return self._runner.run(items.abandon, self.name, _listed(keys))
+        return self._change(items.abandon, failures.count_existing, keys, dry_run=dry_run)
 
     def retry(self, keys: Keys, *, dry_run: bool = False) -> int:
         """Make failed and delayed items ready at once, and return how many were; `dry_run` only counts them."""
+        return self._change(items.retry, failures.count_retryable, keys, dry_run=dry_run)
+
+    def _change(self, change: Change, count: Change, keys: Keys, *, dry_run: bool) -> int:
         if dry_run:
-            return self._runner.read(failures.count_retryable, self.name, _listed(keys))
-        return self._runner.run(items.retry, self.name, _listed(keys))
+            return self._runner.read(count, self.name, _listed(keys))
+        return self._runner.run(change, self.name, _listed(keys))
 
     def retry_failed(self, *, error: str | None = None, dry_run: bool = False) -> int:
         """Make all failed items ready, or those whose last error contains `error`, and return how many.

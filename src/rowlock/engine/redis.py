@@ -17,7 +17,6 @@ from rowlock.engine.counter import Counter
 from rowlock.engine.engine import Engine
 from rowlock.engine.transaction import Transaction
 from rowlock.errors import CounterSpent, ExtraMissing, Invalid, RedisUnavailable
-from rowlock.names import check_name
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -94,7 +93,6 @@ class RedisCounters:
 
     def counter(self, name: str) -> Counter:
         """Return a counter by its name; it need not exist yet. It shares its numbers with the engine's of that name."""
-        check_name(name, "counter")
         return Counter(self, name)
 
     def close(self) -> None:

@@ -1,8 +1,9 @@
-"""What can run a verb: an engine in a transaction of its own, an open transaction, a client on a server."""
+"""What runs a verb: an engine in a transaction of its own, an open transaction, a client. And named handles on it."""
 
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar
 
 from rowlock.db.database import Verb
+from rowlock.names import check_name
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -23,3 +24,21 @@ class Runner(Writer, Protocol):
 
     def join(self, using: Any) -> "Runner":
         """Return what runs verbs inside the caller's open transaction."""
+
+
+class NamedHandle:
+    """A list, counter, schedule or topic by its name; it need not exist yet."""
+
+    _noun: ClassVar[str]
+
+    def __init__(self, runner: Runner, name: str) -> None:
+        check_name(name, self._noun)
+        self._runner = runner
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def _joined(self, using: Any) -> Runner:
+        """Return what runs verbs: the caller's open transaction if one is given."""
+        return self._runner if using is None else self._runner.join(using)

@@ -5,21 +5,16 @@ from typing import Any
 
 from rowlock import schedules
 from rowlock.durations import Duration
-from rowlock.engine.runner import Runner
+from rowlock.engine.runner import NamedHandle
 from rowlock.model import DEFAULT_PRIORITY, Added
 from rowlock.schedules import Change, ScheduleInfo, plans
 from rowlock.schedules.plans import DEFAULT_KEY
 
 
-class Schedule:
+class Schedule(NamedHandle):
     """A schedule by its name; it need not exist yet. Each tick adds one item to a list, once over all workers."""
 
-    def __init__(self, runner: Runner, name: str) -> None:
-        self._runner = runner
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"Schedule({self.name!r})"
+    _noun = "schedule"
 
     def set(
         self,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 from rowlock import topics
 from rowlock.durations import Duration
 from rowlock.engine.notifier import Notifier
-from rowlock.engine.runner import Runner
+from rowlock.engine.runner import NamedHandle, Runner
 from rowlock.errors import Invalid
 from rowlock.model import Notification, Published, RecordInfo, Subscription, TopicInfo
-from rowlock.topics import matching, notifications, records, subscriptions
+from rowlock.topics import check_topic, matching, notifications, records, subscriptions
 from rowlock.topics.records import Place
 from rowlock.topics.subscriptions import Entry
 
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     from rowlock.topics.in_memory_matcher import InMemoryMatcher
 
 
-class Topic:
+class Topic(NamedHandle):
     """A topic by its name: standing queries, and the records that are matched against them."""
 
-    def __init__(self, runner: Runner, name: str) -> None:
-        self._runner = runner
-        self.name = name
+    _noun = "topic"
 
-    def __repr__(self) -> str:
-        return f"Topic({self.name!r})"
+    def __init__(self, runner: Runner, name: str) -> None:
+        check_topic(name)
+        super().__init__(runner, name)
 
     def define(
         self, fields: Mapping[str, str] | None = None, /, *, keep_for: str | None = None, **more: str
@@ -178,6 +177,3 @@ class Topic:
         from rowlock.topics.in_memory_matcher import InMemoryMatcher  # needs numpy
 
         return InMemoryMatcher(self.name)
-
-    def _joined(self, using: Any) -> Runner:
-        return self._runner if using is None else self._runner.join(using)

@@ -10,8 +10,6 @@ from rowlock.engine.list import List
 from rowlock.engine.schedule import Schedule
 from rowlock.engine.topic import Topic
 from rowlock.json_codec import encode_json
-from rowlock.names import check_name
-from rowlock.topics import check_topic
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,17 +39,14 @@ class Transaction:
         return self._open
 
     def __getitem__(self, name: str) -> "List":
-        check_name(name)
         return List(self, name)
 
     def schedule(self, name: str) -> Schedule:
         """Return a schedule whose changes commit with this transaction."""
-        check_name(name, "schedule")
         return Schedule(self, name)
 
     def counter(self, name: str) -> Counter:
         """Return a counter by its name: a number taken here is taken only if this transaction commits."""
-        check_name(name, "counter")
         return Counter(self, name)
 
     def numbers(self, wanted: Mapping[str, int]) -> dict[str, range]:
@@ -69,7 +64,6 @@ class Transaction:
 
     def topic(self, name: str) -> Topic:
         """Return a topic whose changes commit with this transaction."""
-        check_topic(name)
         return Topic(self, name)
 
     def execute(self, sql: str, parameters: Any = ()) -> Any:

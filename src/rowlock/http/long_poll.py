@@ -18,7 +18,7 @@ import msgspec
 from rowlock import claims, lists, remote_claims
 from rowlock.api.limits import ServerLimits
 from rowlock.claims import ClaimedItems, ClaimRequest
-from rowlock.engine.claim_hints import ClaimHints
+from rowlock.engine.claimer import ClaimHints
 from rowlock.errors import Overloaded, RowlockError
 from rowlock.http.bodies import Gone
 from rowlock.http.executor import VerbExecutor
