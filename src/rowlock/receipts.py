@@ -7,7 +7,7 @@ import msgspec
 
 from rowlock import json_codec
 from rowlock.db import Transaction
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 from rowlock.outcomes import Fail, Outcome, Retry, Verdict, all_plainly_done, verdict_of
 
 OutcomesByPosition = Sequence[tuple[int, Outcome]]

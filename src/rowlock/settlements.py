@@ -11,7 +11,7 @@ from rowlock.db import Pending, Transaction, pipelined
 from rowlock.dependencies import WAITING_DELAY, WAITING_DELAY_MILLISECONDS
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, ItemsGone, StaleClaim
-from rowlock.item_input import encode_json
+from rowlock.json_codec import encode_json
 from rowlock.model import MAX_DATA_BYTES, Settings
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, verdict_of
 from rowlock.receipts import OutcomesByPosition
@@ -68,43 +68,15 @@ def hold(tx: Transaction, session: str, token: str) -> HeldClaim | None:
 
 
 def settle(
-    tx: Transaction,
-    session: str,
-    token: str,
-    settling: OutcomesByPosition,
-    *,
-    holder: str = "",
-    close: bool = True,
-    repeatable: bool = True,
+    tx: Transaction, session: str, token: str, settling: OutcomesByPosition, *, holder: str = "", close: bool = True
 ) -> list[Verdict]:
     """Write each outcome where its item still stands as it was claimed, and return the verdicts in order.
 
-    StaleClaim, and nothing written, if the claim has ended. A repeated settlement is answered as before if it is
-    `repeatable`. A retry fails the item if it was the last that the claim allows. With `close` the claim ends, and what
-    of it was not settled is free.
+    StaleClaim, and nothing written, if the claim has ended. A repeated settlement is answered as before. A retry fails
+    the item if it was the last that the claim allows. With `close` the claim ends, and what of it was not settled is
+    free.
     """
-    if len({position for position, _ in settling}) < len(settling):
-        raise InvalidOutcome("an item has two outcomes in one settlement", "give each item one")
-    held = hold(tx, session, token)
-    if held is None:
-        before = receipts.answer(tx, token, settling) if repeatable else None
-        if before is None:
-            raise StaleClaim.of(token)
-        return before
-    before = receipts.answer(tx, token, settling) if repeatable and _leaves_items(held, settling) else None
-    if before is None:
-        written = _write(tx, held, _resolve_moves(tx, held, settling), holder)
-        # An item that does not stand there may have been settled by this call before.
-        before = receipts.answer(tx, token, settling) if repeatable and len(written) < len(settling) else None
-    if before is not None:
-        if close:
-            tx.run("claims/close", session=session, token=token)
-        return before
-    _record_tallies(tx, held, token, settling, written)
-    _end_or_reduce(tx, held, session, token, settled=len(settling), close=close)
-    if written and held.awaited:
-        gates.advance_if_cleared(tx, held.list, held.name)
-    return [verdict_of(written[position]) if position in written else Verdict.GONE for position, _ in settling]
+    return _settle(tx, session, token, settling, holder=holder, close=close, repeatable=True)
 
 
 def settle_beside(
@@ -123,7 +95,7 @@ def settle_beside(
     So a repeated settlement is not answered as before: StaleClaim if the claim has ended. ItemsGone, with the keys, if
     items were taken off the list meanwhile, unless `partial` asks for verdicts.
     """
-    verdicts = settle(tx, session, token, settling, holder=holder, close=close, repeatable=False)
+    verdicts = _settle(tx, session, token, settling, holder=holder, close=close, repeatable=False)
     if not partial:
         _refuse_gone([keys[position] for position, _ in settling], verdicts, token)
     return verdicts
@@ -184,6 +156,40 @@ def _refuse_gone(keys: Sequence[str], verdicts: Sequence[Verdict], token: str) -
     gone = [key for key, verdict in zip(keys, verdicts, strict=True) if verdict is Verdict.GONE]
     if gone:
         raise ItemsGone.of(gone, token=token)
+
+
+def _settle(
+    tx: Transaction,
+    session: str,
+    token: str,
+    settling: OutcomesByPosition,
+    *,
+    holder: str,
+    close: bool,
+    repeatable: bool,
+) -> list[Verdict]:
+    if len({position for position, _ in settling}) < len(settling):
+        raise InvalidOutcome("an item has two outcomes in one settlement", "give each item one")
+    held = hold(tx, session, token)
+    if held is None:
+        before = receipts.answer(tx, token, settling) if repeatable else None
+        if before is None:
+            raise StaleClaim.of(token)
+        return before
+    before = receipts.answer(tx, token, settling) if repeatable and _leaves_items(held, settling) else None
+    if before is None:
+        written = _write(tx, held, _resolve_moves(tx, held, settling), holder)
+        # An item that does not stand there may have been settled by this call before.
+        before = receipts.answer(tx, token, settling) if repeatable and len(written) < len(settling) else None
+    if before is not None:
+        if close:
+            tx.run("claims/close", session=session, token=token)
+        return before
+    _record_tallies(tx, held, token, settling, written)
+    _end_or_reduce(tx, held, session, token, settled=len(settling), close=close)
+    if written and held.awaited:
+        gates.advance_if_cleared(tx, held.list, held.name)
+    return [verdict_of(written[position]) if position in written else Verdict.GONE for position, _ in settling]
 
 
 def _leaves_items(held: HeldClaim, settling: OutcomesByPosition) -> bool:
