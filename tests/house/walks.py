@@ -3,15 +3,17 @@
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
+from unittest.mock import patch
 
 from tests.house.places import SOURCE
 from tests.http.serving import serving
 
 from rowlock import Engine, Worker
+from rowlock.cli import main as main_of_cli
 
 _IN_THE_BACKGROUND = ("rowlock heart", "rowlock hints", "rowlock upkeep", "rowlock ticks", "rowlock http")
 """Threads that work at times of their own, beside every request."""
@@ -23,7 +25,7 @@ class Walk:
     """The functions of the package that ran while it was recorded, each once."""
 
     def __init__(self) -> None:
-        self._codes: set[CodeType] = set()
+        self._codes: dict[CodeType, None] = {}
         self._recording = False
 
     @contextmanager
@@ -48,14 +50,19 @@ class Walk:
 
     def _trace(self, frame: FrameType, event: str, _: Any) -> None:
         if self._recording and event == "call" and not threading.current_thread().name.startswith(_IN_THE_BACKGROUND):
-            self._codes.add(frame.f_code)
+            self._codes[frame.f_code] = None
+
+    @property
+    def calls(self) -> list[str]:
+        """The functions by file and name, in the order of their first calls; comprehensions are left out."""
+        codes = (code for code in self._codes if code.co_name not in _COMPREHENSIONS)
+        places = ((Path(code.co_filename), code.co_qualname) for code in codes)
+        return [f"{path.relative_to(SOURCE)}:{name}" for path, name in places if path.is_relative_to(SOURCE)]
 
     @property
     def functions(self) -> list[str]:
-        """The functions by file and name; comprehensions belong to the function in which they stand."""
-        ours = (code for code in self._codes if code.co_name not in _COMPREHENSIONS)
-        places = ((Path(code.co_filename), code.co_qualname) for code in ours)
-        return sorted(f"{path.relative_to(SOURCE)}:{name}" for path, name in places if path.is_relative_to(SOURCE))
+        """The functions by file and name, sorted."""
+        return sorted(self.calls)
 
     @property
     def files(self) -> list[str]:
@@ -82,6 +89,15 @@ def one_item_of_a_worker(directory: Path) -> Walk:
         worker = Worker(engine, concurrency=1)
         worker.on("walk", _adding_one_by_one(engine, walk.recorded()))
         worker.run(until="idle")
+    return walk
+
+
+def command(*arguments: str) -> Walk:
+    """Walk through a command of the command line, in this process."""
+    walk = Walk()
+    given = patch.object(sys, "argv", ["rowlock", *arguments])
+    with walk.of_all_threads(), walk.recorded(), given, suppress(SystemExit):
+        main_of_cli()
     return walk
 
 
