@@ -157,7 +157,7 @@ def _standbys(known: dict[str, str]) -> Iterator[Finding]:
 
 
 def _pooler(database: Database) -> Iterator[Finding]:
-    if not database.pooled():
+    if not database.driver.pooled():
         return
     if database.address.pooler == "auto":
         what = "a connection pooler was detected; it is treated as one in transaction mode"
@@ -170,7 +170,7 @@ def _pooler(database: Database) -> Iterator[Finding]:
 def _listening(database: Database) -> Iterator[Finding]:
     listen = database.address.listen
     if listen is None:
-        if database.pooled():
+        if database.driver.pooled():
             what = "no notification arrives through the pooler: workers poll once a second"
             yield Finding("listening", INFORMATION, what, "set listen_url to the direct address of the server")
         return

@@ -6,15 +6,15 @@ many processes can share a file. Only a kill can cut a line short: then the next
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from rowlock.errors import OutcomeUnknown, RowlockError
 
+T = TypeVar("T")
 Sink = Callable[[dict[str, Any]], None]
 
 
@@ -36,42 +36,28 @@ def _line(event: dict[str, Any]) -> bytes:
         return msgspec.json.encode({**event, "arguments": ascii(event.get("arguments"))}, enc_hook=str)
 
 
-class History:
-    """Writes each operation's invocation and end to a sink; without one it costs nothing."""
+class History(msgspec.Struct, frozen=True):
+    """Writes each operation's invocation and end to a sink."""
 
-    def __init__(self, sink: Sink | None, monotonic: Callable[[], float]) -> None:
-        self._sink = sink
-        self._monotonic = monotonic
+    sink: Sink
+    monotonic: Callable[[], float]
 
-    @property
-    def enabled(self) -> bool:
-        """Whether anything is written."""
-        return self._sink is not None
-
-    @contextmanager
-    def operation(self, name: str, arguments: dict[str, Any]) -> Iterator[Callable[[Any], None]]:
-        """Record one operation: call what this yields with its answer, or let its error through."""
-        if self._sink is None:
-            yield _forget
-            return
-        who = {"process": os.getpid(), "thread": threading.get_ident()}
-        answer: list[Any] = []
-        self._write("invoke", name, {**who, "arguments": arguments})
+    def record(self, name: str, arguments: dict[str, Any], *, call: Callable[[], T]) -> T:
+        """Do the call and return its answer; write its invocation, and how it ended."""
+        self._write("invoke", name, arguments=arguments)
         try:
-            yield answer.append
+            answer = call()
         except RowlockError as error:
-            self._write("unknown" if isinstance(error, OutcomeUnknown) else "no", name, {**who, "code": error.code})
+            self._write("unknown" if isinstance(error, OutcomeUnknown) else "no", name, code=error.code)
             raise
         except BaseException as error:
             # Interrupted: it may or may not have committed.
-            self._write("unknown", name, {**who, "code": type(error).__name__})
+            self._write("unknown", name, code=type(error).__name__)
             raise
-        self._write("ok", name, {**who, "answer": answer[0] if answer else None})
+        self._write("ok", name, answer=answer)
+        return answer
 
-    def _write(self, phase: str, name: str, more: dict[str, Any]) -> None:
-        assert self._sink is not None  # noqa: S101
-        self._sink({"at": self._monotonic(), "phase": phase, "operation": name, **more})
-
-
-def _forget(_: Any) -> None:
-    pass
+    def _write(self, phase: str, name: str, **more: Any) -> None:
+        process, thread = os.getpid(), threading.get_ident()
+        at = self.monotonic()
+        self.sink({"at": at, "phase": phase, "operation": name, "process": process, "thread": thread, **more})

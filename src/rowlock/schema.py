@@ -32,7 +32,7 @@ class AppliedMigration(msgspec.Struct, frozen=True):
 
 def known(database: Database) -> list[Migration]:
     """Return the migrations of this program for the database's dialect, in order."""
-    return list(_known(database.dialect.names))
+    return list(_known(database.driver.dialect.names))
 
 
 @cache
@@ -93,7 +93,7 @@ def _apply_next(tx: Transaction, database: Database) -> Migration | None:
     if not applied:
         _refuse_others(tx, database)
     step = missing[0]
-    tx.script(step.sql)
+    tx.connection.script(step.sql)
     tx.run("migrations/record", number=step.number, name=step.name, checksum=step.checksum)
     return step
 

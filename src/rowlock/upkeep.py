@@ -48,7 +48,7 @@ MAX_SESSIONS_PER_PASS = 10
 
 def monitor(database: Database) -> HeartbeatMonitor:
     """Make a monitor of the database's sessions for one process or thread."""
-    return HeartbeatMonitor(database.environment.monotonic, trusts_clock=database.clock_is_given)
+    return HeartbeatMonitor(database.environment.monotonic, trusts_clock=database.clock is not None)
 
 
 def expire(database: Database, watched: HeartbeatMonitor) -> int:

@@ -33,7 +33,7 @@ def prepare(engine: Engine) -> None:
     for name in LISTS:
         engine[name].settings(exclusive=True)
         engine[name].add(KEYS)
-    number = NUMBERED[engine.database.dialect.names[-1]]
+    number = NUMBERED[engine.database.driver.dialect.names[-1]]
     with engine.transaction() as tx:
         tx.execute(f"create table steps (number {number}, list varchar(20), key varchar(20))")
 

@@ -85,7 +85,7 @@ def test_a_limit_holds_while_processes_are_killed(
         engine["work"].settings(**limit)
         engine["work"].add(ITEMS)
         with engine.transaction() as tx:
-            for statement in LOG[engine.database.dialect.names[-1]]:
+            for statement in LOG[engine.database.driver.dialect.names[-1]]:
                 tx.execute(statement)
         gang = Gang(url, WORKER, 4)
         for part in (20, 60):

@@ -41,7 +41,7 @@ def plan(engine: Engine, name: str, **parameters: object) -> str:
     """How the database goes about a statement."""
     with engine.transaction() as tx:
         statement = tx._tx.statements.get(name).text
-        word = "explain query plan" if engine.database.dialect.names == ("sqlite",) else "explain"
+        word = "explain query plan" if engine.database.driver.dialect.names == ("sqlite",) else "explain"
         return "\n".join(str(row[-1]) for row in tx.execute(f"{word} {statement}", parameters).fetchall())
 
 

@@ -151,7 +151,7 @@ def older(database: Database, steps: int) -> None:
     def take(tx: Transaction) -> None:
         tx.run("migrations/create")
         for step in schema.known(database)[:steps]:
-            tx.script(step.sql)
+            tx.connection.script(step.sql)
             tx.run("migrations/record", number=step.number, name=step.name, checksum=step.checksum)
 
     database.run(take)

@@ -94,7 +94,7 @@ def test_a_pooler_is_seen_by_itself(pooled: Engine, postgres_url: str) -> None:
     with Engine(postgres_url) as direct:
         direct.lists()
         pooled.lists()
-        assert (direct.database.pooled(), pooled.database.pooled()) == (False, True)
+        assert (direct.database.driver.pooled(), pooled.database.driver.pooled()) == (False, True)
 
 
 def test_a_pooler_that_gives_each_client_a_connection_is_believed(postgres: Server, postgres_url: str) -> None:
@@ -103,7 +103,7 @@ def test_a_pooler_that_gives_each_client_a_connection_is_believed(postgres: Serv
             engine["work"].add("a")
             with engine.database.transaction() as tx:
                 prepared = tx.execute("select count(*) from pg_prepared_statements").fetchone()
-        assert (engine.database.pooled(), prepared[0] > 0) == (False, True)
+        assert (engine.database.driver.pooled(), prepared[0] > 0) == (False, True)
 
 
 def forget(tx: Transaction) -> None:
@@ -117,7 +117,7 @@ def test_a_statement_that_was_lost_is_run_again_unprepared(postgres_url: str) ->
         engine.read(forget)
         assert engine["work"].add("b").added == 1
         assert engine["work"].counts().ready == 2
-        assert engine.database.pooled()
+        assert engine.database.driver.pooled()
 
 
 def test_a_statement_that_somebody_else_has_prepared_is_run_again_unprepared(postgres_url: str) -> None:
@@ -129,7 +129,7 @@ def test_a_statement_that_somebody_else_has_prepared_is_run_again_unprepared(pos
         for (name,) in {*names} - {*mine}:
             other.read(lambda tx, name=name: tx.execute(f'prepare "{name}" as select 1'))
         assert other["work"].add("b").added == 1
-        assert (one["work"].counts().ready, other.database.pooled()) == (2, True)
+        assert (one["work"].counts().ready, other.database.driver.pooled()) == (2, True)
 
 
 def test_a_transaction_that_lost_a_statement_lands_when_it_is_run_again(postgres_url: str) -> None:

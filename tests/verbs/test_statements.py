@@ -13,7 +13,7 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 @pytest.mark.parametrize("movable", [False, True], ids=["own-time", "given-time"])
 def test_every_statement_prepares(engine: Engine, dialect: str, movable: bool) -> None:
     engine.make_ready()
-    known = statements.Statements(engine.database.dialect, movable_clock=movable)
+    known = statements.Statements(engine.database.driver.dialect, movable_clock=movable)
     broken = [why for name in statements.names() if (why := PROBES[dialect](engine, known.get(name)))]
     assert broken == []
 

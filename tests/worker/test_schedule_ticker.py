@@ -2,12 +2,14 @@
 
 import logging
 import sys
+from typing import Any
 
 import pytest
 from tests.conftest import Clock
 from tests.worker.running import eventually, running, sound
 
 from rowlock import Engine, Item, Worker
+from rowlock.history import History
 from rowlock.testing import drain
 from rowlock.worker.schedule_ticker import MAX_WAIT_SECONDS, ScheduleTicker
 
@@ -70,9 +72,9 @@ def test_the_wait_ends_with_the_next_tick_or_a_second(timed: Engine, clock: Cloc
 
 
 def test_without_schedules_a_look_is_one_question(timed: Engine) -> None:
-    asked = []
+    asked: list[dict[str, Any]] = []
     ticking = ScheduleTicker(timed)
-    timed._history._sink = asked.append
+    timed._history = History(asked.append, timed.environment.monotonic)
     assert (ticking.tick_due(), ticking.wait) == ([], MAX_WAIT_SECONDS)
     assert [event["operation"] for event in asked] == ["schedules.seconds_to_next"] * 2  # asked and answered
 

@@ -52,8 +52,9 @@ class Driver(msgspec.Struct, frozen=True):
     check_write_lock: Callable[[], None] = lambda: None
     """Refuse a thread that would wait for a transaction of its own."""
     pooled: Callable[[], bool] = lambda: False
+    """Return whether the connections so far go through a pooler in transaction mode."""
     embedded: bool = False
-    """Whether the database belongs to the program that opens it, which migrates it without being asked."""
+    """Whether the database runs in this process and belongs to the program, which migrates it without being asked."""
 
 
 class Database:
@@ -75,29 +76,11 @@ class Database:
         self.driver = driver
         self.environment = environment
         self.patience = patience
-        self._clock = clock
+        self.clock = clock
+        """Given in place of the database's own clock, as tests do."""
         self._statements = Statements(driver.dialect, movable_clock=clock is not None)
         self._pool = Pool(partial(driver.open_connection, address), connections, shown=address.shown)
         driver.guard_forks(self._pool)
-
-    @property
-    def dialect(self) -> Dialect:
-        """How its SQL differs from that of other databases."""
-        return self.driver.dialect
-
-    def pooled(self) -> bool:
-        """Return whether the connections so far go through a pooler in transaction mode."""
-        return self.driver.pooled()
-
-    @property
-    def is_embedded(self) -> bool:
-        """Whether the database runs in this process: a short read costs less than handing it to a thread."""
-        return self.driver.embedded
-
-    @property
-    def clock_is_given(self) -> bool:
-        """Whether a clock was given in place of the database's own, as tests do."""
-        return self._clock is not None
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in one transaction; again after a conflict or a lost connection.
@@ -108,7 +91,7 @@ class Database:
         def committed(connection: DatabaseConnection, deadline: Deadline) -> T:
             try:
                 connection.begin(deadline=deadline, flushed=is_flushed(verb))
-                answer = verb(Transaction(connection, self._statements, self._clock), *args, **kwargs)
+                answer = verb(Transaction(connection, self._statements, self.clock), *args, **kwargs)
                 connection.commit()
             except BaseException:
                 # Also when somebody interrupts the beginning or the commit: others wait for the lock.
@@ -121,14 +104,14 @@ class Database:
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads; each statement sees what is committed when it starts."""
         return self._retrying(
-            lambda connection, _: verb(Transaction(connection, self._statements, self._clock), *args, **kwargs)
+            lambda connection, _: verb(Transaction(connection, self._statements, self.clock), *args, **kwargs)
         )
 
     def pipeline(self, *works: Work) -> list[Any]:
         """Do several pieces of work in one round trip and return their results; each must be idempotent."""
 
         def pipelined(connection: DatabaseConnection, deadline: Deadline) -> list[Any]:
-            tx = Transaction(connection, self._statements, self._clock)
+            tx = Transaction(connection, self._statements, self.clock)
             pieces = [partial(work, tx) for work in works]
             flushed = any(map(is_flushed, works))
             return [each.result() for each in connection.pipeline(pieces, deadline=deadline, flushed=flushed)]
@@ -146,7 +129,7 @@ class Database:
         """Open a transaction for a block: committed at its end, rolled back if it raises, never run again."""
         deadline = self.environment.deadline(self.patience)
         with _raising_conflicts(), self._pool.connection(deadline) as connection:
-            tx = Transaction(connection, self._statements, self._clock)
+            tx = Transaction(connection, self._statements, self.clock)
             try:
                 connection.begin(deadline=deadline)
                 yield tx
@@ -161,7 +144,7 @@ class Database:
         """Return the open transaction of a caller's connection; it is never committed, rolled back or retried here."""
         driver = driver_connection(using)
         is_open = partial(in_transaction, driver)
-        return Transaction(self.driver.borrow(driver), self._statements, self._clock, driver_is_open=is_open)
+        return Transaction(self.driver.borrow(driver), self._statements, self.clock, driver_is_open=is_open)
 
     def owns(self, tx: Transaction) -> bool:
         """Return whether the transaction was begun here."""
@@ -180,7 +163,7 @@ class Database:
             msgspec.structs.replace(address, lock_milliseconds=round(1000 * lock_seconds)),
             self.driver,
             environment=self.environment,
-            clock=self._clock,
+            clock=self.clock,
             connections=connections,
             patience=self.patience if patience is None else patience,
         )

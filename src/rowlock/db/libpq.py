@@ -55,18 +55,19 @@ class LibpqSession:
 
     def query(self, sql: str, parameters: Parameters) -> list[Row]:
         """Run a statement and return its rows."""
-        result = self._run(sql, parameters)
+        self._send(sql, parameters)
+        result = self._last_result()
         return self._load_rows(result) if result.nfields else []
 
     def change(self, sql: str, parameters: Parameters) -> int:
         """Run a statement and return how many rows it changed."""
-        return self._run(sql, parameters).command_tuples or 0
+        self._send(sql, parameters)
+        return self._last_result().command_tuples or 0
 
     def script(self, sql: str) -> None:
         """Run several statements without parameters, sent in one message."""
         self._pgconn.send_query(sql.encode(self._encoding))
-        for result in [*iter(self._next_result, None)]:
-            self._check(result)
+        self._last_result()
 
     def enter_pipeline(self) -> None:
         """Only send statements from here on."""
@@ -88,29 +89,19 @@ class LibpqSession:
 
     def receive(self) -> None:
         """Wait for all results; raise the driver's error for the first statement, or commit, that failed."""
-        while not self._receive_ready():
-            self._wait()
-
-    def _receive_ready(self) -> bool:
         while self._expected:
-            if self._pgconn.is_busy():
-                return False
-            slot, result = self._expected.popleft(), self._pgconn.get_result()
+            slot, result = self._expected.popleft(), self._next_result()
             if slot is not _NULL:
                 slot.append(self._check(result))
         self._pgconn.exit_pipeline_mode()
         self.pipelining = False
-        return True
 
-    def _run(self, sql: str, parameters: Parameters) -> PGresult:
-        self._send(sql, parameters)
-        return self._only_result()
-
-    def _only_result(self) -> PGresult:
-        result = self._next_result()
-        while self._next_result() is not None:
-            pass
-        return self._check(result)
+    def _last_result(self) -> PGresult:
+        """Receive the results of what was sent and return the last one; an error is always the last."""
+        last = None
+        while (result := self._next_result()) is not None:
+            last = result
+        return self._check(last)
 
     def _send(self, sql: str, parameters: Parameters) -> None:
         known = self._known.get(sql)
@@ -129,16 +120,13 @@ class LibpqSession:
         name = prepared.get(types)
         if name is None:
             name = _prepared_name(sql, types)
-            self._prepare(name, text, types=types)
+            self._pgconn.send_prepare(name, text, types)
+            if self.pipelining:
+                self._expected += [], _NULL
+            else:
+                self._last_result()
             prepared[types] = name
         self._pgconn.send_query_prepared(name, encoded)
-
-    def _prepare(self, name: bytes, text: bytes, *, types: TypeOids) -> None:
-        self._pgconn.send_prepare(name, text, types)
-        if self.pipelining:
-            self._expected += [], _NULL
-        else:
-            self._only_result()
 
     def _encode(self, value: Any) -> bytes | None:
         if value is None:

@@ -53,6 +53,5 @@ class BoundVerb(msgspec.Struct, frozen=True):
         return self.verb.send(tx, *self.args, **self.kwargs)
 
 
-def pipelined(send: Callable[Concatenate[Transaction, P], Pending[T]]) -> PipelinedVerb[P, T]:
-    """Make a verb of a function that sends statements and returns their result as pending."""
-    return PipelinedVerb(send)
+pipelined = PipelinedVerb
+"""Make a verb of a function that sends statements and returns their result as pending."""

@@ -222,25 +222,20 @@ class PostgresConnection(PostgresExecutor):
         return self._round_trip(works)
 
     def _round_trip(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        with self._closing_on_error():
-            pending = self._send_all(works)
-            self._libpq.receive()
-        return pending
-
-    def _send_all(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
-        self._libpq.enter_pipeline()
         # The last piece needs no BEGIN and COMMIT: the sync ends it. In a shared session it must begin with settings.
         explicit = len(works) if self._shared else len(works) - 1
-        pending = [*map(self._send_transaction, works[:explicit]), *(work() for work in works[explicit:])]
-        self._libpq.sync()
-        return pending
-
-    def _send_transaction(self, work: Callable[[], Any]) -> Any:
-        # BEGIN and COMMIT as statements: a sync after each piece would wake both sides once more.
-        for statement in self._opening:
-            self._libpq.send(statement, ())
-        pending = work()
-        self._libpq.send("commit", ())
+        pending = []
+        with self._closing_on_error():
+            self._libpq.enter_pipeline()
+            for number, work in enumerate(works):
+                # BEGIN and COMMIT as statements: a sync after each piece would wake both sides once more.
+                for statement in self._opening if number < explicit else ():
+                    self._libpq.send(statement, ())
+                pending.append(work())
+                if number < explicit:
+                    self._libpq.send("commit", ())
+            self._libpq.sync()
+            self._libpq.receive()
         return pending
 
     @contextmanager

@@ -91,10 +91,6 @@ class Transaction(msgspec.Struct, eq=False):
             raise
         self.connection.change("release savepoint rowlock")
 
-    def script(self, sql: str) -> None:
-        """Run several statements without parameters: a migration."""
-        self.connection.script(sql)
-
     def execute(self, sql: str, parameters: Parameters = ()) -> DriverCursor:
         """Run SQL of the caller's own, in its driver's dialect."""
         self.writes += 1

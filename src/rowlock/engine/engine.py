@@ -69,7 +69,8 @@ class Engine(Handles):
         )
         self.environment = environment
         sink = history or os.environ.get("ROWLOCK_HISTORY") or None
-        self._history = History(to_file(sink) if isinstance(sink, str | Path) else sink, environment.monotonic)
+        sink = to_file(sink) if isinstance(sink, str | Path) else sink
+        self._history = None if sink is None else History(sink, environment.monotonic)
         self._sessions = upkeep.monitor(self.database)
         self._schema_known = False
         self._grouped_lock = threading.Lock()
@@ -178,27 +179,23 @@ class Engine(Handles):
 
     def recorded(self, run: Callable[..., T], verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `run` with a verb and its arguments, and write the call to the history if there is one."""
-        if not self._history.enabled:
+        if self._history is None:
             return run(verb, *args, **kwargs)
-        with self._history.operation(_name(verb), {"args": args, **kwargs}) as answer:
-            result = run(verb, *args, **kwargs)
-            answer(result)
-        return result
+        return self._history.record(_name(verb), {"args": args, **kwargs}, call=lambda: run(verb, *args, **kwargs))
 
     def pipeline(self, *works: Work) -> list[Any]:
         """Do several pieces of work in one round trip and return their results; each must be idempotent."""
         self.make_ready()
-        with self._history.operation("pipeline", {"works": works}) as answer:
-            results = self.database.pipeline(*works)
-            answer(results)
-        return results
+        if self._history is None:
+            return self.database.pipeline(*works)
+        return self._history.record("pipeline", {"works": works}, call=lambda: self.database.pipeline(*works))
 
     def make_ready(self) -> None:
         """Check the schema once: a SQLite file is migrated, a server's database must have been."""
         if self._schema_known:
             return
         # Without a lock: threads may do it at once, as processes may, and none waits out the patience of another.
-        if self.database.is_embedded:
+        if self.database.driver.embedded:
             self._migrate_file(self.database)
         else:
             schema.require(self.database)
@@ -206,7 +203,7 @@ class Engine(Handles):
 
     def _make_ready_at_once(self) -> bool:
         """Check the schema for a caller who may hold the file's lock; return False if that is in the way."""
-        if self._schema_known or not self.database.is_embedded:
+        if self._schema_known or not self.database.driver.embedded:
             self.make_ready()
             return True
         with closing(self.database.clone(connections=1, patience=0)) as impatient:

@@ -30,7 +30,7 @@ class ItemReader:
         self._executor = executor
         self._max_waiting = waiting
         database = executor.engine.database
-        self._embedded = database.clone(connections=1, patience=0) if database.is_embedded else None
+        self._embedded = database.clone(connections=1, patience=0) if database.driver.embedded else None
         self._is_open = False
         self._slow_until = 0.0
         self._waiting: list[tuple[Place, asyncio.Future[ItemDetail]]] = []
