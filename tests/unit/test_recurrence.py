@@ -1,4 +1,4 @@
-"""Rhythms: when a schedule ticks, also on the two days of the year on which the clocks are changed."""
+"""Recurrence: when a schedule ticks, also on the two days of the year on which the clocks are changed."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from rowlock.errors import ExtraMissing, InvalidDuration, InvalidSchedule
-from rowlock.schedules.recurrence import Cron, Every, last_ticks, latest_tick, seconds, ticks, zone
+from rowlock.schedules.plans import Cron, Every, last_ticks, latest_tick, seconds, ticks, zone
 
 BERLIN, NEW_YORK = "Europe/Berlin", "America/New_York"
 FORWARD = {BERLIN: (2026, 3, 29), NEW_YORK: (2026, 3, 8)}
@@ -192,10 +192,10 @@ def test_the_latest_tick_is_the_last_of_all(recurrence: Cron | Every, now: str) 
 @pytest.mark.parametrize("most", [1, 10, 1000])
 def test_the_last_ticks_are_the_end_of_all(recurrence: Cron | Every, most: int) -> None:
     first, now = at("2026-10-20T03:00Z"), at("2026-10-27T12:34:56Z")
-    assert last_ticks(recurrence, first, now=now, most=most) == [*ticks(recurrence, first, end=now)][-most:]
+    assert last_ticks(recurrence, first, now=now, limit=most) == [*ticks(recurrence, first, end=now)][-most:]
 
 
-def test_a_rhythm_is_told_in_english() -> None:
+def test_a_recurrence_is_explained_in_english() -> None:
     assert Cron("0 3 * * *", BERLIN).explain() == "At 03:00 every day (Europe/Berlin)"
     assert Every(5_400_000).explain() == "Every 1h 30m"
 

@@ -14,8 +14,7 @@ from rowlock.errors import InvalidSchedule
 from rowlock.model import DEFAULT_PRIORITY, Added, to_datetime
 from rowlock.roles import Role
 from rowlock.schedules import Change, Defined, ScheduleInfo, plans
-from rowlock.schedules.plans import DEFAULT_KEY, CatchUp, Plan
-from rowlock.schedules.recurrence import zone
+from rowlock.schedules.plans import DEFAULT_KEY, CatchUp, Plan, zone
 
 SCHEDULES_PATH = "/v1/schedules"
 SCHEDULE_PATH = f"{SCHEDULES_PATH}/{{schedule}}"

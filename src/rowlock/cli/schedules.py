@@ -29,8 +29,7 @@ from rowlock.engine import Engine
 from rowlock.errors import Invalid, InvalidSchedule, Unavailable
 from rowlock.model import DEFAULT_PRIORITY
 from rowlock.schedules import ScheduleInfo, Tick, plans
-from rowlock.schedules.plans import DEFAULT_KEY, CatchUp
-from rowlock.schedules.recurrence import ticks, zone
+from rowlock.schedules.plans import DEFAULT_KEY, CatchUp, ticks, zone
 from rowlock.worker.schedule_ticker import MAX_WAIT_SECONDS, ScheduleTicker
 
 MAX_TICK_MILLISECONDS = 2**53

@@ -1,4 +1,4 @@
--- A schedule is made by whoever sets it first; the second finds it there.
+-- A new schedule, unless there is one of that name.
 insert into rowlock_schedules
     (name, list, key, data, gate, priority, cron, every, zone, catch_up, start_at, next_at)
 values (:name, :list, :key, :data, :gate, :priority, :cron, :every, :zone, :catch_up, :start_at, :next_at)

@@ -1,2 +1,2 @@
--- A list has another name: what ticks for it goes on doing so.
+-- Schedules of a renamed list follow its name.
 update rowlock_schedules set list = :to, version = version + 1 where list = :name

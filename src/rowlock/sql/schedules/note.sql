@@ -1,2 +1,2 @@
--- Why the last tick has no item.
+-- Why the last tick added no item.
 update rowlock_schedules set error = :error where name = :name
