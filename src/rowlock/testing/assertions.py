@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rowlock.engine import List
 
-SHOWN = 10
+MAX_SHOWN = 10
 
 
 def assert_added(on: "List", keys: str | Iterable[str]) -> None:
@@ -16,21 +16,21 @@ def assert_added(on: "List", keys: str | Iterable[str]) -> None:
     wanted = [keys] if isinstance(keys, str) else list(keys)
     missing = [key for key in wanted if not _has(on, key)]
     if missing:
-        raise AssertionError(f"{_named(missing)} not on the list {on.name!r}; {_standing(on)}")
+        raise AssertionError(f"{_named(missing)} not on the list {on.name!r}; {_contents(on)}")
 
 
 def assert_empty(on: "List") -> None:
     """Assert that the list is empty; a list that was never created is."""
     __tracebackhide__ = True
     if next(on.items(page=1), None) is not None:
-        raise AssertionError(f"the list {on.name!r} is not empty; {_standing(on)}")
+        raise AssertionError(f"the list {on.name!r} is not empty; {_contents(on)}")
 
 
 def assert_failed(on: "List", key: str, *, saying: str = "") -> None:
     """Assert that the item has failed, and that its last error contains the text."""
     __tracebackhide__ = True
     if not _has(on, key):
-        raise AssertionError(f"{key!r} is not on the list {on.name!r}; {_standing(on)}")
+        raise AssertionError(f"{key!r} is not on the list {on.name!r}; {_contents(on)}")
     state, errors = on.show(key).state, [failure.message for failure in on.failures(key, limit=1)]
     if state != "failed":
         last = f"; the last error was {errors[0]!r}" if errors else ""
@@ -46,7 +46,7 @@ def assert_counts(on: "List", **expected: int) -> None:
     wrong = {name: number for name, number in expected.items() if getattr(counts, name) != number}
     if wrong:
         differing = ", ".join(f"{getattr(counts, name)} {name} instead of {number}" for name, number in wrong.items())
-        raise AssertionError(f"the list {on.name!r} has {differing}; {_standing(on)}")
+        raise AssertionError(f"the list {on.name!r} has {differing}; {_contents(on)}")
 
 
 def _has(on: "List", key: str) -> bool:
@@ -60,11 +60,11 @@ def _has(on: "List", key: str) -> bool:
 
 
 def _named(keys: list[str]) -> str:
-    more = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
-    return f"{', '.join(map(repr, keys[:SHOWN]))}{more} {'is' if len(keys) == 1 else 'are'}"
+    more = f" and {len(keys) - MAX_SHOWN} more" if len(keys) > MAX_SHOWN else ""
+    return f"{', '.join(map(repr, keys[:MAX_SHOWN]))}{more} {'is' if len(keys) == 1 else 'are'}"
 
 
-def _standing(on: "List") -> str:
-    found = list(islice(on.items(page=SHOWN + 1), SHOWN + 1))
-    shown = ", ".join(f"{item.state.icon} {item.state} {item.key!r}" for item in found[:SHOWN])
-    return f"on it: {shown}{', …' if len(found) > SHOWN else ''}" if found else "nothing is on it"
+def _contents(on: "List") -> str:
+    items = list(islice(on.items(page=MAX_SHOWN + 1), MAX_SHOWN + 1))
+    shown = ", ".join(f"{item.state.icon} {item.state} {item.key!r}" for item in items[:MAX_SHOWN])
+    return f"on it: {shown}{', …' if len(items) > MAX_SHOWN else ''}" if items else "nothing is on it"
