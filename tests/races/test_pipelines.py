@@ -13,7 +13,7 @@ from rowlock import Engine, settlements
 from rowlock.db import Transaction
 from rowlock.errors import InvalidData, SchemaMissing
 from rowlock.outcomes import Verdict
-from rowlock.worker.local_backend import LocalBackend
+from rowlock.worker.backend import LocalBackend
 
 FAILING_COMMIT = """
 create sequence commits;

@@ -33,7 +33,7 @@ def planner() -> Planner:
 def finish(planner: Planner, per_second: int) -> None:
     """Have so many items finished in a second."""
     planner.advance[0] += 1.0  # type: ignore[attr-defined]
-    planner.throughput.count(per_second)
+    planner.count_finished(per_second)
 
 
 def test_an_idle_worker_claims_one_item_for_each_slot(planner: Planner) -> None:
@@ -96,9 +96,20 @@ def test_nothing_of_a_limited_list_is_claimed_ahead(planner: Planner) -> None:
 
 def test_a_worker_that_uses_up_a_limit_knows_it_without_asking(planner: Planner) -> None:
     settings = Settings(concurrency=3)
-    assert not planner.is_at_limit("work", settings, load=Load(unsettled={"work": 2}))
-    assert planner.is_at_limit("work", settings, load=Load(unsettled={"work": 3}))
-    assert not planner.is_at_limit("work", Settings(), load=Load(unsettled={"work": 3}))
+    plan = planner.plan("work", handler(), settings=settings, load=Load(unsettled={"work": 2}), room=5)
+    assert plan is not None
+    assert plan.limit == 1
+    assert planner.plan("work", handler(), settings=settings, load=Load(unsettled={"work": 3}), room=5) is None
+    assert planner.plan("work", handler(), settings=Settings(), load=Load(unsettled={"work": 3}), room=5) is not None
+
+
+def test_a_worker_is_overbooked_when_its_handlers_become_slow(planner: Planner) -> None:
+    finish(planner, 10_000)
+    busy = Load(slots=CONCURRENCY + 1_000)
+    assert not planner.is_overbooked(busy)
+    for _ in range(5):
+        finish(planner, 0)
+    assert planner.is_overbooked(busy)
 
 
 def test_a_claim_whose_results_are_kept_is_not_settled_by_one_statement(planner: Planner) -> None:
@@ -120,5 +131,5 @@ def test_a_load_adds_up_claims_that_have_not_ended() -> None:
         claim("e", 0, must_run_alone=True),
     ]
     load = Load.of(claims)
-    assert (load.slots, load.batches, load.must_run_alone) == (3 + 1 + 5, 1, True)
+    assert (load.slots, load.batches, load.must_run_alone) == (3 + 1 + 1, 1, True)
     assert (load.lists, load.unsettled) == ({"a", "b", "d"}, {"a": 3, "b": 4, "d": 5, "e": 0})

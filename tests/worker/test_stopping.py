@@ -1,4 +1,4 @@
-"""Stopping, losing the session, pausing, sharing: what a worker does when it cannot simply go on."""
+"""Stopping, losing the session, pausing: what a worker does when it cannot simply go on."""
 
 import os
 import signal
@@ -143,38 +143,6 @@ def test_a_paused_list_is_left_alone(engine: Engine) -> None:
         assert engine["work"].counts() == Counts(ready=2)
         engine["work"].resume()
         assert eventually(lambda: engine["work"].counts() == Counts())
-
-
-def test_lists_are_served_in_turn(engine: Engine) -> None:
-    engine["large"].add(f"{number:05}" for number in range(600))
-    engine["small"].add(["a", "b"])
-    order: list[str] = []
-    worker = Worker(engine, concurrency=1)
-    worker.on("*", lambda items: order.append(items[0].list), batch=10)
-    work_off(worker)
-    assert "small" in order[:4]
-
-
-def test_a_list_that_wakes_later_does_not_wait_for_a_large_one_to_end(engine: Engine) -> None:
-    engine["large"].add(f"{number:05}" for number in range(2000))
-    order: list[str] = []
-    worker = Worker(engine, concurrency=1)
-    served = threading.Event()
-
-    @worker.on("large", batch=1)
-    def slowly(_: Any) -> None:
-        order.append("large")
-        if len(order) == 1:
-            engine["small"].add("a")
-        served.wait(0.002)
-
-    @worker.on("small")
-    def quickly(_: Item) -> None:
-        order.append("small")
-        worker.stop()
-
-    worker.run(signals=False)
-    assert ("small" in order, len(order) < 2000) == (True, True)
 
 
 def test_a_worker_waits_for_delayed_items_until_all_is_done(engine: Engine) -> None:

@@ -116,7 +116,7 @@ def _check_processors(
         return []
     from rowlock.delivery.sender import sender_from_environment
     from rowlock.worker import health  # heavy: imported only to send requests
-    from rowlock.worker.local_backend import LocalBackend
+    from rowlock.worker.backend import LocalBackend
 
     party = health.ProcessorGroup(sender_from_environment(allow), given, (lambda _: True) if with_lists else None)
     answers = health.examine(LocalBackend(engine), [party])

@@ -24,8 +24,7 @@ from rowlock.http.bodies import Gone
 from rowlock.http.executor import VerbExecutor
 from rowlock.leases import KEEP_IDLE_MILLISECONDS
 from rowlock.remote_claims import WorkSnapshot
-from rowlock.worker.backend import RECONNECT_SECONDS
-from rowlock.worker.poller import listen_for_hints
+from rowlock.worker.backend import RECONNECT_SECONDS, listen_for_hints
 
 MAX_PAUSE_SECONDS = 1.0
 MIN_PAUSE_SECONDS = 0.01

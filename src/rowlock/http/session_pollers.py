@@ -14,8 +14,8 @@ from rowlock.http.long_poll import AcquireSlot, ClientLeft, LongPoll
 from rowlock.lists import PollResult
 from rowlock.names import matches_pattern
 from rowlock.roles import covers
+from rowlock.worker.backend import LocalPoller
 from rowlock.worker.lease_holder import LeaseHooks
-from rowlock.worker.poller import LocalPoller
 
 MAX_POLLERS = 10_000
 """Sessions whose pollers are kept; a poller that was dropped begins at the first page again."""

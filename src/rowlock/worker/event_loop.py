@@ -2,21 +2,24 @@
 
 import asyncio
 import threading
+from collections import deque
 from typing import Any
 
 from rowlock.model import Item
 from rowlock.outcomes import Outcome, Retry, from_exception, from_return_value
 from rowlock.worker.handlers import Turn
-from rowlock.worker.in_flight import InFlightClaim
+from rowlock.worker.settler import InFlightClaim
 from rowlock.worker.thread_pool import Finish
 
 
 class EventLoop:
-    """Runs `async def` handlers, each as a task; a timeout cancels the task."""
+    """Runs `async def` handlers, each as a task, up to `size` at once; a timeout cancels the task."""
 
-    def __init__(self, *, finish: Finish) -> None:
+    def __init__(self, size: int, *, finish: Finish) -> None:
+        self._size = size
         self._finish = finish
         self._loop = asyncio.new_event_loop()
+        self._queue: deque[tuple[InFlightClaim, Item]] = deque()
         self._tasks: dict[asyncio.Task[None], InFlightClaim] = {}
         self._thread = threading.Thread(target=self._serve, name="rowlock event loop", daemon=True)
         self._thread.start()
@@ -28,50 +31,54 @@ class EventLoop:
         self._loop.close()
 
     def submit(self, claim: InFlightClaim) -> None:
-        """Start a task per item of the claim, or one for all if they are worked in order."""
-        self._loop.call_soon_threadsafe(self._start, claim)
+        """Run a claim item by item, each in a task; in the worker's thread."""
+        first = claim.next_item() if claim.in_order else None
+        self._queue.extend((claim, item) for item in (claim.items if first is None else [first]))
+        self._loop.call_soon_threadsafe(self._start_tasks)
 
-    def _start(self, claim: InFlightClaim) -> None:
-        runs = [self._run_in_order(claim)] if claim.in_order else [self._run(claim, item) for item in claim.items]
-        for run in runs:
-            task = self._loop.create_task(run)
-            self._tasks[task] = claim
-            task.add_done_callback(self._tasks.pop)
+    def _start_tasks(self) -> None:
+        while len(self._tasks) < self._size:
+            try:
+                claim, item = self._queue.popleft()
+            except IndexError:
+                return
+            if not claim.cancelled.is_set():
+                task = self._loop.create_task(self._run(claim, item))
+                self._tasks[task] = claim
+                task.add_done_callback(self._end_task)
 
-    async def _run_in_order(self, claim: InFlightClaim) -> None:
-        while not claim.cancelled.is_set() and (item := claim.next_item()) is not None:
-            await self._run(claim, item)
+    def _end_task(self, task: asyncio.Task[None]) -> None:
+        del self._tasks[task]
+        self._start_tasks()
 
     async def _run(self, claim: InFlightClaim, item: Item) -> None:
         try:
-            outcome = await self._traced(claim, item)
+            if claim.spans is None:
+                outcome = await self._call(claim, item)
+            else:
+                with claim.spans.of_item(item) as ended:
+                    outcome = await self._call(claim, item)
+                    ended(outcome)
         except asyncio.CancelledError as error:
             if claim.cancelled.is_set():
                 return  # the session is lost or the worker stops: there is nothing to settle
             outcome = from_exception(error)
         self._finish(claim, item, outcome)
+        if claim.in_order and (following := claim.next_item()) is not None:
+            self._queue.append((claim, following))
 
-    async def _traced(self, claim: InFlightClaim, item: Item) -> Outcome:
-        if claim.spans is None:
-            return await self._outcome(claim, item)
-        with claim.spans.of_item(item) as ended:
-            outcome = await self._outcome(claim, item)
-            ended(outcome)
-        return outcome
-
-    async def _outcome(self, claim: InFlightClaim, item: Item) -> Outcome:
-        claim.begin(item)
+    async def _call(self, claim: InFlightClaim, item: Item) -> Outcome:
+        if claim.before is not None:
+            claim.before(item)
         handler = claim.handler
         arguments: tuple[Any, ...] = (item,)
         if handler.arguments == 2:
             arguments = (item, Turn(claim.token, threading.Event()))
         try:
-            if handler.timeout is None:
-                return from_return_value(await handler.function(*arguments))
             async with asyncio.timeout(handler.timeout) as limit:
                 return from_return_value(await handler.function(*arguments))
         except TimeoutError as error:
-            if handler.timeout is not None and limit.expired():
+            if limit.expired():
                 return Retry(f"timed out after {handler.timeout:g}s", kind="timeout")
             return from_exception(error)
         except asyncio.CancelledError:
@@ -88,8 +95,18 @@ class EventLoop:
             if claim is None or of is claim:
                 task.cancel()
 
+    def return_unstarted(self) -> None:
+        """Give back what no task has begun; in the worker's thread."""
+        while True:
+            try:
+                claim, _ = self._queue.popleft()
+            except IndexError:
+                return
+            claim.returned += 1
+
     def shutdown(self) -> None:
         """Cancel what still runs and end the thread."""
+        self._queue.clear()
         self.cancel()
         self._loop.call_soon_threadsafe(self._loop.call_soon, self._loop.stop)
         self._thread.join(timeout=5)

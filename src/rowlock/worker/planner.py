@@ -1,18 +1,28 @@
-"""The planner: how many items of which list a worker may claim now. Pure: it knows neither database nor threads."""
+"""The planner: which list a worker claims from next, and how many items.
 
-from collections.abc import Callable, Iterable, Mapping, Set
+`Planner` decides by numbers alone; it knows neither database nor threads. `ListRotation` polls for lists that may have
+work and gives each its turn.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Protocol
 
 import msgspec
 
 from rowlock.attempts import Policy
+from rowlock.engine import Session
+from rowlock.engine.settings_cache import SettingsCache
 from rowlock.model import Settings
+from rowlock.worker.backend import Backend
 from rowlock.worker.handlers import Handler, HandlerKind
+from rowlock.worker.lease_holder import LeaseHooks
 
 MAX_CLAIM_ITEMS = 1_000
 LOOKAHEAD_SECONDS = 0.1
 """How much work is claimed beyond what the slots hold, so that they do not wait for the database."""
 THROUGHPUT_WINDOW_SECONDS = 0.25
+MIN_POLL_SECONDS = 0.02
 
 
 class ClaimInFlight(Protocol):
@@ -33,15 +43,11 @@ class ClaimInFlight(Protocol):
         """Items whose outcomes are not written."""
 
 
-def slots_in_use(claims: Iterable[ClaimInFlight]) -> int:
-    """Return how many slots unfinished items need: one for each, or one for all of a list that is worked in order."""
-    return sum(min(1, claim.unfinished) if claim.in_order else claim.unfinished for claim in claims if not claim.ended)
-
-
 class Load(msgspec.Struct, frozen=True):
     """What a worker has in flight at one moment."""
 
     slots: int = 0
+    """Slots that unfinished items need: one for each item, batch, or claim that is worked in order."""
     batches: int = 0
     """Batch handlers that run."""
     lists: Set[str] = frozenset()
@@ -64,8 +70,9 @@ class Load(msgspec.Struct, frozen=True):
             unsettled[claim.list] = unsettled.get(claim.list, 0) + claim.unsettled
             must_run_alone = must_run_alone or claim.must_run_alone
             if (unfinished := claim.unfinished) > 0:
-                slots += 1 if claim.in_order else unfinished
-                batches += claim.handler.kind is HandlerKind.BATCH
+                is_batch = claim.handler.kind is HandlerKind.BATCH
+                slots += 1 if is_batch or claim.in_order else unfinished
+                batches += is_batch
                 lists.add(claim.list)
         return cls(slots, batches, lists, unsettled, must_run_alone)
 
@@ -83,42 +90,37 @@ class PlannedClaim(msgspec.Struct, frozen=True):
     """Whether the list has limits: others may wait for what is settled."""
 
 
-class Throughput:
-    """Items finished per second over the last moments, smoothed."""
-
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._since = monotonic()
-        self._count = 0
-        self.per_second = 0.0
-
-    def count(self, items: int) -> None:
-        """Note that this many items have been finished."""
-        self._count += items
-        passed = self._monotonic() - self._since
-        if passed >= THROUGHPUT_WINDOW_SECONDS or (self.per_second == 0.0 and self._count):
-            latest = self._count / max(passed, 0.001)
-            self.per_second = latest if self.per_second == 0.0 else (self.per_second + latest) / 2
-            self._since, self._count = self._monotonic(), 0
-
-
 class Planner:
     """Decides how many items may be claimed, from the slots, what is in flight, and how fast items get finished."""
 
     def __init__(self, concurrency: int, *, monotonic: Callable[[], float]) -> None:
         self._concurrency = concurrency
-        self.throughput = Throughput(monotonic)
-
-    @property
-    def lookahead(self) -> int:
+        self._monotonic = monotonic
+        self._since = monotonic()
+        self._finished = 0
+        self._per_second = 0.0
+        self.lookahead = 0
         """Items to claim beyond what the slots hold."""
-        return min(2 * MAX_CLAIM_ITEMS, int(self.throughput.per_second * LOOKAHEAD_SECONDS))
+
+    def count_finished(self, items: int) -> None:
+        """Note that this many items have been finished since the last call; the throughput is smoothed."""
+        self._finished += items
+        passed = self._monotonic() - self._since
+        if passed < THROUGHPUT_WINDOW_SECONDS and (self._per_second or not self._finished):
+            return
+        latest = self._finished / max(passed, 0.001)
+        self._per_second = (self._per_second + latest) / 2 if self._per_second else latest
+        self._since, self._finished = self._monotonic(), 0
+        self.lookahead = min(2 * MAX_CLAIM_ITEMS, int(self._per_second * LOOKAHEAD_SECONDS))
 
     @property
     def wake_below(self) -> int:
         """The number of slots in use at which a finished item is worth another claim."""
-        ahead = self.lookahead
-        return self._concurrency + ahead - ahead // 2 - 1
+        return self._concurrency + self.lookahead - self.lookahead // 2 - 1
+
+    def is_overbooked(self, load: Load) -> bool:
+        """Return whether far more is claimed than will soon be begun: handlers have become slower."""
+        return load.slots > 2 * (self._concurrency + self.lookahead)
 
     def room(self, name: str, handler: Handler, *, load: Load, held: bool) -> int:
         """Return how many items of a list may be claimed; of one that is `held`, one claim is worked at a time."""
@@ -126,16 +128,11 @@ class Planner:
             return 0
         if handler.kind is HandlerKind.BATCH:
             return handler.batch if load.batches < self._concurrency else 0
-        ahead = self.lookahead
-        room = self._concurrency + ahead - load.slots
-        if room <= ahead // 2:
+        room = self._concurrency + self.lookahead - load.slots
+        if room <= self.lookahead // 2:
             return 0
         # Of a list that others may wait for, only what is soon done.
-        return min(max(1, ahead) if held else room, MAX_CLAIM_ITEMS)
-
-    def is_at_limit(self, name: str, settings: Settings, *, load: Load) -> bool:
-        """Return whether this worker alone uses up the list's concurrency."""
-        return settings.concurrency is not None and load.unsettled.get(name, 0) >= settings.concurrency
+        return min(max(1, self.lookahead) if held else room, MAX_CLAIM_ITEMS)
 
     def plan(self, name: str, handler: Handler, *, settings: Settings, load: Load, room: int) -> PlannedClaim | None:
         """Return the claim for a list that has room, by its settings; None if it must wait."""
@@ -145,7 +142,103 @@ class Planner:
         if limited and handler.kind is not HandlerKind.BATCH:
             # What is claimed of a limited list is begun at once, and nothing of it is kept for later.
             room = min(room, self._concurrency - load.slots)
+        if settings.concurrency is not None:
+            room = min(room, settings.concurrency - load.unsettled.get(name, 0))
         if room <= 0:
             return None
         settles_whole = not settings.keep_results and handler.within is None
         return PlannedClaim(name, handler, handler.rules(settings), room, settles_whole, limited)
+
+
+class ListRotation:
+    """Gives lists with work their turn, one after the other. Sleeping lists cost nothing, however many there are."""
+
+    def __init__(
+        self, backend: Backend, session: Session, handlers: Sequence[Handler], *, planner: Planner, hooks: LeaseHooks
+    ) -> None:
+        self._environment = backend.engine.environment
+        self._handlers = handlers
+        self._planner = planner
+        self._settings = SettingsCache(backend.engine, self._environment)
+        self._poller = backend.poller(session, fits=lambda name: self._handler_of(name) is not None, hooks=hooks)
+        self.leases = self._poller.leases
+        self.turns: deque[tuple[str, Handler]] = deque()
+        self._awaited: dict[str, int] = {}
+        """Lists that can go on when fewer of their items than this are unsettled here."""
+        self._pause = MIN_POLL_SECONDS
+        self._poll_at = 0.0
+        self._poll_anyway_at = 0.0
+
+    def next(self, load: Load) -> PlannedClaim | None:
+        """Plan a claim from the first list in turn that has room, and move the list to the end.
+
+        A list without room keeps its place: else the same list might be passed over for ever.
+        """
+        if self._environment.monotonic() >= (self._poll_anyway_at if self.turns else self._poll_at):
+            self._poll()
+        for turn in self.turns:
+            name, handler = turn
+            room = self._planner.room(name, handler, load=load, held=name in self.leases.names)
+            if room <= 0:
+                continue
+            plan = self._planner.plan(name, handler, settings=self._settings[name], load=load, room=room)
+            if plan is not None:
+                self.turns.remove(turn)
+                self.turns.append(turn)
+                return plan
+        return None
+
+    def drop(self, name: str, *, awaited: int = 0) -> None:
+        """Take a list out of turn in which nothing was ready, until it wakes again.
+
+        Where a later gate or a limit waits for items that are unsettled here, until there are fewer than `awaited`.
+        """
+        self.turns = deque(turn for turn in self.turns if turn[0] != name)
+        self.leases.doubt(name)
+        if awaited:
+            self._awaited[name] = awaited
+
+    def resume_awaited(self, claims: Iterable[ClaimInFlight]) -> None:
+        """Put lists back in turn that waited for fewer items to be unsettled here."""
+        if not self._awaited:
+            return
+        unsettled = Load.of(claims).unsettled
+        for name in [name for name, fewer in self._awaited.items() if unsettled.get(name, 0) < fewer]:
+            del self._awaited[name]
+            self.offer([name])
+
+    def offer(self, names: Iterable[str]) -> None:
+        """Put lists in turn that may have work, as far as a handler here works them."""
+        served = {name for name, _ in self.turns}
+        for name in names:
+            if name not in served and (handler := self._handler_of(name)) is not None:
+                served.add(name)
+                self.turns.append((name, handler))
+
+    def poll_soon(self) -> None:
+        """Poll at the next opportunity: somebody may have added work."""
+        self._pause, self._poll_at = MIN_POLL_SECONDS, 0.0
+
+    def seconds_to_poll(self) -> float:
+        """Return the seconds until the next poll is due."""
+        return max(0.0, self._poll_at - self._environment.monotonic())
+
+    def _poll(self) -> None:
+        result = self._poller.poll()
+        self._poll_anyway_at = self._environment.monotonic() + self._poller.busy_pause
+        self._settings.put(result.settings)
+        if any(handler.accepts for handler in self._handlers):
+            # Of a whole page at once: lists that no handler here works must not cost a query each.
+            self._settings.load(result.names)
+        self.offer((*result.names, *result.held))
+        if self.turns or result.more:
+            self._pause = MIN_POLL_SECONDS
+            return
+        wakes = self._poller.next_wake()
+        pause = self._pause if wakes is None else min(self._pause, max(wakes, 0.001))
+        self._poll_at = self._environment.monotonic() + self._environment.jittered(pause)
+        self._pause = min(self._pause * 2, self._poller.max_pause)
+
+    def _handler_of(self, name: str) -> Handler | None:
+        """Return the first handler that works the list."""
+        return next((each for each in self._handlers if each.is_for(name, lambda: self._settings[name])), None)

@@ -8,9 +8,9 @@ from typing import Any
 
 from rowlock.model import Item
 from rowlock.outcomes import Outcome, Retry, from_exception, from_return_value
-from rowlock.worker.in_flight import InFlightClaim
+from rowlock.worker.handlers import Handler
 
-_FRESH = multiprocessing.get_context("spawn")  # a fork would copy our threads' locks in whatever state they are
+_SPAWN = multiprocessing.get_context("spawn")  # a fork would copy our threads' locks in whatever state they are
 
 START_TIMEOUT_SECONDS = 60.0
 """Within it a process must have begun with its first item."""
@@ -18,10 +18,10 @@ START_TIMEOUT_SECONDS = 60.0
 
 def _serve(pipe: Connection) -> None:
     while (work := pipe.recv()) is not None:
-        function, arguments = work
+        function, item = work
         pipe.send(None)  # begun: the time to start and to import the handler does not count
         try:
-            outcome: Outcome = from_return_value(function(*arguments))
+            outcome: Outcome = from_return_value(function(item))
         except Exception as error:
             outcome = from_exception(error)
         pipe.send(outcome)
@@ -31,23 +31,23 @@ class _Child:
     """One process and the pipe to it."""
 
     def __init__(self) -> None:
-        self.pipe, theirs = _FRESH.Pipe()
-        self.process = _FRESH.Process(target=_serve, args=(theirs,), daemon=True)
+        self.pipe, child_end = _SPAWN.Pipe()
+        self.process = _SPAWN.Process(target=_serve, args=(child_end,), daemon=True)
         self.process.start()
-        theirs.close()
+        child_end.close()
 
-    def ask(self, function: Any, item: Item, timeout: float | None) -> Outcome:
+    def run(self, function: Any, item: Item, timeout: float | None) -> Outcome:
         """Run the function there; TimeoutError if it is late, EOFError if the process has died."""
-        self.pipe.send((function, (item,)))
+        self.pipe.send((function, item))
         if not self.pipe.poll(START_TIMEOUT_SECONDS):
             raise TimeoutError
         self.pipe.recv()
         if not self.pipe.poll(timeout):
             raise TimeoutError
-        answer: Outcome = self.pipe.recv()
-        return answer
+        outcome: Outcome = self.pipe.recv()
+        return outcome
 
-    def ended(self) -> int | None:
+    def exit_code(self) -> int | None:
         """Return the exit code of a process that has died."""
         self.process.join(1)
         return self.process.exitcode
@@ -66,16 +66,15 @@ class ProcessPool:
         self._own = threading.local()
         self._children: list[_Child] = []
 
-    def run(self, claim: InFlightClaim, item: Item) -> Outcome:
+    def run(self, handler: Handler, item: Item) -> Outcome:
         """Run the handler for one item in this thread's process."""
-        handler = claim.handler
         try:
-            return self._child().ask(handler.function, item, handler.timeout)
+            return self._child().run(handler.function, item, handler.timeout)
         except TimeoutError:
             self._replace()
             return Retry(f"timed out after {handler.timeout:g}s", kind="timeout")
         except (EOFError, BrokenPipeError, ConnectionResetError):
-            code = self._child().ended()
+            code = self._child().exit_code()
             self._replace()
             return Retry(f"the handler's process died (exit {code})", kind="process died")
         except (AttributeError, PickleError, TypeError, ValueError) as error:  # it cannot be sent to another process

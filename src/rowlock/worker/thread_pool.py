@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rowlock.model import Item
 from rowlock.outcomes import Outcome, Retry, from_exception, from_return_value
 from rowlock.worker.handlers import Handler, HandlerKind, Turn
-from rowlock.worker.in_flight import InFlightClaim
+from rowlock.worker.settler import InFlightClaim
 
 if TYPE_CHECKING:
     from rowlock.worker.process_pool import ProcessPool
@@ -18,6 +18,7 @@ log = logging.getLogger("rowlock.worker")
 
 Finish = Callable[[InFlightClaim, Item, Outcome], None]
 Work = tuple[InFlightClaim, Item | None]
+"""One item of a claim; None for all of them as a batch."""
 
 
 class Slot:
@@ -30,12 +31,12 @@ class Slot:
         self.turn: Turn | None = None
         self.timed_out = False
         self.ended = 0
+        """How many pieces of work have ended in it."""
 
     def end_turn(self) -> bool:
         """End the turn, and return whether the handler was in time: then its outcome counts."""
         with self.lock:
             self.work = self.turn = None
-            self.ended += not self.timed_out
             return not self.timed_out
 
     def time_out(self, work: Work) -> bool:
@@ -59,107 +60,103 @@ class ThreadPool:
         self._finish = finish
         self._run_batch = run_batch
         self._monotonic = monotonic
-        self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._slots: list[Slot] = []
-        self._counting = threading.Lock()
-        self._given = 0
-        self._ended = 0
-        """What was taken back, or ended in slots that were given up."""
+        self._unended = 0
+        """Pieces of work that were submitted and not taken back, and have not ended in a slot that was given up."""
         self._processes: ProcessPool | None = None
 
     def submit(self, claim: InFlightClaim) -> None:
-        """Run a claim: item by item, or as one batch."""
+        """Run a claim: item by item, or as one batch; in the worker's thread."""
         if claim.handler.kind is HandlerKind.BATCH:
-            self._put((claim, None))
+            self._put([(claim, None)])
         elif claim.in_order:
             self._put_next(claim)
         else:
-            for item in claim.items:
-                self._put((claim, item))
-        self._start_threads()
+            self._put([(claim, item) for item in claim.items])
 
-    def _start_threads(self) -> None:
-        while len(self._slots) < min(self._size, self._unended):
-            self._start()
-
-    def _put(self, work: Work) -> None:
-        with self._counting:
-            self._given += 1
-        self._work.put(work)
+    def _put(self, works: list[Work]) -> None:
+        self._unended += len(works)
+        for work in works:
+            self._queue.put(work)
+        # Counted by what was submitted and has ended: a thread that has just taken its work may not look busy yet.
+        while len(self._slots) < min(self._size, self._unended - sum(slot.ended for slot in self._slots)):
+            slot = Slot()
+            self._slots.append(slot)
+            name = f"rowlock worker {len(self._slots)}"
+            threading.Thread(target=self._serve, args=(slot,), name=name, daemon=True).start()
 
     def _put_next(self, claim: InFlightClaim) -> None:
-        # The next item of a claim that is worked in order, when the one before it has ended.
-        if (item := claim.next_item()) is not None:
-            self._put((claim, item))
-
-    @property
-    def _unended(self) -> int:
-        # Counted by what was submitted and what has ended: a thread that has just taken its work may not look busy yet.
-        return self._given - self._ended - sum(slot.ended for slot in self._slots)
-
-    def _start(self) -> None:
-        slot = Slot()
-        self._slots.append(slot)
-        name = f"rowlock worker {len(self._slots)}"
-        threading.Thread(target=self._serve, args=(slot,), name=name, daemon=True).start()
+        # Only a claim that is worked in order has a next item.
+        item = claim.next_item()
+        self._put([] if item is None else [(claim, item)])
 
     def _serve(self, slot: Slot) -> None:
-        while not slot.timed_out and (work := self._work.get()) is not None:
-            slot.since = self._monotonic()
-            slot.work = work
+        while not slot.timed_out and (work := self._queue.get()) is not None:
             claim, item = work
+            slot.since, slot.work = self._monotonic(), work
             if claim.cancelled.is_set():
                 slot.end_turn()
             elif item is None:
                 self._run_batch(claim)
                 slot.end_turn()
-            else:
-                outcome = self._run(claim, item, slot)
-                if slot.end_turn():
-                    self._finish(claim, item, outcome)
-                    self._put_next(claim)
+            elif self._run(claim, item, slot) and claim.in_order and (following := claim.next_item()) is not None:
+                self._queue.put((claim, following))  # at the end: other lists have their turn in between
+                continue
+            slot.ended += 1
 
-    def _run(self, claim: InFlightClaim, item: Item, slot: Slot) -> Outcome:
-        claim.begin(item)
+    def _run(self, claim: InFlightClaim, item: Item, slot: Slot) -> bool:
+        """Run the handler for an item; return whether it was in time."""
+        if claim.before is not None:
+            claim.before(item)
         if claim.spans is None:
-            return self._called(claim, item, slot)
-        with claim.spans.of_item(item) as ended:
-            outcome = self._called(claim, item, slot)
-            ended(outcome)
-        return outcome
+            outcome = self._call(claim, item, slot)
+        else:
+            with claim.spans.of_item(item) as ended:
+                outcome = self._call(claim, item, slot)
+                ended(outcome)
+        in_time = slot.end_turn()
+        if in_time:
+            self._finish(claim, item, outcome)
+        return in_time
 
-    def _called(self, claim: InFlightClaim, item: Item, slot: Slot) -> Outcome:
-        if claim.handler.kind is HandlerKind.PROCESS:
+    def _call(self, claim: InFlightClaim, item: Item, slot: Slot) -> Outcome:
+        handler = claim.handler
+        if handler.kind is HandlerKind.PROCESS:
             return self._in_process(claim, item)
-        if claim.handler.arguments == 1:
-            return call(claim.handler.function, item)
-        slot.turn = Turn(claim.token, threading.Event())
-        return call(claim.handler.function, item, slot.turn)
+        arguments: tuple[Any, ...] = (item,)
+        if handler.arguments == 2:
+            slot.turn = Turn(claim.token, threading.Event())
+            arguments = (item, slot.turn)
+        try:
+            return from_return_value(handler.function(*arguments))
+        except BaseException as error:  # an escaping exception would end the thread and lose its slot
+            log.info("a handler raised", exc_info=error)
+            return from_exception(error)
 
     def _in_process(self, claim: InFlightClaim, item: Item) -> Outcome:
         if self._processes is None:
             from rowlock.worker.process_pool import ProcessPool  # slow to import, and few handlers need it
 
             self._processes = ProcessPool()
-        return self._processes.run(claim, item)
+        return self._processes.run(claim.handler, item)
 
     def cancel_overdue(self) -> None:
         """Free the slots of handlers that have timed out: their items are retried, their threads run on."""
         now = self._monotonic()
         for slot in list(self._slots):
             work = slot.work
-            if work is None or not self._overdue(work[0].handler, now - slot.since) or not slot.time_out(work):
+            if work is None or not _is_overdue(work[0].handler, now - slot.since) or not slot.time_out(work):
                 continue
             self._slots.remove(slot)
-            self._ended += slot.ended + 1
+            self._unended -= slot.ended + 1
             claim, item = work
             if item is None:
                 claim.cancelled.set()
-            said = Retry(f"timed out after {claim.handler.timeout:g}s", kind="timeout")
+            timed_out = Retry(f"timed out after {claim.handler.timeout:g}s", kind="timeout")
             for each in claim.items if item is None else (item,):
-                self._finish(claim, each, said)
-            self._put_next(claim)
-            self._start_threads()
+                self._finish(claim, each, timed_out)
+            self._put_next(claim)  # and start a thread in place of the lost one
 
     def cancel(self, claim: InFlightClaim) -> None:
         """Set `cancelled` for the handlers of a claim of which nothing will be settled."""
@@ -168,35 +165,26 @@ class ThreadPool:
             if work is not None and work[0] is claim and turn is not None:
                 turn.cancelled.set()
 
-    @staticmethod
-    def _overdue(handler: Handler, seconds: float) -> bool:
-        # A process is stopped by the thread that waits for it.
-        return handler.timeout is not None and handler.kind is not HandlerKind.PROCESS and seconds >= handler.timeout
-
-    def take_back_unstarted(self) -> list[Work]:
-        """Take back and return what no thread has begun."""
-        back: list[Work] = []
+    def return_unstarted(self) -> None:
+        """Give back what no thread has begun; in the worker's thread."""
         while True:
             try:
-                work = self._work.get_nowait()
+                work = self._queue.get_nowait()
             except queue.Empty:
-                self._ended += len(back)
-                return back
+                return
             if work is not None:
-                back.append(work)
+                claim, item = work
+                self._unended -= 1
+                claim.returned += len(claim.items) if item is None else 1
 
     def shutdown(self) -> None:
         """End every thread when it has finished its work."""
         for _ in self._slots:
-            self._work.put(None)
+            self._queue.put(None)
         if self._processes is not None:
             self._processes.shutdown()
 
 
-def call(function: Callable[..., Any], *arguments: Any) -> Outcome:
-    """Run a handler for one item, and return its outcome; whatever it raises is one too."""
-    try:
-        return from_return_value(function(*arguments))
-    except BaseException as error:  # an escaping exception would end the thread and lose its slot
-        log.info("a handler raised", exc_info=error)
-        return from_exception(error)
+def _is_overdue(handler: Handler, seconds: float) -> bool:
+    # A process is stopped by the thread that waits for it.
+    return handler.timeout is not None and handler.kind is not HandlerKind.PROCESS and seconds >= handler.timeout

@@ -12,16 +12,14 @@ from rowlock.claims import ClaimedItems
 from rowlock.engine import Session
 from rowlock.errors import InvalidData
 from rowlock.json_codec import MAX_LEVELS, is_too_deep
-from rowlock.model import Item
+from rowlock.model import NO_DATA, Item
 from rowlock.outcomes import Fail, Outcome
 from rowlock.worker.backend import Backend
 from rowlock.worker.batches import run_batch
 from rowlock.worker.handlers import Handler, HandlerKind
-from rowlock.worker.in_flight import BeforeItem, InFlightClaim
 from rowlock.worker.lease_holder import LeaseHooks
-from rowlock.worker.list_rotation import ListRotation
-from rowlock.worker.planner import Load, PlannedClaim, Planner, slots_in_use
-from rowlock.worker.settler import AfterItem, Settler
+from rowlock.worker.planner import ListRotation, Load, PlannedClaim, Planner
+from rowlock.worker.settler import AfterItem, BeforeItem, InFlightClaim, Settler
 from rowlock.worker.thread_pool import Finish, ThreadPool
 
 if TYPE_CHECKING:
@@ -48,17 +46,19 @@ class WorkLoop:
         self._backend = backend
         self._engine = backend.engine
         self._session = session
-        self._claimer = backend.claimer(session)
         self._before = before
         self._flush = flush
         self._monotonic = self._engine.environment.monotonic
-        self._rotation = ListRotation(backend, session, handlers, hooks=leases)
+        self._claimer = backend.claimer(session)
         self._planner = Planner(concurrency, monotonic=self._monotonic)
+        self._rotation = ListRotation(backend, session, handlers, planner=self._planner, hooks=leases)
         self._settler = Settler(self._engine, session, after=after)
         self._threads = ThreadPool(
             concurrency, finish=self._finish, run_batch=self._run_batch, monotonic=self._monotonic
         )
-        self._event_loop = _event_loop(self._finish) if any(h.kind is HandlerKind.ASYNC for h in handlers) else None
+        self._executors: list[ThreadPool | EventLoop] = [self._threads]
+        if any(handler.kind is HandlerKind.ASYNC for handler in handlers):
+            self._executors.append(_event_loop(concurrency, self._finish))
         self._in_flight: list[InFlightClaim] = []
         self._clearing = False
         """Whether nothing is claimed until all in flight has ended: an item waits that must run alone."""
@@ -74,17 +74,38 @@ class WorkLoop:
         """Settle what is due, claim if there is room, else wait; return whether anything is in flight or was found."""
         if self._has_timeouts:
             self._threads.cancel_overdue()
-        self._settle_in_part()
-        done = [claim for claim in self._in_flight if not claim.ended and claim.all_done()]
+        done = self._settle_due()
         plan = self._plan() if claiming else None
         claimed = self._settle_and_claim(done, plan)
-        found = plan is not None and self._work_on(claimed, plan)
+        found = plan is not None and self._start(claimed, plan)
         self._in_flight = [claim for claim in self._in_flight if not claim.ended]
-        if self._rotation.awaited:
-            self._rotation.resume_awaited(Load.of(self._in_flight).unsettled)
+        self._rotation.resume_awaited(self._in_flight)
         if not found and not done:
             self._wait()
         return found or bool(self._in_flight)
+
+    def _settle_due(self) -> list[InFlightClaim]:
+        """Write outcomes that need more than one statement, when they are due; return the claims that are all done."""
+        flushing = self._monotonic() - self._flushed_at >= self._flush
+        done: list[InFlightClaim] = []
+        finished = 0
+        for claim in self._in_flight:
+            if claim.halted:
+                claim.return_unstarted()
+            all_done, whole = claim.all_done, claim.unfinished <= 0
+            due = whole or ((flushing or claim.settles_each) and claim.unwritten)
+            if claim.ended or not due:  # last: a batch that has settled itself ends before it shows its outcomes
+                continue
+            finished += len(claim.unwritten)
+            if all_done:
+                done.append(claim)
+            else:
+                self._settler.settle(claim, close=whole)
+        if self._in_flight:
+            self._planner.count_finished(finished)
+        if flushing:
+            self._flushed_at = self._monotonic()
+        return done
 
     def _plan(self) -> PlannedClaim | None:
         """Decide what to claim next, if anything."""
@@ -92,44 +113,35 @@ class WorkLoop:
         self._clearing = self._clearing and any(not claim.ended for claim in self._in_flight)
         if self._clearing or load.must_run_alone:
             return None
-        held = self._rotation.leases.names
-        turn = self._rotation.next(
-            lambda name, handler: self._planner.room(name, handler, load=load, held=name in held),
-        )
-        if turn is None:
-            return None
-        name, handler, room = turn
-        settings = self._rotation.settings(name)
-        if self._planner.is_at_limit(name, settings, load=load) and not (settings.exclusive and name in load.lists):
-            self._rotation.drop(name, awaited=load.unsettled[name])
-            return None
-        return self._planner.plan(name, handler, settings=settings, load=load, room=room)
+        if self._planner.is_overbooked(load):
+            # Other lists and other workers shall not wait for what is not begun here soon.
+            self._return_unstarted_items()
+            load = Load.of(self._in_flight)
+        return self._rotation.next(load)
 
     def _settle_and_claim(self, done: list[InFlightClaim], plan: PlannedClaim | None) -> ClaimedItems | None:
         """Settle claims that are all done and claim what is planned, in one pipeline where that finds enough."""
         terms: dict[str, Any] = {} if plan is None else {"limit": plan.limit, "attempts": plan.rules.attempts}
-        pipelined = plan if plan is not None and self._can_pipeline(plan) else None
+        # A claim in a pipeline looks only after the frontier, unless a server searches.
+        server_searches = self._claimer.server_searches
+        pipelined = plan is not None and (
+            server_searches
+            or (not plan.limited and (self._claimer.searched_recently(plan.list) or not self._in_flight))
+        )
         settlements = [self._settler.settle_done(claim) for claim in done]
-        name = None if pipelined is None else pipelined.list
+        name = plan.list if plan is not None and pipelined else None
         answers, claimed = self._claimer.settle_and_claim(settlements, name, **terms)
         try:
             for claim, verdicts in zip(done, answers, strict=True):
-                self._planner.throughput.count(len(claim.finished))
                 self._settler.finish_done(claim, verdicts)
         except BaseException:
             self._claimer.abandon(claimed)
             raise
-        if claimed is None and plan is not None and not (pipelined and self._claimer.server_searches):
+        if claimed is None and plan is not None and not (pipelined and server_searches):
             claimed = self._claimer.claim(plan.list, thorough=True, **terms)
         return claimed
 
-    def _can_pipeline(self, plan: PlannedClaim) -> bool:
-        # A claim in a pipeline looks only after the frontier, unless a server searches.
-        if self._claimer.server_searches:
-            return True
-        return not plan.limited and (self._claimer.searched_recently(plan.list) or not self._in_flight)
-
-    def _work_on(self, claimed: ClaimedItems | None, plan: PlannedClaim) -> bool:
+    def _start(self, claimed: ClaimedItems | None, plan: PlannedClaim) -> bool:
         """Have the handler run what was claimed; return whether there was anything."""
         if claimed is None:
             self._rotation.drop(plan.list, awaited=self._awaited(plan))
@@ -140,30 +152,27 @@ class WorkLoop:
             self._clearing = True
             return False
         self._claimer.remember(claimed)
-        claimed = self._without_undecodable(claimed, plan)
-        if not claimed.items:
-            return True
+        undecodable = [item for item in claimed.items if item.raw != NO_DATA and is_too_deep(item.raw_data or "")]
+        if undecodable:
+            claimed = self._fail_undecodable(claimed, plan, undecodable)
+            if not claimed.items:
+                return True
         if claimed.exclusive:
             self._rotation.leases.add(claimed.list)
         in_order = plan.handler.kind is not HandlerKind.BATCH and claimed.list in self._rotation.leases.names
         claim = InFlightClaim(claimed, plan, before=self._before, in_order=in_order)
         self._in_flight.append(claim)
-        if self._event_loop is not None and plan.handler.kind is HandlerKind.ASYNC:
-            self._event_loop.submit(claim)
-        else:
-            self._threads.submit(claim)
+        executor = self._executors[-1] if plan.handler.kind is HandlerKind.ASYNC else self._threads
+        executor.submit(claim)
         return True
 
-    def _without_undecodable(self, claimed: ClaimedItems, plan: PlannedClaim) -> ClaimedItems:
-        """Fail the items whose data is nested too deeply to be decoded, and return the claim without them."""
-        deep = [item for item in claimed.items if item.raw_data is not None and is_too_deep(item.raw_data)]
-        if not deep:
-            return claimed
+    def _fail_undecodable(self, claimed: ClaimedItems, plan: PlannedClaim, deep: list[Item]) -> ClaimedItems:
+        """Fail items whose data is nested too deeply to be decoded, and return the claim without them."""
         claim = InFlightClaim(msgspec.structs.replace(claimed, items=deep), plan)
         for item in deep:
             what = f"the data of {item.key!r} is nested deeper than {MAX_LEVELS} levels"
             claim.finish(item, Fail(what, kind=InvalidData.code))
-        self._settler.write(claim, close=len(deep) == len(claimed.items))
+        self._settler.settle(claim, close=len(deep) == len(claimed.items))
         failed = {item.position for item in deep}
         kept = [] if claim.ended else [item for item in claimed.items if item.position not in failed]
         return msgspec.structs.replace(claimed, items=kept)
@@ -175,24 +184,10 @@ class WorkLoop:
             return unsettled
         return 1 if self._engine.read(gates.is_awaited_by_name, plan.list) else 0
 
-    def _settle_in_part(self) -> None:
-        """Write outcomes of claims that cannot be settled by one statement, when they are whole or the flush is due."""
-        due = self._monotonic() - self._flushed_at >= self._flush
-        for claim in self._in_flight:
-            if claim.halted:
-                claim.return_waiting()
-            whole = claim.unfinished <= 0
-            wanted = whole or ((due or claim.settles_each) and claim.unwritten)
-            if wanted and not claim.ended and not claim.all_done():
-                self._planner.throughput.count(len(claim.unwritten))
-                self._settler.write(claim, close=whole)
-        if due:
-            self._flushed_at = self._monotonic()
-
     def _finish(self, claim: InFlightClaim, item: Item, outcome: Outcome) -> None:
         # In the handler's thread: the worker's is woken only if it waits, and for enough to be worth it.
         urgent = claim.finish(item, outcome)
-        if self._waiting and (urgent or slots_in_use(self._in_flight) <= self._planner.wake_below):
+        if self._waiting and (urgent or Load.of(self._in_flight).slots <= self._planner.wake_below):
             self._waiting = False
             self.events.put("finished")
 
@@ -203,23 +198,21 @@ class WorkLoop:
         self.events.put("finished")
 
     def _wait(self) -> None:
+        # Turns without room: a handler that ends wakes us. No turns: poll when that is due, or at a hint.
+        seconds = self._flush if self._rotation.turns else max(0.001, self._rotation.seconds_to_poll())
+        if any(claim.unwritten for claim in self._in_flight):
+            seconds = min(seconds, max(0.001, self._flush - (self._monotonic() - self._flushed_at)))
+        if self._has_timeouts:
+            seconds = min(seconds, OVERDUE_CHECK_SECONDS)
         self._waiting = True
         try:
-            event = self.events.get(timeout=self._seconds_to_wait())
+            event = self.events.get(timeout=min(seconds, self.max_wait))
         except queue.Empty:
             return
         finally:
             self._waiting = False
         if event == "hint":
             self._rotation.poll_soon()
-
-    def _seconds_to_wait(self) -> float:
-        # Turns without room: a handler that ends wakes us. No turns: poll when that is due, or at a hint.
-        seconds = self._flush if self._rotation.turns else max(0.001, self._rotation.seconds_to_poll())
-        seconds = min(seconds, self.max_wait)
-        if any(claim.unwritten for claim in self._in_flight):
-            seconds = min(seconds, max(0.001, self._flush - (self._monotonic() - self._flushed_at)))
-        return min(seconds, OVERDUE_CHECK_SECONDS) if self._has_timeouts else seconds
 
     @property
     def unfinished(self) -> int:
@@ -233,21 +226,23 @@ class WorkLoop:
 
     def offer(self, names: Sequence[str]) -> None:
         """Claim of these lists next, whatever the last poll has shown."""
-        for name in names:
-            self._rotation.offer(name)
+        self._rotation.offer(names)
 
     def return_unstarted(self) -> None:
         """Give back what no handler has begun; what runs may finish."""
         for claim in self._in_flight:
-            claim.return_waiting()
-        for claim, item in self._threads.take_back_unstarted():
-            claim.returned += len(claim.items) if item is None else 1
+            claim.return_unstarted()
+        self._return_unstarted_items()
+
+    def _return_unstarted_items(self) -> None:
+        for executor in self._executors:
+            executor.return_unstarted()
 
     def settle_finished(self) -> None:
         """Settle whatever is finished and end every claim: the last act before the session closes."""
         for claim in self._in_flight:
             if not claim.ended and (claim.handler.kind is not HandlerKind.BATCH or claim.unwritten):
-                self._settler.write(claim, close=True)
+                self._settler.settle(claim, close=True)
         self.cancel()
 
     def cancel(self) -> None:
@@ -255,20 +250,18 @@ class WorkLoop:
         for claim in self._in_flight:
             claim.cancelled.set()
             claim.ended = True
-            self._threads.cancel(claim)
-            if self._event_loop is not None:
-                self._event_loop.cancel(claim)
+            for executor in self._executors:
+                executor.cancel(claim)
         self._in_flight.clear()
 
     def shutdown(self) -> None:
         """End threads, tasks and processes; the session ends, and its leases with it."""
         self._rotation.leases.clear()
-        self._threads.shutdown()
-        if self._event_loop is not None:
-            self._event_loop.shutdown()
+        for executor in self._executors:
+            executor.shutdown()
 
 
-def _event_loop(finish: Finish) -> "EventLoop":
+def _event_loop(size: int, finish: Finish) -> "EventLoop":
     from rowlock.worker.event_loop import EventLoop  # asyncio is slow to import, and only async handlers need it
 
-    return EventLoop(finish=finish)
+    return EventLoop(size, finish=finish)

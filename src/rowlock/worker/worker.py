@@ -17,11 +17,9 @@ from rowlock.engine.handles import Handles
 from rowlock.errors import Invalid, NeedsDatabase, Stale, Unavailable
 from rowlock.model import Item, Processor
 from rowlock.outcomes import Outcome, Verdict
-from rowlock.worker.backend import RECONNECT_SECONDS, Backend
+from rowlock.worker.backend import RECONNECT_SECONDS, Backend, LocalBackend, RemoteBackend
 from rowlock.worker.handlers import Handler, define
 from rowlock.worker.lease_holder import LeaseHooks
-from rowlock.worker.local_backend import LocalBackend
-from rowlock.worker.remote_backend import RemoteBackend
 from rowlock.worker.work_loop import WorkLoop
 
 if TYPE_CHECKING:
