@@ -1,7 +1,6 @@
 """One client connection: HTTP/1.1 requests, one after the other, each given to the ASGI application."""
 
 import asyncio
-import logging
 import socket
 import struct
 from collections import deque
@@ -14,12 +13,8 @@ from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 
 from rowlock.api.limits import MB
 from rowlock.http.asgi import EXTENSION
-from rowlock.http.protocol.delivery import acknowledged, stopped_sending
-from rowlock.http.protocol.heads import check_head, head_size, headers_too_large, is_health_check
-from rowlock.http.protocol.request_cycle import RequestCycle
+from rowlock.http.protocol.request_response_cycle import RequestResponseCycle
 from rowlock.http.protocol.timeouts import ENDING, NO_ROOM, Phase, Timeouts
-
-log = logging.getLogger("rowlock.http")
 
 MAX_PIPELINED_REQUESTS = 64
 """Requests that wait for the responses to earlier ones; the connection closes after so many."""
@@ -29,7 +24,10 @@ MAX_DISCARDED_BYTES = 8 * MB
 """Bytes that are read and dropped after a response, so that a client which still sends reads that response."""
 MAX_FRAMING_RATIO = 16
 """Bytes of chunk framing allowed for each byte of a chunked body."""
+HEADERS_TOO_LARGE = "error too-large: the headers are larger than {} bytes (hint: send fewer)"
 NO_LINGER = struct.pack("ii", 1, 0)
+HEALTH_PATHS = (b"/livez", b"/readyz")
+"""Paths that are answered also when there is no room for more connections."""
 ASGI = {"version": "3.0", "spec_version": "2.3"}
 
 
@@ -50,7 +48,7 @@ class HTTPProtocol(asyncio.Protocol):
         self.address = ""
         self.health_only = False
         """Whether it came when there was no room: it may make one request, for health."""
-        self.cycle: RequestCycle | None = None
+        self.cycle: RequestResponseCycle | None = None
         """The latest request; earlier ones may still wait for their responses."""
         self.phase, self.phase_since = Phase.HEADERS, 0.0
         self.head_bytes = 0
@@ -64,11 +62,10 @@ class HTTPProtocol(asyncio.Protocol):
         self._parser = _new_parser(self)
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
-        self._expect = self._is_new_request = False
+        self._expect_100_continue = self._is_new_request = False
         self._raw_body_bytes = self._discarded_bytes = 0
-        self._active: RequestCycle | None = None
-        self._pipeline: deque[RequestCycle] = deque()
-        self._write_buffer = b""
+        self._active: RequestResponseCycle | None = None
+        self._pipeline: deque[RequestResponseCycle] = deque()
         self._app_state = app_state
         self._connection_scope: dict[str, Any] = {}
 
@@ -77,6 +74,8 @@ class HTTPProtocol(asyncio.Protocol):
         self.transport = transport
         self.server_state.connections.add(self)
         self.flow = FlowControl(transport)
+        self.pause_writing = self.flow.pause_writing  # type: ignore[method-assign]
+        self.resume_writing = self.flow.resume_writing  # type: ignore[method-assign]
         client = get_remote_addr(transport)
         self.address = client[0] if client else ""
         self._connection_scope = {
@@ -96,20 +95,18 @@ class HTTPProtocol(asyncio.Protocol):
         """Tell the application that the client has disconnected."""
         self.timeouts.remove(self)
         self.server_state.connections.discard(self)
-        self._write_buffer = b""
         self._disconnect_cycles()
         self.resume_writing()
 
     def eof_received(self) -> bool:
         """Keep a half-closed connection open while the client may wait for a response."""
-        self.flush()
         cycle = self.cycle
         if cycle is None or cycle.response_complete or cycle.more_body or self.phase in ENDING:
             return False
         self._half_closed = True
         cycle.scope["extensions"][EXTENSION]["half_closed"] = True
         # A long poll answers at once: a half-closed client looks like one that is gone.
-        cycle.notify()
+        cycle.message_event.set()
         return True
 
     def shutdown(self) -> None:
@@ -133,10 +130,9 @@ class HTTPProtocol(asyncio.Protocol):
         max_head = self.timeouts.limits.header_bytes
         if self.phase is Phase.HEADERS:
             # The read that began a request may hold the end of an earlier body: only what was parsed is counted.
-            parsed_bytes = head_size(self._headers, self._url)
-            self.head_bytes = parsed_bytes if self._is_new_request else self.head_bytes + len(data)
+            self.head_bytes = self._parsed_head_bytes() if self._is_new_request else self.head_bytes + len(data)
             if self.head_bytes > max_head:
-                self.refuse(*headers_too_large(max_head))
+                self.refuse(431, HEADERS_TOO_LARGE.format(max_head))
         elif in_body and self._raw_body_bytes > max_head + MAX_FRAMING_RATIO * self.body_bytes:
             self.refuse(413, "error too-large: the body is mostly chunk framing (hint: send larger chunks)")
 
@@ -167,7 +163,7 @@ class HTTPProtocol(asyncio.Protocol):
         self.discarding = self.discarding or (self.cycle is not None and not self.cycle.keep_alive)
         if not self.discarding:
             self.enter(Phase.HEADERS)
-            self._url, self._headers, self._expect = b"", [], False
+            self._url, self._headers, self._expect_100_continue = b"", [], False
             self._is_new_request, self.head_bytes, self._discarded_bytes = True, 0, 0
 
     def on_url(self, url: bytes) -> None:
@@ -179,7 +175,7 @@ class HTTPProtocol(asyncio.Protocol):
         if self.phase is Phase.HEADERS:
             name = name.lower()
             if name == b"expect" and value.lower() == b"100-continue":
-                self._expect = True
+                self._expect_100_continue = True
             self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -187,30 +183,17 @@ class HTTPProtocol(asyncio.Protocol):
         if self.discarding:
             return
         self.enter(Phase.BODY)
-        previous, version = self.cycle, self._parser.get_http_version()
-        if refusal := check_head(self._headers, self._url, version=version, limits=self.timeouts.limits):
-            self.refuse(*refusal)
-        elif self.health_only and not is_health_check(self._parser.get_method(), self._url):
-            self.refuse(503, NO_ROOM)
-        if self.discarding or self._parser.should_upgrade():
+        parser, previous, version = self._parser, self.cycle, self._parser.get_http_version()
+        self._refuse_invalid_head(version)
+        if self.discarding or parser.should_upgrade():
             return
-        keep_alive = version != "1.0" and self._parser.should_keep_alive() and not self.health_only
-        self.cycle = cycle = RequestCycle(self, self._scope(version), keep_alive=keep_alive, expect=self._expect)
-        if previous is None or previous.response_complete:
-            self._start(cycle)
-        else:
-            self._pipeline.append(cycle)
-            cycle.keep_alive = keep_alive and len(self._pipeline) < MAX_PIPELINED_REQUESTS
-            self.flow.pause_reading()
-
-    def _scope(self, version: str) -> dict[str, Any]:
         url = httptools.parse_url(self._url)
         raw_path = url.path or b"/"
         path = raw_path.decode("ascii")
-        return {
+        scope = {
             **self._connection_scope,
             "http_version": version,
-            "method": self._parser.get_method().decode("ascii"),
+            "method": parser.get_method().decode("ascii"),
             "path": unquote(path) if "%" in path else path,
             "raw_path": raw_path,
             "query_string": url.query or b"",
@@ -218,6 +201,31 @@ class HTTPProtocol(asyncio.Protocol):
             "state": self._app_state.copy(),
             "extensions": {EXTENSION: {"half_closed": False}},
         }
+        keep_alive = version != "1.0" and parser.should_keep_alive() and not self.health_only
+        self.cycle = cycle = RequestResponseCycle(self, scope, keep_alive=keep_alive, expect=self._expect_100_continue)
+        if previous is None or previous.response_complete:
+            self._start(cycle)
+        else:
+            self._pipeline.append(cycle)
+            cycle.keep_alive = keep_alive and len(self._pipeline) < MAX_PIPELINED_REQUESTS
+            self.flow.pause_reading()
+
+    def _refuse_invalid_head(self, version: str) -> None:
+        names, max_bytes = [name for name, _ in self._headers], self.timeouts.limits.header_bytes
+        codings = [value.strip().lower() for name, value in self._headers if name == b"transfer-encoding"]
+        if names.count(b"host") != 1 and version != "1.0":
+            self.refuse(400, "error invalid-head: there must be one Host header (hint: send it once)")
+        elif codings and (version == "1.0" or codings != [b"chunked"]):
+            self.refuse(400, "error invalid-head: unsupported Transfer-Encoding (hint: send chunked alone, or none)")
+        elif self._parsed_head_bytes() > max_bytes:
+            self.refuse(431, HEADERS_TOO_LARGE.format(max_bytes))
+        elif self.health_only and not (
+            self._parser.get_method() in (b"GET", b"HEAD") and self._url.partition(b"?")[0] in HEALTH_PATHS
+        ):
+            self.refuse(503, NO_ROOM)
+
+    def _parsed_head_bytes(self) -> int:
+        return len(self._url) + sum([len(name) + len(value) + 4 for name, value in self._headers])
 
     def on_body(self, body: bytes) -> None:
         """Add a part of the body; drop it if the response is complete."""
@@ -229,7 +237,7 @@ class HTTPProtocol(asyncio.Protocol):
             self._discard(len(body))
             return
         cycle.body = cycle.body + body if cycle.body else body
-        cycle.notify()
+        cycle.message_event.set()
         if len(cycle.body) > MAX_UNREAD_BODY_BYTES:
             self.flow.pause_reading()
 
@@ -243,38 +251,22 @@ class HTTPProtocol(asyncio.Protocol):
             return
         self.enter(Phase.RESPONSE)
         cycle.more_body = False
-        cycle.notify()
+        cycle.message_event.set()
 
     def _discard(self, count: int) -> None:
         self._discarded_bytes += count
         if self._discarded_bytes > MAX_DISCARDED_BYTES:
             self.abort()
 
-    def _start(self, cycle: RequestCycle) -> None:
+    def _start(self, cycle: RequestResponseCycle) -> None:
         self._active = cycle
-        cycle.task = self.loop.create_task(self._run(cycle))
+        cycle.task = self.loop.create_task(cycle.run_asgi(self.app))
         self.server_state.tasks.add(cycle.task)
 
-    async def _run(self, cycle: RequestCycle) -> None:
-        try:
-            if not cycle.disconnected:  # it may have been refused in the read that brought its head
-                await self.app(cycle.scope, cycle.receive, cycle.send)
-        except Exception:
-            log.exception("exception in ASGI application", extra={"path": cycle.scope["path"]})
-        finally:
-            self.server_state.tasks.discard(cycle.task)
-            if not cycle.response_complete and not cycle.disconnected:
-                self._fail(cycle)
-
-    def _fail(self, cycle: RequestCycle) -> None:
-        if cycle.response_started:
-            self.abort()  # the client must see that the response is incomplete
-        else:
-            text = "error internal: something unexpected went wrong (hint: see the log)"
-            self._send_refusal(500, text, has_body=cycle.scope["method"] != "HEAD")
-
-    def on_response_complete(self, cycle: RequestCycle) -> None:
+    def on_response_complete(self, cycle: RequestResponseCycle) -> None:
         """Start the next request of the pipeline, wait for another, or close."""
+        cycle.response_complete = True
+        cycle.message_event.set()
         self.server_state.total_requests += 1
         is_latest = cycle is self.cycle
         if self.phase is Phase.RESPONSE and is_latest:
@@ -302,9 +294,10 @@ class HTTPProtocol(asyncio.Protocol):
             self.abort()
         else:
             # Until its target is read, the parser still names the method of the previous request.
-            self._send_refusal(status, text, has_body=not self._url or self._parser.get_method() != b"HEAD")
+            self.send_refusal(status, text, has_body=not self._url or self._parser.get_method() != b"HEAD")
 
-    def _send_refusal(self, status: int, text: str, *, has_body: bool) -> None:
+    def send_refusal(self, status: int, text: str, *, has_body: bool) -> None:
+        """Send a response in place of the application's, and close."""
         body = f"{text}\n".encode()
         head = f"HTTP/1.1 {status} Refused\r\ncontent-type: text/plain; charset=utf-8\r\n"
         retry = "retry-after: 1\r\n" if status == 503 else ""
@@ -317,7 +310,7 @@ class HTTPProtocol(asyncio.Protocol):
         for cycle in (self._active, *self._pipeline):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
-                cycle.notify()
+                cycle.message_event.set()
 
     def enter(self, phase: Phase) -> None:
         """Begin a phase, and count its time and its bytes anew."""
@@ -327,7 +320,6 @@ class HTTPProtocol(asyncio.Protocol):
 
     def half_close(self) -> None:
         """Close the sending side and drop input for a while: a full close would reset a client that still sends."""
-        self.flush()
         self.enter(Phase.LINGERING)
         self._discarded_bytes = 0
         if not self.transport.can_write_eof() or self._half_closed:
@@ -342,7 +334,6 @@ class HTTPProtocol(asyncio.Protocol):
         if self.phase is not Phase.CLOSING:
             self.enter(Phase.CLOSING)
         self.discarding = True
-        self.flush()
         self.transport.close()
 
     def abort(self) -> None:
@@ -355,41 +346,10 @@ class HTTPProtocol(asyncio.Protocol):
         self.transport.abort()
 
     def write(self, data: bytes) -> None:
-        """Write at once, after what `write_soon` was given."""
-        self._write_buffer += data
-        self.flush()
-
-    def write_soon(self, data: bytes) -> None:
-        """Write at the end of this iteration of the event loop, together with the responses of other connections.
-
-        Each write wakes a client; the first of several in a row costs most.
-        """
-        if not self._write_buffer:
-            self.loop.call_soon(self.flush)
-        self._write_buffer += data
-
-    def flush(self) -> None:
-        """Write what `write_soon` was given."""
-        data, self._write_buffer = self._write_buffer, b""
-        if data and self.phase is not Phase.LINGERING and not self.transport.is_closing():
+        """Write, unless the connection is about to end."""
+        if self.phase is not Phase.LINGERING and not self.transport.is_closing():
             self.written_bytes += len(data)
             self.transport.write(data)
-
-    async def delivered(self) -> bool:
-        """Return whether the client may have received what was written; False if it is known to be gone.
-
-        A client that has closed its sending side may be gone or read on: its kernel acknowledges the response or not.
-        """
-        transport = self.transport
-        return not transport.is_closing() and (not stopped_sending(transport) or await acknowledged(transport))
-
-    def pause_writing(self) -> None:
-        """Make `send` wait: the client reads more slowly than the server writes."""
-        self.flow.pause_writing()
-
-    def resume_writing(self) -> None:
-        """Let `send` go on: the client has read most of what was written."""
-        self.flow.resume_writing()
 
 
 def _new_parser(protocol: HTTPProtocol) -> httptools.HttpRequestParser:

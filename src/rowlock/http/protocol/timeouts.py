@@ -5,7 +5,8 @@ Each connection says what it waits for; one sweep a second over all of them cost
 
 import asyncio
 import math
-from collections import defaultdict
+from collections import Counter
+from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -45,10 +46,10 @@ class Timeouts:
         self.now = 0.0
         """The loop's time at the last sweep: exact enough, and free."""
         self._reading_seconds = limits.reading_seconds
-        self._connections: dict[str, set[HTTPProtocol]] = defaultdict(set)
+        self._connections: set[HTTPProtocol] = set()
+        self._per_address: Counter[str] = Counter()
         self._health_only: set[HTTPProtocol] = set()
         """Connections beyond the limits, which may ask for health alone."""
-        self._count = 0
         self._sweeping: asyncio.TimerHandle | None = None
         self._stalled: dict[HTTPProtocol, tuple[float, int]] = {}
         """Connections whose client leaves a response unread: since when, and how many bytes it had read then."""
@@ -58,10 +59,13 @@ class Timeouts:
 
         A connection beyond the limits may still ask for health.
         """
-        if self._has_room(connection.address):
-            self._connections[connection.address].add(connection)
-            self._count += 1
-        elif len(self._health_only) < self.limits.health_connections or _make_room(self._health_only):
+        limits, address, everyone = self.limits, connection.address, self._connections
+        is_crowded = self._per_address[address] >= limits.connections_per_address
+        has_room = not is_crowded or _make_room(each for each in everyone if each.address == address)
+        if has_room and (len(everyone) < limits.connections or _make_room(everyone)):
+            everyone.add(connection)
+            self._per_address[address] += 1
+        elif len(self._health_only) < limits.health_connections or _make_room(self._health_only):
             self._health_only.add(connection)
             connection.health_only = True
         else:
@@ -71,22 +75,15 @@ class Timeouts:
             self._sweeping = connection.loop.call_later(SWEEP_SECONDS, self._sweep, connection.loop)
         return True
 
-    def _has_room(self, address: str) -> bool:
-        neighbours = self._connections.get(address, set())
-        if len(neighbours) >= self.limits.connections_per_address and not _make_room(neighbours):
-            return False
-        return self._count < self.limits.connections or _make_room(set().union(*self._connections.values()))
-
     def remove(self, connection: "HTTPProtocol") -> None:
         """Forget a connection that has ended."""
         self._health_only.discard(connection)
         self._stalled.pop(connection, None)
-        neighbours = self._connections.get(connection.address, set())
-        if connection in neighbours:
-            neighbours.remove(connection)
-            self._count -= 1
-            if not neighbours:
-                del self._connections[connection.address]
+        if connection in self._connections:
+            self._connections.remove(connection)
+            self._per_address[connection.address] -= 1
+            if not self._per_address[connection.address]:
+                del self._per_address[connection.address]
 
     def hurry(self) -> None:
         """Shorten the read timeout of all connections for shutdown."""
@@ -102,31 +99,28 @@ class Timeouts:
             Phase.LINGERING: LINGER_SECONDS,
             Phase.CLOSING: self._reading_seconds,
         }
-        for connection in [each for some in (*self._connections.values(), self._health_only) for each in some]:
+        for connection in (*self._connections, *self._health_only):
             if self._is_stalled(connection):
                 connection.abort()
             elif self.now - connection.phase_since > allowed_seconds[connection.phase]:
                 self._end(connection)
-        is_needed = self._count or self._health_only
+        is_needed = self._connections or self._health_only
         self._sweeping = loop.call_later(SWEEP_SECONDS, self._sweep, loop) if is_needed else None
 
     def _end(self, connection: "HTTPProtocol") -> None:
         """End a connection that has waited too long for its client, unless a body arrives fast enough."""
         phase, cycle = connection.phase, connection.cycle
+        least_bytes = self.limits.body_rate * (self.now - connection.phase_since)
         if phase in (Phase.IDLE, Phase.LINGERING):
             connection.close()
         elif phase is Phase.HEADERS and connection.head_bytes:
             connection.refuse(408, "error too-slow: the headers took too long (hint: send them at once)")
-        elif phase is Phase.BODY and self._is_body_fast_enough(connection):
+        elif phase is Phase.BODY and (connection.flow.read_paused or connection.body_bytes >= least_bytes):
             connection.enter(Phase.BODY)
         elif phase is Phase.BODY and not (cycle is not None and cycle.response_complete):
             connection.refuse(408, "error too-slow: the body took too long (hint: send it faster, or in parts)")
         else:
             connection.abort()  # the client has sent nothing, or has its response, or does not read it
-
-    def _is_body_fast_enough(self, connection: "HTTPProtocol") -> bool:
-        least = self.limits.body_rate * (self.now - connection.phase_since)
-        return connection.flow.read_paused or connection.body_bytes >= least
 
     def _is_stalled(self, connection: "HTTPProtocol") -> bool:
         """Return whether the client has for too long read its response at less than the minimum rate."""
@@ -141,11 +135,10 @@ class Timeouts:
         return self.now - since > self._reading_seconds
 
 
-def _make_room(among: "set[HTTPProtocol]") -> bool:
+def _make_room(among: "Iterable[HTTPProtocol]") -> bool:
     """Abort the connection that waits longest for its client; False if there is none."""
-    for phase in (Phase.HEADERS, Phase.IDLE, Phase.LINGERING):
-        waiting = [each for each in among if each.phase is phase]
-        if waiting:
-            min(waiting, key=lambda each: each.phase_since).abort()
-            return True
-    return False
+    phases = (Phase.HEADERS, Phase.IDLE, Phase.LINGERING)
+    waiting = [each for each in among if each.phase in phases]
+    if waiting:
+        min(waiting, key=lambda each: (phases.index(each.phase), each.phase_since)).abort()
+    return bool(waiting)
