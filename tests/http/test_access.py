@@ -15,7 +15,7 @@ from rowlock import Engine, tokens
 from rowlock.api.limits import ServerLimits
 from rowlock.environment import REAL_ENVIRONMENT
 from rowlock.errors import DatabaseUnreachable
-from rowlock.http.access_log import AccessLog
+from rowlock.http.monitoring import AccessLog
 
 UNKNOWN = "rl_" + "0" * 30 + "1ogAOy"
 

@@ -12,9 +12,8 @@ from tests.http.serving import SECONDS, Client, Reply, Serving
 
 from rowlock import Engine, RowlockError
 from rowlock.db import Transaction
-from rowlock.http import item_reader
-from rowlock.http.executor import VerbExecutor
-from rowlock.http.item_reader import ItemReader
+from rowlock.http import executor
+from rowlock.http.executor import ItemReader, VerbExecutor
 from rowlock.item_resources import ItemDetail, show_many
 
 WANTED = {
@@ -58,17 +57,17 @@ def test_everybody_hears_of_what_they_asked_for(served: Serving) -> None:
 def test_a_file_that_is_slow_is_read_by_others_meanwhile(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(served.service.engine)
     ask = partial(served.client, "GET", "/v1/lists/one/items/plain", accept="application/json")
-    monkeypatch.setattr(item_reader, "SLOW_READ_SECONDS", -1.0)  # however quick a read is, it was slow
-    monkeypatch.setattr(item_reader, "SLOW_PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(executor, "SLOW_READ_SECONDS", -1.0)  # however quick a read is, it was slow
+    monkeypatch.setattr(executor, "SLOW_PAUSE_SECONDS", 3600.0)
     assert [told(ask()) for _ in range(2)] == [(200, "ready")] * 2  # the first opens the file, the second is slow
     begun, go_on = threading.Semaphore(0), threading.Event()
 
-    def slow_show_many(tx: Transaction, places: Sequence[item_reader.Place]) -> list[ItemDetail | RowlockError]:
+    def slow_show_many(tx: Transaction, places: Sequence[executor.Place]) -> list[ItemDetail | RowlockError]:
         begun.release()
         assert go_on.wait(SECONDS)
         return show_many(tx, places)
 
-    monkeypatch.setattr(item_reader, "show_many", slow_show_many)
+    monkeypatch.setattr(executor, "show_many", slow_show_many)
     with ThreadPoolExecutor(2) as threads:
         replies = []
         for _ in range(2):

@@ -9,8 +9,8 @@ from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine
 from rowlock.http.auth import SCOPED_NAMES
-from rowlock.http.route import Route
 from rowlock.http.routes import ROUTES
+from rowlock.http.routing import Route
 from rowlock.roles import Role
 
 OWN, FOREIGN = "own/list", "foreign/canary"

@@ -13,7 +13,7 @@ from tests.http.serving import Client, serving_app, until
 
 from rowlock import Engine, Worker
 from rowlock.http import Service
-from rowlock.http.asgi import split_root_path
+from rowlock.http.requests import split_root_path
 
 ITEMS = "/rl/v1/lists/work/items"
 

@@ -10,8 +10,8 @@ from tests.http.serving import Client, serving
 from rowlock import Engine
 from rowlock.api.limits import ServerLimits
 from rowlock.errors import Refused
-from rowlock.http.access_log import AccessLog
 from rowlock.http.auth import is_local_host
+from rowlock.http.monitoring import AccessLog
 from rowlock.http.server import require_tokens
 
 

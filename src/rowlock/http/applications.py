@@ -1,25 +1,26 @@
 """ASGI applications that are served beside the service, at the root, with its authentication, limits and problems."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 from starlette.routing import Match
 
 from rowlock.errors import RowlockError
-from rowlock.http.asgi import EXTENSION, Asgi, Header, Receive, Send, send_response
+from rowlock.http.asgi import EXTENSION, Asgi, Header, Receive, Send, send_whole
 from rowlock.http.auth import CREDENTIALS, SAFE_METHODS
-from rowlock.http.call import Answer, Call
-from rowlock.http.route import Route
-from rowlock.http.router import wrong_method
+from rowlock.http.requests import Request
+from rowlock.http.responses import Response
+from rowlock.http.routing import Route, wrong_method
 from rowlock.roles import Role
 from rowlock.worker import Worker
 
 log = logging.getLogger("rowlock.http")
 
 RESERVED = ("/v1", "/iidy")
-"""Paths of the service, today and later: no application is asked for what is below."""
+"""Paths of the service, today and later: no application gets requests below them."""
 _BELOW_RESERVED = tuple(f"{path}/" for path in RESERVED)
 RESPONSE_START = "http.response.start"
 
@@ -54,55 +55,39 @@ class ApplicationRoutes:
         self._applications = dict(applications)
         self._cache: dict[tuple[str, str, str, Role | None], Route] = {}
 
-    def find(self, scope: Mapping[str, Any], path: str) -> Route | None:
+    def match(self, scope: Mapping[str, Any], path: str) -> Route | None:
         """Return the route of a request to a path below the service's root; None if no application has one."""
         if path.startswith(_BELOW_RESERVED) or path in RESERVED:
             return None
         allowed: set[str] = set()
         for name, application in self._applications.items():
-            for route in getattr(application.asgi, "routes", (_Anything(name),)):
-                match, _ = route.matches(scope)
+            # An application that does not list its routes answers everything.
+            routes: Iterable[Any] = getattr(application.asgi, "routes", (None,))
+            for route in routes:
+                match = Match.FULL if route is None else route.matches(scope)[0]
                 if match is Match.FULL:
-                    return self._route(scope["method"], path, name, route)
+                    return self._route(scope["method"], path, name, getattr(route, "path", f"/… ({name})"))
                 if match is Match.PARTIAL:
                     allowed |= route.methods or set()
         if allowed:
             raise wrong_method(path, scope["method"], allowed=sorted(allowed))
         return None
 
-    def _route(self, method: str, path: str, name: str, route: Any) -> Route:
-        application, template = self._applications[name], getattr(route, "path", f"/… ({name})")
+    def _route(self, method: str, path: str, name: str, template: str) -> Route:
+        application = self._applications[name]
         role = None if application.is_open(path) else Role.VIEWER if method in SAFE_METHODS else Role.WORKER
         known = self._cache.get((method, name, template, role))
         if known is None:
-            endpoint = ApplicationEndpoint(name, application.asgi)
-            known = Route(None, method, template, role, {}, function=endpoint, foreign=True)
+            endpoint = partial(_respond, name, application.asgi)
+            known = Route(None, method, template, role, {}, endpoint=endpoint, is_application=True)
             self._cache[method, name, template, role] = known
         return known
 
 
-class _Anything:
-    """The route of an application that does not list its routes."""
-
-    def __init__(self, name: str) -> None:
-        self.path = f"/… ({name})"
-        self.methods: set[str] = set()
-
-    def matches(self, _: Mapping[str, Any]) -> tuple[Match, Mapping[str, Any]]:
-        return Match.FULL, {}
-
-
-class ApplicationEndpoint:
-    """The endpoint that gives requests to an application."""
-
-    def __init__(self, name: str, asgi: Asgi) -> None:
-        self._name = name
-        self._asgi = asgi
-
-    async def __call__(self, call: Call) -> Answer:
-        """Read the body, bounded and decompressed; the application answers when the response is sent."""
-        body = await call.body.whole(call.service.limits.document_bytes)
-        return Answer(application=ApplicationCall(self._name, self._asgi, body))
+async def _respond(name: str, asgi: Asgi, request: Request) -> Response:
+    """Read the body, bounded and decompressed; the application runs when the response is sent."""
+    body = await request.body(request.service.limits.document_bytes)
+    return Response(application=ApplicationCall(name, asgi, body))
 
 
 class ApplicationCall:
@@ -119,33 +104,33 @@ class ApplicationCall:
         self.status = 500
         self.sent_bytes = 0
 
-    async def run(self, call: Call, send: Send) -> RowlockError | None:
+    async def run(self, request: Request, send: Send) -> RowlockError | None:
         """Run the application and send its response; return the error if it failed before it sent anything.
 
         A RowlockError that the application does not catch becomes the problem that the service would send.
         """
         try:
-            await self._asgi(self._scope(call), self._receive(call.body.receive), self._send(call, send))
+            await self._asgi(self._scope(request), self._receive(request.receive), self._send(request, send))
         except RowlockError as error:
             return None if self._started else error
         except Exception:
-            log.exception("exception in application", extra={"app": self._name, "request": call.id.decode()})
+            log.exception("exception in application", extra={"app": self._name, "request": request.id.decode()})
             hint = f"this is a bug in {self._name}; the log of the service says more"
             return None if self._started else RowlockError("something unexpected went wrong", hint)
         if self._held:
             self._start = self._held.pop(0)
         for message in self._held:
-            await self._forward(message, call, send)
+            await self._forward(message, request, send)
         return None
 
-    def _scope(self, call: Call) -> dict[str, Any]:
+    def _scope(self, request: Request) -> dict[str, Any]:
         """Return the scope for the application: with the caller's roles, and the headers of the decompressed body."""
         # Its messages are read here, and whole responses in one message would not be understood.
-        extensions = {name: value for name, value in call.scope.get("extensions", {}).items() if name != EXTENSION}
-        scope = {**call.scope, "extensions": extensions, "auth": CREDENTIALS[call.principal.role]}
-        if b"content-encoding" in call.body.headers:
+        extensions = {name: value for name, value in request.scope.get("extensions", {}).items() if name != EXTENSION}
+        scope = {**request.scope, "extensions": extensions, "auth": CREDENTIALS[request.principal.role]}
+        if b"content-encoding" in request.headers:
             replaced = (b"content-encoding", b"content-length", b"transfer-encoding")
-            kept = [header for header in call.scope["headers"] if header[0] not in replaced]
+            kept = [header for header in request.scope["headers"] if header[0] not in replaced]
             scope["headers"] = [*kept, (b"content-length", str(len(self._body or b"")).encode())]
         return scope
 
@@ -156,7 +141,7 @@ class ApplicationCall:
 
         return received
 
-    def _send(self, call: Call, send: Send) -> Send:
+    def _send(self, request: Request, send: Send) -> Send:
         async def sent(message: dict[str, Any]) -> None:
             # Starlette sends a 500 and then raises the exception: only then it is known what to send.
             if self._held or (message["type"] == RESPONSE_START and message["status"] == 500):
@@ -164,18 +149,18 @@ class ApplicationCall:
             elif message["type"] == RESPONSE_START:
                 self._start = message
             else:
-                await self._forward(message, call, send)
+                await self._forward(message, request, send)
 
         return sent
 
-    async def _forward(self, message: dict[str, Any], call: Call, send: Send) -> None:
+    async def _forward(self, message: dict[str, Any], request: Request, send: Send) -> None:
         self.sent_bytes += len(message.get("body", b""))
         start, self._start = self._start, None
         if start is not None:
             self._started, self.status = True, start["status"]
-            headers = [*start.get("headers", ()), (b"x-request-id", call.id)]
+            headers = [*start.get("headers", ()), (b"x-request-id", request.id)]
             if _is_whole(message, headers):
-                await send_response(call.scope, send, status=self.status, headers=headers, body=message["body"])
+                await send_whole(request.scope, send, status=self.status, headers=headers, body=message["body"])
                 return
             await send({**start, "headers": headers})
         await send(message)

@@ -6,7 +6,6 @@ of what a small response costs. Other servers get the two messages.
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any
-from urllib.parse import quote, unquote_to_bytes
 
 Header = tuple[bytes, bytes]
 Scope = MutableMapping[str, Any]
@@ -24,42 +23,12 @@ its sending side: it may be gone, or still read.
 LARGE_BODY_BYTES = 256 * 1024
 """Bodies above this size are not copied, and are held until the client has read most of them."""
 
-COMMON_HEADERS: tuple[Header, ...] = (
-    (b"cache-control", b"no-store"),
-    (b"vary", b"accept, accept-encoding"),
-    (b"x-content-type-options", b"nosniff"),
-)
-
 
 class ClientDisconnected(OSError):
-    """The client disconnected before it can have received the response."""
+    """The client disconnected before it sent the whole request, or can have received the response."""
 
 
-def is_half_closed(scope: Mapping[str, Any]) -> bool:
-    """Return whether the client has closed its sending side; always False on servers that do not tell."""
-    extension = scope.get("extensions", {}).get(EXTENSION)
-    return extension is not None and extension["half_closed"]
-
-
-def split_root_path(scope: Mapping[str, Any]) -> tuple[str, bytes]:
-    """Return the prefix that the service is mounted under, percent-encoded, and the raw path below it.
-
-    The path of a scope contains the prefix, unless a proxy has removed it.
-    """
-    raw_path: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
-    root_path = scope.get("root_path", "").rstrip("/")
-    if not root_path:
-        return "", raw_path
-    depth = root_path.count("/")
-    *prefix, rest = raw_path.split(b"/", depth + 1)
-    if unquote_to_bytes(b"/".join(prefix)) == root_path.encode():
-        raw_path = b"/" + rest
-    elif unquote_to_bytes(raw_path) == root_path.encode():
-        raw_path = b"/"
-    return quote(root_path), raw_path
-
-
-async def send_response(
+async def send_whole(
     scope: Mapping[str, Any],
     send: Send,
     *,

@@ -14,6 +14,7 @@ from rowlock import audit, claims, sessions
 from rowlock.engine import Tokens
 from rowlock.errors import (
     CrossSite,
+    Invalid,
     NoSuchList,
     NoSuchSchedule,
     NoSuchTopic,
@@ -24,11 +25,10 @@ from rowlock.errors import (
 from rowlock.http.executor import VerbExecutor
 from rowlock.outcomes import Move, Outcome
 from rowlock.roles import INCLUDED_ROLES, Role, allows, covers
-from rowlock.tokens import TokenInfo
 from rowlock.topics import list_of
 
 if TYPE_CHECKING:
-    from rowlock.http.call import Call
+    from rowlock.http.requests import Request
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 SCHEME = "bearer"
@@ -91,29 +91,28 @@ class Authenticator:
         self._token_needed = not loopback
         self._saving_use: asyncio.Task[None] | None = None
 
-    async def authorize(self, call: "Call") -> Principal:
+    async def authorize(self, request: "Request") -> Principal:
         """Return the principal of the request; refuse it if it may not make this request."""
-        if call.route.role is None:
+        if request.route.role is None:
             return ANONYMOUS
-        principal = await self._identify(call)
-        check(call, principal)
-        return principal
-
-    async def _identify(self, call: "Call") -> Principal:
-        given = call.header(b"authorization")
-        if given:
-            return await self._identify_token(given)
+        authorization = request.headers.get(b"authorization")
+        if authorization is not None and [name for name, _ in request.scope["headers"]].count(b"authorization") > 1:
+            raise Invalid("there must be one Authorization header, got several", "send one token")
+        if authorization:
+            principal = await self._identify(authorization.decode("latin-1"))
+            check(request, principal)
+            return principal
         if self._token_needed or (
             not self._tokens.known_absent and await self._executor.run_in_thread(self._tokens.exist)
         ):
             # Tokens are never deleted, only revoked: once there was one, there is no need to look again.
             self._token_needed = True
             raise TokenRefused("this needs a token, and none was sent", _CREATE_HINT)
-        refuse_cross_site(call)
+        refuse_cross_site(request)
         return LOCAL_ADMIN
 
-    async def _identify_token(self, given: str) -> Principal:
-        scheme, _, text = given.partition(" ")
+    async def _identify(self, authorization: str) -> Principal:
+        scheme, _, text = authorization.partition(" ")
         if scheme.lower() != SCHEME:
             raise TokenRefused("the Authorization header holds no Bearer token", _CREATE_HINT)
         text = text.strip()
@@ -122,7 +121,8 @@ class Authenticator:
             info = await self._executor.run_in_thread(lambda: self._tokens.authenticate(text))
         if self._saving_use is None:
             self._saving_use = asyncio.create_task(self._save_token_use_later())
-        return token_principal(info)
+        name = f"{info.label} ({info.shown})" if info.label else info.shown
+        return Principal(name, info.role, info.lists, info.id)
 
     async def _save_token_use_later(self) -> None:
         await asyncio.sleep(TOKEN_USE_SECONDS)
@@ -140,67 +140,64 @@ class Authenticator:
             log.info("the last use of tokens was not noted", extra={"code": error.code})
 
 
-def token_principal(info: TokenInfo) -> Principal:
-    """Return the principal that a token stands for."""
-    name = f"{info.label} ({info.shown})" if info.label else info.shown
-    return Principal(name, info.role, info.lists, info.id)
-
-
-def check(call: "Call", principal: Principal) -> None:
+def check(request: "Request", principal: Principal) -> None:
     """Refuse a request that the principal's role, or the list prefixes of its token, do not allow."""
-    route = call.route
+    route = request.route
     if not allows(principal.role, route.role):
         what = f"{route.method} {route.path} needs the role {route.role}, and this token has the role {principal.role}"
         raise NotAllowed(what, "ask for a token of that role", role=route.role)
     if not principal.lists:
         return
-    if named := [written.format(call.path[noun]) for noun, written in SCOPED_NAMES.items() if noun in call.path]:
+    if named := [
+        written.format(request.path_params[noun])
+        for noun, written in SCOPED_NAMES.items()
+        if noun in request.path_params
+    ]:
         principal.check(named[0])
     elif not route.scoped:
-        # A route that was added without a thought of prefixes is closed to tokens that have some.
+        # A route that does not heed prefixes is closed to tokens that have some.
         what = f"{route.method} {route.path} is of no list, and this token is for some lists only"
         raise NotAllowed(what, "ask for a token without prefixes")
 
 
-def acting(call: "Call", need: Role | None = None, *, verb: str = "") -> AbstractContextManager[None]:
+def audit_context(request: "Request", need: Role | None = None, *, verb: str = "") -> AbstractContextManager[None]:
     """Return a block whose writes are audited, if the request needs an operator or an admin and may write."""
-    if call.method in SAFE_METHODS or (need or call.route.role) not in AUDITED_ROLES:
+    if request.method in SAFE_METHODS or (need or request.route.role) not in AUDITED_ROLES:
         return NOT_AUDITED
-    if call.principal is ANONYMOUS or getattr(call.query, "dry_run", False):
+    if request.principal is ANONYMOUS or getattr(request.query, "dry_run", False):
         return NOT_AUDITED
-    principal, request = call.principal, call.id.decode()
     return audit.acting(
-        principal.name,
-        token=principal.token,
-        request=request,
-        verb=verb or call.route.name,
-        of=call.path.get("list"),
-        keep=call.service.audit_keep,
+        request.principal.name,
+        token=request.principal.token,
+        request=request.id.decode(),
+        verb=verb or request.route.name,
+        of=request.path_params.get("list"),
+        keep=request.service.audit_keep,
     )
 
 
-def redact(error: RowlockError, call: "Call") -> RowlockError:
+def redact(error: RowlockError, request: "Request") -> RowlockError:
     """Return the error without hints that name lists, schedules or topics outside the principal's prefixes."""
-    if call.principal.lists and isinstance(error, NoSuchList | NoSuchSchedule | NoSuchTopic):
+    if request.principal.lists and isinstance(error, NoSuchList | NoSuchSchedule | NoSuchTopic):
         return type(error)(error.what, "", **error.fields)
     return error
 
 
-def refuse_cross_site(call: "Call") -> None:
+def refuse_cross_site(request: "Request") -> None:
     """Refuse a request that a page of another site makes a browser send: loopback is open to people, not to pages."""
-    host = call.header(b"host")
+    host = request.header(b"host")
     if not is_local_host(host):
         raise CrossSite(f"this service is not {host[:100]!r}", "ask it by its address, or by localhost")
-    origin = call.header(b"origin")
-    if origin and origin not in (f"http://{host}", f"https://{host}") and call.method not in SAFE_METHODS:
+    origin = request.header(b"origin")
+    if origin and origin not in (f"http://{host}", f"https://{host}") and request.method not in SAFE_METHODS:
         raise CrossSite(f"a page of {origin[:100]!r} may not ask this", "ask from this address, or without a browser")
-    if call.header(b"sec-fetch-site") in ("cross-site", "same-site") and not _is_navigation(call):
+    if request.header(b"sec-fetch-site") in ("cross-site", "same-site") and not _is_navigation(request):
         raise CrossSite("a page of another site may not ask this", "ask from this address, or without a browser")
 
 
-def _is_navigation(call: "Call") -> bool:
+def _is_navigation(request: "Request") -> bool:
     """Return whether a user followed a link: the user sees the answer, and the page with the link does not."""
-    return call.method in SAFE_METHODS and call.header(b"sec-fetch-mode") == "navigate"
+    return request.method in SAFE_METHODS and request.header(b"sec-fetch-mode") == "navigate"
 
 
 @lru_cache(256)
@@ -217,16 +214,16 @@ def is_local_host(host: str) -> bool:
     return True
 
 
-async def may_use_session(call: "Call", session: str) -> bool:
+async def may_use_session(request: "Request", session: str) -> bool:
     """Return whether a session works only lists that the principal may use."""
-    lists = call.principal.lists
-    return not lists or await call.service.executor.read(sessions.is_within, session, lists)
+    lists = request.principal.lists
+    return not lists or await request.executor.read(sessions.is_within, session, lists)
 
 
-async def check_session(call: "Call", session: str) -> None:
+async def check_session(request: "Request", session: str) -> None:
     """Refuse a session that works lists outside the principal's prefixes, as if it did not exist."""
     check_session_id(session)
-    if not await may_use_session(call, session):
+    if not await may_use_session(request, session):
         raise claims.lost(session)
 
 

@@ -1,100 +1,23 @@
 """Compression of bodies with gzip and zstd: requests are decompressed in bounded pieces, responses on demand."""
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any
 
 from rowlock.api.limits import MB
 from rowlock.errors import InvalidBody, UnknownKind
-from rowlock.http.asgi import EXTENSION, Asgi, Header, Receive, Scope, Send
+from rowlock.http.asgi import EXTENSION, Header, Send
 
 MAX_PIECE_BYTES = 256 * 1024
 MIN_COMPRESSED_BYTES = 1_000
 """Smaller bodies are not worth compressing."""
-# Four bytes may hold a block of a hundred thousand: so few are decompressed at a time.
-ZSTD_FEED_BYTES = 128
+GZIP_FEED_BYTES, ZSTD_FEED_BYTES = 64 * 1024, 128
+"""Bytes that are decompressed at a time: four bytes of zstd may hold a block of a hundred thousand."""
 ZSTD_WINDOW_BYTES = 8 * MB
-
-
-class Decompressor(Protocol):
-    """Decompresses a body in bounded pieces."""
-
-    def feed(self, compressed: bytes) -> Iterator[bytes]:
-        """Decompress some bytes, in bounded pieces."""
-
-    def end(self) -> None:
-        """Refuse a body that is incomplete."""
-
-
-def decompressor_for(coding: str) -> Decompressor | None:
-    """Return a decompressor for a Content-Encoding; None for identity."""
-    if coding in ("", "identity"):
-        return None
-    if coding in ("gzip", "x-gzip"):
-        return GzipDecompressor()
-    if coding == "zstd" and (zstd := _zstandard()) is not None:
-        return ZstdDecompressor(zstd)
-    raise UnknownKind(f"unsupported Content-Encoding {coding[:40]!r}", f"send it uncompressed, or as {_offered()}")
-
-
-def _offered() -> str:
-    return "gzip" if _zstandard() is None else "gzip or zstd"
-
-
-class GzipDecompressor:
-    """Decompresses gzip, also of several members."""
-
-    def __init__(self) -> None:
-        self._inner: Any = zlib.decompressobj(31)
-
-    def feed(self, compressed: bytes) -> Iterator[bytes]:
-        """Decompress some bytes, in bounded pieces."""
-        while compressed:
-            if self._inner.eof:
-                self._inner = zlib.decompressobj(31)
-            try:
-                yield self._inner.decompress(compressed, MAX_PIECE_BYTES)
-            except zlib.error:
-                raise invalid_coding("gzip") from None
-            compressed = self._inner.unconsumed_tail or self._inner.unused_data
-
-    def end(self) -> None:
-        """Refuse a body that is incomplete."""
-        if not self._inner.eof:
-            raise invalid_coding("gzip")
-
-
-class ZstdDecompressor:
-    """Decompresses zstd."""
-
-    def __init__(self, zstd: Any) -> None:
-        self._error = zstd.ZstdError
-        self._decompressor = zstd.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
-        self._inner = self._decompressor.decompressobj()
-
-    def feed(self, compressed: bytes) -> Iterator[bytes]:
-        """Decompress some bytes, in bounded pieces."""
-        for at in range(0, len(compressed), ZSTD_FEED_BYTES):
-            part = compressed[at : at + ZSTD_FEED_BYTES]
-            try:
-                while part:
-                    if self._inner.eof:
-                        self._inner = self._decompressor.decompressobj()
-                    yield self._inner.decompress(part)
-                    part = self._inner.unused_data if self._inner.eof else b""
-            except self._error:
-                raise invalid_coding("zstd") from None
-
-    def end(self) -> None:
-        """Refuse a body that is incomplete."""
-        if not self._inner.eof:
-            raise invalid_coding("zstd")
-
-
-def invalid_coding(coding: str) -> InvalidBody:
-    """Return the error for a body that cannot be decompressed."""
-    return InvalidBody(f"the body is not valid {coding}, or incomplete", "compress it again, or send it uncompressed")
+COMPRESSIBLE_TYPES = (b"text/", b"application/json", b"application/x-ndjson", b"application/problem+json")
+NEVER_COMPRESSED = (204, 206, 304)
+"""Statuses without a body, or with a part of one."""
 
 
 @lru_cache(1)
@@ -106,22 +29,58 @@ def _zstandard() -> Any:
     return zstandard
 
 
-class Compressor(Protocol):
-    """Compresses a response piece by piece."""
+def decompressor_for(coding: str) -> "Decompressor | None":
+    """Return a decompressor for a Content-Encoding; None for identity."""
+    zstd = _zstandard()
+    if coding in ("", "identity"):
+        return None
+    if coding in ("gzip", "x-gzip"):
+        return Decompressor("gzip", partial(zlib.decompressobj, 31), zlib.error)
+    if coding == "zstd" and zstd is not None:
+        make = zstd.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES).decompressobj
+        return Decompressor("zstd", make, zstd.ZstdError)
+    offered = "gzip" if zstd is None else "gzip or zstd"
+    raise UnknownKind(f"unsupported Content-Encoding {coding[:40]!r}", f"send it uncompressed, or as {offered}")
 
-    coding: bytes
 
-    def feed(self, piece: bytes) -> bytes:
-        """Compress a piece, and return what can be sent now."""
+class Decompressor:
+    """Decompresses a body in bounded pieces; it may have several members or frames."""
 
-    def end(self) -> bytes:
-        """Return the rest."""
+    def __init__(self, coding: str, make: Callable[[], Any], error: type[Exception]) -> None:
+        self._coding = coding
+        self._make = make
+        self._error = error
+        self._inner = make()
+        self._feed_bytes = GZIP_FEED_BYTES if coding == "gzip" else ZSTD_FEED_BYTES
+        self._max_bytes = (MAX_PIECE_BYTES,) if coding == "gzip" else ()
+
+    def feed(self, compressed: bytes) -> Iterator[bytes]:
+        """Decompress some bytes, in bounded pieces."""
+        for at in range(0, len(compressed), self._feed_bytes):
+            part = compressed[at : at + self._feed_bytes]
+            while part:
+                if self._inner.eof:
+                    self._inner = self._make()
+                try:
+                    yield self._inner.decompress(part, *self._max_bytes)
+                except self._error:
+                    raise self._invalid() from None
+                part = self._inner.unconsumed_tail or self._inner.unused_data
+
+    def end(self) -> None:
+        """Refuse a body that is incomplete."""
+        if not self._inner.eof:
+            raise self._invalid()
+
+    def _invalid(self) -> InvalidBody:
+        what = f"the body is not valid {self._coding}, or incomplete"
+        return InvalidBody(what, "compress it again, or send it uncompressed")
 
 
 @lru_cache(256)
-def choose_coding(accepted: str) -> str:
+def choose_coding(accept_encoding: str) -> str:
     """Return the best coding for an Accept-Encoding header; empty for none."""
-    qualities = dict(_quality(part) for part in accepted.lower().split(","))
+    qualities = dict(_quality(part) for part in accept_encoding.lower().split(","))
     for coding in ("zstd", "gzip"):
         if qualities.get(coding, 0.0) > 0 and (coding == "gzip" or _zstandard() is not None):
             return coding
@@ -136,75 +95,32 @@ def _quality(part: str) -> tuple[str, float]:
         return name.strip(), 0.0
 
 
-def compressor_for(coding: str) -> Compressor | None:
-    """Return a compressor for a coding; None for none."""
-    if coding == "gzip":
-        return GzipCompressor()
-    return ZstdCompressor() if coding == "zstd" else None
+class Compressor:
+    """Compresses a response; each piece whole, so that a client can read each line at once."""
 
+    def __init__(self, coding: str) -> None:
+        if coding == "gzip":
+            self._inner: Any = zlib.compressobj(6, zlib.DEFLATED, 31)
+            self._flush = zlib.Z_SYNC_FLUSH
+        else:
+            self._inner = _zstandard().ZstdCompressor(level=3).compressobj()
+            self._flush = _zstandard().COMPRESSOBJ_FLUSH_BLOCK
 
-class GzipCompressor:
-    """Compresses with gzip."""
-
-    coding = b"gzip"
-
-    def __init__(self) -> None:
-        self._inner = zlib.compressobj(6, zlib.DEFLATED, 31)
-
-    def feed(self, piece: bytes) -> bytes:
-        """Compress a piece and return all of it, so that a client can read each line at once."""
-        return self._inner.compress(piece) + self._inner.flush(zlib.Z_SYNC_FLUSH)
-
-    def end(self) -> bytes:
-        """Return the rest."""
-        return self._inner.flush()
-
-
-class ZstdCompressor:
-    """Compresses with zstd."""
-
-    coding = b"zstd"
-
-    def __init__(self) -> None:
-        zstd = _zstandard()
-        self._inner = zstd.ZstdCompressor(level=3).compressobj()
-        self._block = zstd.COMPRESSOBJ_FLUSH_BLOCK
-
-    def feed(self, piece: bytes) -> bytes:
-        """Compress a piece and return all of it, so that a client can read each line at once."""
-        compressed: bytes = self._inner.compress(piece) + self._inner.flush(self._block)
+    def compress(self, piece: bytes, *, more: bool) -> bytes:
+        """Compress a piece; the last one with the end of the whole."""
+        compressed: bytes = self._inner.compress(piece) if piece else b""
+        if not more:
+            compressed += self._inner.flush()
+        elif piece:
+            compressed += self._inner.flush(self._flush)
         return compressed
-
-    def end(self) -> bytes:
-        """Return the rest."""
-        rest: bytes = self._inner.flush()
-        return rest
-
-
-COMPRESSIBLE_TYPES = (b"text/", b"application/json", b"application/x-ndjson", b"application/problem+json")
-NEVER_COMPRESSED = (204, 206, 304)
-"""Statuses without a body, or with a part of one."""
-
-
-class CompressionMiddleware:
-    """ASGI middleware that compresses responses for clients which accept it.
-
-    Starlette's has no zstd, and holds back what a stream has sent so far.
-    """
-
-    def __init__(self, app: Asgi) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the application; compress its response if the request accepts that."""
-        for name, value in scope["headers"]:
-            if name == b"accept-encoding" and (coding := choose_coding(value.decode("latin-1"))):
-                send = CompressedResponse(send, coding).send
-        await self._app(scope, receive, send)
 
 
 class CompressedResponse:
-    """One response on its way through a compressor."""
+    """One response on its way through a compressor.
+
+    Starlette's middleware has no zstd, and holds back what a stream has sent so far.
+    """
 
     def __init__(self, send: Send, coding: str) -> None:
         self._send = send
@@ -227,7 +143,7 @@ class CompressedResponse:
             await self._send_start_of_stream(message)
 
     async def _send_start_of_stream(self, start: Mapping[str, Any]) -> None:
-        self._compressor = compressor_for(self._coding)
+        self._compressor = Compressor(self._coding)
         await self._send({**start, "headers": self._headers(start["headers"])})
 
     async def _send_body(self, body: bytes, *, more: bool) -> None:
@@ -239,16 +155,15 @@ class CompressedResponse:
         elif start is not None:
             await self._send_start_of_stream(start)
         if self._compressor is not None:
-            body = (self._compressor.feed(body) if body else b"") + (b"" if more else self._compressor.end())
+            body = self._compressor.compress(body, more=more)
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
 
     def _compress_whole(self, start: Mapping[str, Any], body: bytes) -> dict[str, Any]:
         """Return the headers and the body of a response that is not a stream."""
-        compressor = compressor_for(self._coding)
-        if compressor is None or len(body) <= MIN_COMPRESSED_BYTES or not self._is_compressible(start):
+        if len(body) <= MIN_COMPRESSED_BYTES or not self._is_compressible(start):
             return {"headers": start["headers"], "body": body}
-        body = compressor.feed(body) + compressor.end()
-        length = (b"content-length", str(len(body)).encode())
+        body = Compressor(self._coding).compress(body, more=False)
+        length = (b"content-length", b"%d" % len(body))
         return {"headers": [*self._headers(start["headers"]), length], "body": body}
 
     def _is_compressible(self, start: Mapping[str, Any]) -> bool:

@@ -1,6 +1,6 @@
-"""The routes of IIDY: lists of names with attempts, its words and its ways; what it got wrong is right here.
+"""The routes of IIDY: lists of names with attempts, with its paths, documents and errors; its bugs are mended.
 
-The answer follows the Content-Type of the request, also of a GET; Accept is not looked at.
+The media type of a response is that of the request's Content-Type, also of a GET; Accept is ignored.
 """
 
 import inspect
@@ -11,11 +11,11 @@ from typing import IO, Any
 import msgspec
 
 from rowlock import item_input, items
-from rowlock.errors import Invalid, InvalidBody, NoSuchPath, NotFound, RowlockError, WrongMethod
-from rowlock.http.bodies import decoded
-from rowlock.http.call import Answer, Call
+from rowlock.errors import Invalid, InvalidBody, NotFound, RowlockError
 from rowlock.http.media_types import MediaType
-from rowlock.http.route import Handler, Route
+from rowlock.http.requests import Request, decode_json
+from rowlock.http.responses import Response
+from rowlock.http.routing import Endpoint, Route
 from rowlock.item_input import Batch, ItemDefaults, check_all
 from rowlock.names import MAX_PAGE_ROWS
 from rowlock.roles import Role
@@ -98,98 +98,103 @@ class IidyPageQuery(msgspec.Struct, frozen=True):
     after_id: str = ""
 
 
-async def post_one(call: Call) -> Answer | IidyIncremented:
+async def post_one(request: Request) -> Response | IidyIncremented:
     """Add a name, or with `action=increment` count one more attempt of it; the body is not read."""
-    if _action(call) == "increment":
-        return await increment_one(call)
-    batches = list(item_input.batches(call.path["key"], ItemDefaults(trace=call.traceparent)))
-    added = await _add(call, batches, strict=_strict(call))
-    return Answer(IidyAdded(added), 201 if added else 200)
+    if _action(request) == "increment":
+        return await increment_one(request)
+    batches = list(item_input.batches(request.path_params["key"], ItemDefaults(trace=request.traceparent)))
+    added = await _add(request, batches, strict=_strict(request))
+    return Response(IidyAdded(added), 201 if added else 200)
 
 
-async def show(call: Call) -> IidyEntry:
+async def show(request: Request) -> IidyEntry:
     """The attempts of a name."""
-    found = await call.service.executor.read(items.show, call.path["list"], call.path["key"])
+    found = await request.executor.read(items.show, request.path_params["list"], request.path_params["key"])
     return IidyEntry(found.key, found.attempts)
 
 
-async def delete_one(call: Call) -> IidyDeleted:
+async def delete_one(request: Request) -> IidyDeleted:
     """Take a name off its list."""
-    return IidyDeleted(await call.service.executor.write(items.done, call.path["list"], [call.path["key"]]))
+    return IidyDeleted(
+        await request.executor.write(items.done, request.path_params["list"], [request.path_params["key"]])
+    )
 
 
-async def increment_one(call: Call) -> IidyIncremented:
+async def increment_one(request: Request) -> IidyIncremented:
     """Count one more attempt of a name."""
-    return IidyIncremented(await call.service.executor.write(items.increment, call.path["list"], [call.path["key"]]))
+    return IidyIncremented(
+        await request.executor.write(items.increment, request.path_params["list"], [request.path_params["key"]])
+    )
 
 
-async def post_many(call: Call) -> Answer | IidyIncremented:
+async def post_many(request: Request) -> Response | IidyIncremented:
     """Add names, or with `action=increment` count one more attempt of each."""
-    if _action(call) == "increment":
-        return await increment_many(call)
-    strict = _strict(call)
-    batches = await _batches(call, ItemDefaults(trace=call.traceparent))
-    return Answer(IidyAdded(await _add(call, batches, strict=strict) if batches else 0), 201)
+    if _action(request) == "increment":
+        return await increment_many(request)
+    strict = _strict(request)
+    batches = await _batches(request, ItemDefaults(trace=request.traceparent))
+    return Response(IidyAdded(await _add(request, batches, strict=strict) if batches else 0), 201)
 
 
-async def _batches(call: Call, shared: ItemDefaults) -> Iterable[Batch]:
+async def _batches(request: Request, shared: ItemDefaults) -> Iterable[Batch]:
     """The names in the body, to be added as one; none if there are none. Many lines lie on disk meanwhile."""
-    if call.media_type is MediaType.JSON:
-        return list(item_input.batches(await _parsed(call), shared))
-    with await call.body.file() as file:
+    if request.response_type is MediaType.JSON:
+        return list(item_input.batches(await _parsed(request), shared))
+    with await request.body_file() as file:
         named = item_input.batches(_trimmed(file), shared)
-        return list(named) if call.body.small else await call.service.executor.run_in_thread(lambda: check_all(named))
+        return list(named) if request.has_small_body else await request.executor.run_in_thread(lambda: check_all(named))
 
 
-async def _add(call: Call, batches: Iterable[Batch], *, strict: bool) -> int:
-    landed = await call.service.executor.write(items.add, call.path["list"], batches, strict=strict)
-    return landed.added
+async def _add(request: Request, batches: Iterable[Batch], *, strict: bool) -> int:
+    return (await request.executor.write(items.add, request.path_params["list"], batches, strict=strict)).added
 
 
-async def increment_many(call: Call) -> IidyIncremented:
+async def increment_many(request: Request) -> IidyIncremented:
     """Count one more attempt of each name."""
-    return IidyIncremented(await call.service.executor.write(items.increment, call.path["list"], await _names(call)))
+    return IidyIncremented(
+        await request.executor.write(items.increment, request.path_params["list"], await _names(request))
+    )
 
 
-async def delete_many(call: Call) -> IidyDeleted:
+async def delete_many(request: Request) -> IidyDeleted:
     """Take names off their list."""
-    return IidyDeleted(await call.service.executor.write(items.done, call.path["list"], await _names(call)))
+    return IidyDeleted(await request.executor.write(items.done, request.path_params["list"], await _names(request)))
 
 
-async def page(call: Call) -> Answer:
+async def page(request: Request) -> Response:
     """IidyNames in byte order, strictly after one, each with its attempts."""
-    limit, after = _count(call), call.query.get("after_id", "")
-    found = await call.service.executor.read(items.page, call.path["list"], after=after, limit=limit)
+    limit, after = _count(request), request.query.get("after_id", "")
+    found = await request.executor.read(items.page, request.path_params["list"], after=after, limit=limit)
     last = found[-1].key if found else ""
     # What a header cannot carry stands in the body all the same.
     headers = [(LAST_ITEM, last.encode())] if last and not _unsafe(last) else []
-    return Answer(IidyEntries([IidyEntry(item.key, item.attempts) for item in found]), headers=headers)
+    return Response(IidyEntries([IidyEntry(item.key, item.attempts) for item in found]), headers=headers)
 
 
-async def exists(call: Call) -> Answer:
+async def exists(request: Request) -> Response:
     """Whether a list has any names."""
-    found = await call.service.executor.read(items.page, call.path["list"], limit=1)
+    found = await request.executor.read(items.page, request.path_params["list"], limit=1)
     if not found:
         raise NotFound("Not found.")
-    return Answer(b"")
+    return Response(b"")
 
 
-def _action(call: Call) -> str:
-    action: str = call.query.get("action", "")
+def _action(request: Request) -> str:
+    action: str = request.query.get("action", "")
     if action not in ACTIONS:
         raise Invalid(f"Unknown action: {action[:50]}")
     return action
 
 
-def _strict(call: Call) -> bool:
-    given: str = call.query.get("strict", "0")
+def _strict(request: Request) -> bool:
+    given: str = request.query.get("strict", "0")
     if given not in STRICT:
         raise Invalid(f"For query arg strict, {given[:50]} is not one of {', '.join(STRICT)}")
     return STRICT[given]
 
 
-def _count(call: Call) -> int:
-    given = call.query.get("count", "")
+def _count(request: Request) -> int:
+    given = request.query.get("count", "")
     if not given:
         raise Invalid("Query arg not found: count")
     try:
@@ -205,14 +210,14 @@ def _unsafe(key: str) -> bool:
     return any(ord(character) < 32 or ord(character) == 127 for character in key)
 
 
-async def _names(call: Call) -> list[str]:
+async def _names(request: Request) -> list[str]:
     """The names in the body, each once."""
-    return list(dict.fromkeys(await _parsed(call)))
+    return list(dict.fromkeys(await _parsed(request)))
 
 
-async def _parsed(call: Call) -> Sequence[str]:
-    body = await call.body.whole(call.service.limits.document_bytes)
-    if call.media_type is not MediaType.JSON:
+async def _parsed(request: Request) -> Sequence[str]:
+    body = await request.body(request.service.limits.document_bytes)
+    if request.response_type is not MediaType.JSON:
         return list(_trimmed(BytesIO(body)))
     try:
         return _json(body)
@@ -227,7 +232,7 @@ def _unparsable(what: str) -> InvalidBody:
 def _json(body: bytes) -> Sequence[str]:
     if not body.strip():
         return ()
-    found: IidyNames = decoded(body, IidyNames)
+    found: IidyNames = decode_json(body, IidyNames)
     return found.items or ()
 
 
@@ -248,71 +253,25 @@ def _trimmed(file: IO[bytes]) -> Iterator[str]:
         yield last.rstrip()
 
 
-def message(error: RowlockError) -> str:
-    """What IIDY says when something is wrong."""
-    match error:
-        case WrongMethod():
-            return "Method Not Allowed"
-        case NoSuchPath():
-            return "404 page not found"
-        case NotFound():
-            return "Not found."
-        case _:
-            return error.what
+def _route(method: str, path: str, endpoint: Endpoint, gives: Mapping[int, Any], **options: Any) -> Route:
+    role = Role.VIEWER if method in ("GET", "HEAD") else Role.WORKER
+    named = {"name": f"iidy.{endpoint.__name__}", "summary": (inspect.getdoc(endpoint) or "").partition("\n")[0]}
+    options = {"iidy": True, **named, **options}
+    return Route(None, method, path, role, gives, endpoint=endpoint, **options)
 
 
-def problem(error: RowlockError, kind: MediaType) -> Any:
-    """An error as IIDY tells it."""
-    return {"error": message(error)} if kind is MediaType.JSON else f"{message(error)}\n"
-
-
-def _route(method: str, path: str, function: Handler, role: Role, gives: Mapping[int, Any], **options: Any) -> Route:
-    summary = (inspect.getdoc(function) or "").partition("\n")[0]
-    name = f"iidy.{function.__name__}"
-    return Route(None, method, path, role, gives, function=function, iidy=True, name=name, summary=summary, **options)
-
-
-VIEWER, WORKER = Role.VIEWER, Role.WORKER
 ROOT = "/iidy/v1"
 ONE, MANY = f"{ROOT}/lists/{{list}}/{{key}}", f"{ROOT}/batch/lists/{{list}}"
 INCREMENT_ONE, INCREMENT_MANY = ONE.replace(ROOT, f"{ROOT}/increment"), MANY.replace(ROOT, f"{ROOT}/increment")
 NAMES: dict[str, Any] = {"body": IidyNames, "line": str}
 ROUTES = (
-    _route(
-        "POST",
-        ONE,
-        post_one,
-        WORKER,
-        {200: IidyAdded, 201: IidyAdded},
-        query=IidyAction,
-    ),
-    _route("GET", ONE, show, VIEWER, {200: IidyEntry}),
-    _route("DELETE", ONE, delete_one, WORKER, {200: IidyDeleted}),
-    _route(
-        "POST",
-        INCREMENT_ONE,
-        increment_one,
-        WORKER,
-        {200: IidyIncremented},
-    ),
-    _route(
-        "POST",
-        MANY,
-        post_many,
-        WORKER,
-        {200: IidyIncremented, 201: IidyAdded},
-        query=IidyAction,
-        **NAMES,
-    ),
-    _route("GET", MANY, page, VIEWER, {200: IidyEntries}, query=IidyPageQuery),
-    _route("DELETE", MANY, delete_many, WORKER, {200: IidyDeleted}, **NAMES),
-    _route(
-        "POST",
-        INCREMENT_MANY,
-        increment_many,
-        WORKER,
-        {200: IidyIncremented},
-        **NAMES,
-    ),
-    _route("HEAD", f"{ROOT}/lists/{{list}}", exists, VIEWER, {200: None}),
+    _route("POST", ONE, post_one, {200: IidyAdded, 201: IidyAdded}, query=IidyAction),
+    _route("GET", ONE, show, {200: IidyEntry}),
+    _route("DELETE", ONE, delete_one, {200: IidyDeleted}),
+    _route("POST", INCREMENT_ONE, increment_one, {200: IidyIncremented}),
+    _route("POST", MANY, post_many, {200: IidyIncremented, 201: IidyAdded}, query=IidyAction, **NAMES),
+    _route("GET", MANY, page, {200: IidyEntries}, query=IidyPageQuery),
+    _route("DELETE", MANY, delete_many, {200: IidyDeleted}, **NAMES),
+    _route("POST", INCREMENT_MANY, increment_many, {200: IidyIncremented}, **NAMES),
+    _route("HEAD", f"{ROOT}/lists/{{list}}", exists, {200: None}),
 )

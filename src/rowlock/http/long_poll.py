@@ -20,7 +20,7 @@ from rowlock.api.limits import ServerLimits
 from rowlock.claims import ClaimedItems, ClaimRequest
 from rowlock.engine.claimer import ClaimHints
 from rowlock.errors import Overloaded, RowlockError
-from rowlock.http.bodies import Gone
+from rowlock.http.asgi import ClientDisconnected
 from rowlock.http.executor import VerbExecutor
 from rowlock.leases import KEEP_IDLE_MILLISECONDS
 from rowlock.remote_claims import WorkSnapshot
@@ -197,7 +197,7 @@ class LongPollClaim(msgspec.Struct, frozen=True):
     key: str | None = None
     """An idempotency key: the same request is answered by the same claim."""
     token: str | None = None
-    """The claim's token, if the worker chooses it: then the same request is known by it."""
+    """The claim's token; without a key, the same request is known by it. Left out, each attempt has a new one."""
     attempts: int | None = None
     """How often an item may fail; the list's own number if left out."""
     noted: bool = False
@@ -247,7 +247,7 @@ class RemoteClaimer:
         if gone.done() and request.key is None:
             # The client has left: its items are free at once, not when the session ends. Under a key it asks again.
             await self._executor.write(claims.close, request.session, claimed.token)
-            raise Gone
+            raise ClientDisconnected
         return claimed
 
     async def _take(self, request: LongPollClaim) -> ClaimedItems | None:
@@ -258,21 +258,20 @@ class RemoteClaimer:
         thorough = not hints.is_fresh(now)
         if thorough:
             hints.searched_at = now
-        if request.token is not None:
-            claimed = await self._executor.write(
-                remote_claims.take_named, claim, thorough=thorough, noted=request.noted
-            )
-        elif request.key is None:
-            claimed = await self._executor.write(remote_claims.take, claim, thorough=thorough)
+        write = self._executor.write
+        if request.key is not None:
+            claimed = await write(remote_claims.take_once, claim, thorough=thorough, key=request.key)
+        elif request.token is not None:
+            claimed = await write(remote_claims.take_named, claim, thorough=thorough, noted=request.noted)
         else:
-            claimed = await self._executor.write(remote_claims.take_once, claim, thorough=thorough, key=request.key)
+            claimed = await write(remote_claims.take, claim, thorough=thorough)
         if claimed is not None and claimed.items:
             self._hints[claimed.list].remember(claimed)
         return claimed
 
 
 async def _comes(turn: asyncio.Event, gone: "asyncio.Future[None]", until: float) -> bool:
-    """Return whether the turn comes in time; Gone if the client has left before."""
+    """Return whether the turn comes in time; ClientDisconnected if the client has left before."""
     waiting: asyncio.Future[Any] = asyncio.ensure_future(turn.wait())
     seconds = max(0.0, until - asyncio.get_running_loop().time())
     try:
@@ -280,5 +279,5 @@ async def _comes(turn: asyncio.Event, gone: "asyncio.Future[None]", until: float
     finally:
         waiting.cancel()
     if gone.done():
-        raise Gone
+        raise ClientDisconnected
     return turn.is_set()

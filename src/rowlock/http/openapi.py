@@ -7,7 +7,7 @@ from typing import Any, get_args
 import msgspec
 
 import rowlock
-from rowlock.http.route import Route
+from rowlock.http.routing import Route
 
 TEXT, JSON, NDJSON, PROBLEM = "text/plain", "application/json", "application/x-ndjson", "application/problem+json"
 REF = "#/components/schemas/{name}"
@@ -121,7 +121,7 @@ def _headers(route: Route) -> list[dict[str, Any]]:
         if route.verb is None or "absent" in route.takes:
             found.append(_header("If-None-Match", "`*` for only if it is not there yet; else 412."))
     elif route.versioned:
-        found.append(_header("If-None-Match", "Answer 304 if this ETag is still that of what would be shown."))
+        found.append(_header("If-None-Match", "Respond with 304 if this is still the ETag."))
     if route.keyed:
         found.append(_header("Idempotency-Key", "Asked again under the same key, it is done once and answered twice."))
     return found

@@ -1,20 +1,18 @@
-"""Problems: an error as RFC 9457 says it, and its twin of one line for who reads text."""
+"""Problems: errors as documents (RFC 9457), as lines of text, and as headers."""
 
 from typing import Any
 
 from rowlock.engine import Engine
-from rowlock.errors import RowlockError
-from rowlock.http import iidy
-from rowlock.http.call import Answer, Call, Header
-from rowlock.http.media_types import MediaType
+from rowlock.errors import NoSuchPath, NotFound, RowlockError, WrongMethod
+from rowlock.http.asgi import Header
 
 DOCS = "https://rowlock.dev/docs/reference/errors#"
 TYPE = b"application/problem+json"
-RETRY_AFTER = 1
+RETRY_AFTER_SECONDS = 1
 
 
 def problem(error: RowlockError, request: str = "") -> dict[str, Any]:
-    """The document that says what is wrong."""
+    """Return the document that describes an error."""
     known = {
         "type": f"{DOCS}{error.code}",
         "title": type(error).__name__,
@@ -28,22 +26,26 @@ def problem(error: RowlockError, request: str = "") -> dict[str, Any]:
 
 
 def line(error: RowlockError) -> str:
-    """The same in one line."""
+    """Return an error as one line of text."""
     hint = f" (hint: {error.hint})" if error.hint else ""
     return " ".join(f"error {error.code}: {error.what}{hint}".split()) + "\n"
 
 
-def answer(error: RowlockError, call: Call) -> Answer:
-    """The answer that tells an error, in the kind that was asked for."""
-    error = without_address(error, call.service.engine)
-    if call.route.iidy:
-        return Answer(iidy.problem(error, call.media_type), error.http_status, headers(error))
-    value = line(error) if call.media_type is MediaType.TEXT else problem(error, call.id.decode())
-    return Answer(value, error.http_status, headers(error))
+def iidy_message(error: RowlockError) -> str:
+    """Return an error as IIDY writes it."""
+    match error:
+        case WrongMethod():
+            return "Method Not Allowed"
+        case NoSuchPath():
+            return "404 page not found"
+        case NotFound():
+            return "Not found."
+        case _:
+            return error.what
 
 
 def without_address(error: RowlockError, engine: Engine) -> RowlockError:
-    """The same for whoever asks from elsewhere: they need not know where the database is."""
+    """Return the error without the address of the database, which clients need not know."""
     shown = engine.database.address.shown
     if shown not in error.what and shown not in error.hint:
         return error
@@ -52,10 +54,10 @@ def without_address(error: RowlockError, engine: Engine) -> RowlockError:
 
 
 def headers(error: RowlockError) -> list[Header]:
-    """What an error says in headers."""
+    """Return the headers of the response that describes an error."""
     found: list[Header] = []
     if error.http_status == 503:
-        found.append((b"retry-after", str(error.fields.get("retry_after", RETRY_AFTER)).encode()))
+        found.append((b"retry-after", str(error.fields.get("retry_after", RETRY_AFTER_SECONDS)).encode()))
     if error.http_status == 401:
         found.append((b"www-authenticate", b'Bearer realm="rowlock"'))
     if "allow" in error.fields:

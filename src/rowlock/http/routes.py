@@ -1,72 +1,48 @@
-"""The table of routes: the server, its description, the reference page and who may ask what are made of it."""
+"""The table of routes: the server, its description, the reference page and the required roles are made from it."""
 
 from rowlock.api.claims import CLAIM_ITEMS, CLOSE_CLAIM, SETTLE_CLAIM, SHOW_CLAIM
 from rowlock.api.items import ABANDON_ITEMS, ADD_ITEMS, DELETE_ITEMS, PAGE_ITEMS, RETRY_ITEMS, SHOW_ITEM
 from rowlock.api.operations import OPERATIONS
-from rowlock.api.service import (
-    DESCRIPTION,
-    EVENTS,
-    FRONT_PAGE,
-    HEALTH,
-    LIMITS,
-    LIVEZ,
-    METRICS,
-    READYZ,
-)
+from rowlock.api.service import DESCRIPTION, EVENTS, FRONT_PAGE, HEALTH, LIMITS, LIVEZ, METRICS, READYZ
 from rowlock.api.sessions import BEAT_SESSION, CLOSE_SESSION, OPEN_SESSION
 from rowlock.api.tokens import CREATE_TOKEN, REVOKE_TOKEN
 from rowlock.api.topics import FAILED_DELIVERIES, RETRY_DELIVERIES, UNSUBSCRIBE
 from rowlock.api.worker_sync import POLL, SYNC
-from rowlock.http import (
-    bulk,
-    claims,
-    endpoint,
-    events,
-    front,
-    health,
-    iidy,
-    item_reads,
-    metrics,
-    sessions,
-    tokens,
-    topics,
-    uploads,
-    worker_sync,
-)
-from rowlock.http.route import Route
+from rowlock.http import endpoints, events, iidy, items, monitoring, sessions
+from rowlock.http.routing import Route
 
-HANDLERS = {
-    FRONT_PAGE: front.page,
-    LIVEZ: health.livez,
-    READYZ: health.readyz,
-    HEALTH: health.health,
-    LIMITS: health.limits,
-    METRICS: metrics.metrics,
+ENDPOINTS = {
+    FRONT_PAGE: monitoring.index_page,
+    LIVEZ: monitoring.livez,
+    READYZ: monitoring.readyz,
+    HEALTH: monitoring.health,
+    LIMITS: monitoring.limits,
+    METRICS: monitoring.metrics,
     EVENTS: events.events,
-    DESCRIPTION: health.description,
-    ADD_ITEMS: uploads.add,
-    PAGE_ITEMS: item_reads.page,
-    SHOW_ITEM: item_reads.show,
-    DELETE_ITEMS: bulk.delete,
-    RETRY_ITEMS: bulk.change,
-    ABANDON_ITEMS: bulk.change,
+    DESCRIPTION: monitoring.description,
+    ADD_ITEMS: items.add,
+    PAGE_ITEMS: items.page,
+    SHOW_ITEM: items.show,
+    DELETE_ITEMS: items.delete,
+    RETRY_ITEMS: items.change,
+    ABANDON_ITEMS: items.change,
     OPEN_SESSION: sessions.open_session,
     BEAT_SESSION: sessions.beat,
     CLOSE_SESSION: sessions.close,
-    CREATE_TOKEN: tokens.create,
-    REVOKE_TOKEN: tokens.revoke,
-    UNSUBSCRIBE: topics.unsubscribe,
-    CLAIM_ITEMS: claims.claim,
-    SETTLE_CLAIM: claims.settle,
-    SHOW_CLAIM: worker_sync.show_claim,
-    CLOSE_CLAIM: worker_sync.close_claim,
-    SYNC: worker_sync.sync,
-    POLL: worker_sync.look,
-    FAILED_DELIVERIES: topics.failed,
-    RETRY_DELIVERIES: topics.retry,
+    CREATE_TOKEN: endpoints.create_token,
+    REVOKE_TOKEN: endpoints.revoke_token,
+    UNSUBSCRIBE: endpoints.unsubscribe,
+    CLAIM_ITEMS: sessions.claim,
+    SETTLE_CLAIM: sessions.settle,
+    SHOW_CLAIM: sessions.show_claim,
+    CLOSE_CLAIM: sessions.close_claim,
+    SYNC: sessions.sync,
+    POLL: sessions.poll,
+    FAILED_DELIVERIES: endpoints.failed_deliveries,
+    RETRY_DELIVERIES: endpoints.retry_deliveries,
 }
-"""What serves an operation that is not one run of its verb."""
+"""Endpoints of operations that are not one run of their verb."""
 
-SERVED = tuple(Route.of(each, HANDLERS.get(each, endpoint.respond)) for each in OPERATIONS)
+SERVED = tuple(Route.of(each, ENDPOINTS.get(each, endpoints.respond)) for each in OPERATIONS)
 
 ROUTES = (*SERVED, *iidy.ROUTES)

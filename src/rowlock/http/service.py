@@ -13,26 +13,22 @@ from rowlock.audit import DEFAULT_KEEP
 from rowlock.durations import Duration
 from rowlock.engine import Engine
 from rowlock.errors import Overloaded, RowlockError
-from rowlock.http import auth, metrics, openapi, problems
-from rowlock.http.access_log import AccessLog
-from rowlock.http.answers import begun, send_answer
+from rowlock.http import auth, openapi
 from rowlock.http.applications import Application, ApplicationRoutes
 from rowlock.http.asgi import ClientDisconnected, Receive, Scope, Send
 from rowlock.http.auth import Principal
-from rowlock.http.background import BackgroundThreads
-from rowlock.http.bodies import Body, Budget, Gone
-from rowlock.http.call import Answer, Call
-from rowlock.http.compression import CompressionMiddleware
-from rowlock.http.executor import VerbExecutor
-from rowlock.http.item_reader import ItemReader
+from rowlock.http.compression import CompressedResponse, choose_coding
+from rowlock.http.executor import BackgroundThreads, ItemReader, VerbExecutor
 from rowlock.http.long_poll import LongPollLimiter, RemoteClaimer
-from rowlock.http.route import NOWHERE_IN_IIDY, Route
-from rowlock.http.router import Router
+from rowlock.http.monitoring import AccessLog, RequestMetrics
+from rowlock.http.requests import MemoryBudget, Request
+from rowlock.http.responses import Response, problem_response, send_response
 from rowlock.http.routes import ROUTES
+from rowlock.http.routing import NO_IIDY_ROUTE, Router
 from rowlock.http.session_pollers import SessionPollers
 from rowlock.worker import Worker
 
-Authorize = Callable[[Call], Awaitable[Principal]]
+Authorize = Callable[[Request], Awaitable[Principal]]
 
 log = logging.getLogger("rowlock.http")
 
@@ -70,27 +66,26 @@ class Service:
         self.stopping = False
         """Whether it shuts down: it is not ready, and long polls return at once."""
         self.audit_keep = audit_keep
-        self._budget = Budget(self.limits.buffered_bytes)
+        self.memory = MemoryBudget(self.limits.buffered_bytes)
         self._authenticator = auth.Authenticator(engine.tokens, self.executor, loopback=loopback)
         self._authorize = authorize or self._authenticator.authorize
         self._log = access_log
-        self.requests = metrics.RequestMetrics()
+        self.requests = RequestMetrics()
         self.watchers = 0
         """How many clients follow the events."""
         self.worker = worker
         self._applications = ApplicationRoutes(applications or {})
-        self._prefix = engine.environment.token()[:8]
+        self._prefix = engine.environment.token()[:8].encode()
         self._count = 0
-        self._background = BackgroundThreads(engine)
+        self._background = BackgroundThreads(engine, worker)
         self._descriptions: dict[str, bytes] = {}
-        self._app = CompressionMiddleware(self._serve)
 
-    def request_id(self, given: str) -> bytes:
+    def request_id(self, given: bytes | None) -> bytes:
         """Return the id of a request in logs and problems: the one that the client gave, or a new one."""
-        if given and len(given) <= 128 and given.isascii() and given.isprintable():
-            return given.encode()
+        if given and len(given) <= 128 and given.isascii() and given.decode().isprintable():
+            return given
         self._count += 1
-        return f"{self._prefix}-{self._count:x}".encode()
+        return b"%b-%x" % (self._prefix, self._count)
 
     def description(self, root_path: str) -> bytes:
         """Return the OpenAPI document of a service that is mounted under that path."""
@@ -102,10 +97,20 @@ class Service:
         """Answer a request, or run the lifespan."""
         if scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
-        elif scope["type"] != "http":
+            return
+        if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1003})
-        else:
-            await self._app(scope, receive, send)
+            return
+        if not self._background.started:
+            self._background.start()  # an outer application runs no lifespan for those it mounts
+        request = Request(self, scope, receive)
+        accepted = request.header(b"accept-encoding")
+        if accepted and (coding := choose_coding(accepted)):
+            send = CompressedResponse(send, coding).send
+        try:
+            await self._serve(request, send)
+        finally:
+            request.release()
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -121,7 +126,7 @@ class Service:
         Without it the service starts with the first request, and its threads end with the process.
         """
         await self.executor.run_in_thread(self.engine.make_ready)
-        self._background.start(self.worker)
+        self._background.start()
         try:
             yield
         finally:
@@ -129,60 +134,55 @@ class Service:
             await self._authenticator.save_token_use()
             self.close()
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began = time.perf_counter()
-        if not self._background.started:
-            self._background.start(self.worker)  # an outer application runs no lifespan for those it mounts
-        body = Body(receive, dict(scope["headers"]), self.limits, budget=self._budget, scope=scope)
-        call = Call(self, scope, body)
-        answer = await self._answered(call)
-        if answer is None:
-            body.release()
+    async def _serve(self, request: Request, send: Send) -> None:
+        began, sent_bytes, is_delivered = time.perf_counter(), 0, True
+        response = await self._respond(request)
+        if response is None:
             return
-        sent, undelivered, is_delivered = 0, answer.undelivered, True
-        with suppress(Gone), auth.acting(call):
-            try:
-                sent = await send_answer(call, answer, send=send)
-            except ClientDisconnected:
-                is_delivered = False
-            except Overloaded as error:  # too large to be held in memory beside other responses
-                answer, is_delivered = problems.answer(error, call), False
-                sent = await send_answer(call, answer, send=send)
-        body.release()
+        undelivered = response.undelivered
+        try:
+            sent_bytes = await send_response(request, response, send=send)
+        except ClientDisconnected:
+            is_delivered = False
+        except Overloaded as error:  # too large to be held in memory beside other responses
+            response, is_delivered = problem_response(error, request), False
+            with suppress(ClientDisconnected):
+                sent_bytes = await send_response(request, response, send=send)
         if undelivered is not None and not is_delivered:
             with suppress(RowlockError):
                 await undelivered()
         seconds = time.perf_counter() - began
-        self.requests.note(call, status=answer.status, seconds=seconds)
+        self.requests.note(request, status=response.status, seconds=seconds)
         if self._log is not None:
-            self._log.note(call, status=answer.status, sent=sent, seconds=seconds)
+            self._log.note(request, status=response.status, sent=sent_bytes, seconds=seconds)
 
-    async def _answered(self, call: Call) -> Answer | None:
+    async def _respond(self, request: Request) -> Response | None:
+        """Return the response to a request; None if the client has disconnected."""
         try:
-            self._find(call)
-            call.principal = await self._authorize(call)
-            call.read_query()
-            if call.route.ignores_body and call.body.unread:
+            self._find_route(request)
+            request.principal = await self._authorize(request)
+            request.parse_query()
+            if request.route.ignores_body and request.has_unread_body:
                 # A request whose body turns out to be invalid HTTP is refused, and must not have been carried out.
-                await call.body.discard(self.limits.document_bytes)
-            with auth.acting(call):
-                given = await call.route.function(call)
-                answer = given if type(given) is Answer else Answer(given)
-                if answer.stream is not None and not answer.live and call.method != "HEAD":
-                    answer.stream = await begun(answer.stream)
-            return answer
+                await request.discard_body(self.limits.document_bytes)
+            with auth.audit_context(request):
+                result = await request.route.endpoint(request)
+                response = result if type(result) is Response else Response(result)
+                if response.stream is not None and not response.live and request.method != "HEAD":
+                    response.first = await anext(response.stream, None)
+            return response
         except RowlockError as error:
-            return problems.answer(auth.redact(error, call), call)
-        except Gone:
+            return problem_response(auth.redact(error, request), request)
+        except ClientDisconnected:
             return None
         except Exception:
-            log.exception("exception in endpoint", extra={"request": call.id.decode()})
+            log.exception("exception in endpoint", extra={"request": request.id.decode()})
             hint = "this is a bug in rowlock; please report it, with what the log says"
-            return problems.answer(RowlockError("something unexpected went wrong", hint), call)
+            return problem_response(RowlockError("something unexpected went wrong", hint), request)
 
-    async def recheck(self, call: Call) -> None:
+    async def reauthorize(self, request: Request) -> None:
         """Authorize a request again, which may take longer than its token lives."""
-        await self._authorize(call)
+        await self._authorize(request)
 
     def close(self) -> None:
         """Finish what has begun and stop the threads; the engine stays open, for it belongs to the caller."""
@@ -196,25 +196,27 @@ class Service:
         self.stopping = True
         self.claimer.long_poll.stop()
 
-    def _find(self, call: Call) -> None:
-        path = call.raw_path
+    def _find_route(self, request: Request) -> None:
+        method, path = request.method, request.raw_path
         try:
-            found = _ROUTER.match(call.method, path) or self._applied(call, path)
-            call.route, call.path = found or _ROUTER.find(call.method, path)
+            match = _ROUTER.match(method, path)
+            if match is not None:
+                request.route, request.path_params = match
+            elif _ROUTER.allowed_methods(path):
+                raise _ROUTER.missing(method, path)
+            elif (route := self._applications.match(request.scope, unquote(path.decode("latin-1")))) is not None:
+                request.route = route
+            else:
+                raise _ROUTER.missing(method, path)
         except RowlockError:
             if path.startswith(IIDY):
-                call.route = NOWHERE_IN_IIDY
+                request.route = NO_IIDY_ROUTE
             with suppress(RowlockError):
-                call.choose_media_type()
+                request.negotiate()
             raise
-        if not call.route.foreign and not call.route.media_type:
-            call.choose_media_type()
+        if not request.route.is_application and not request.route.media_type:
+            request.negotiate()
             return
         # A route with one media type answers in it, whatever is accepted; problems come as accepted, if they can.
         with suppress(RowlockError):
-            call.choose_media_type()
-
-    def _applied(self, call: Call, path: bytes) -> tuple[Route, dict[str, str]] | None:
-        """Return the route of an application, if the service has none at that path for any method."""
-        route = None if _ROUTER.knows(path) else self._applications.find(call.scope, unquote(path.decode("latin-1")))
-        return None if route is None else (route, {})
+            request.negotiate()

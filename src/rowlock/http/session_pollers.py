@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from rowlock import claims, lists, sessions
-from rowlock.http.bodies import Gone
+from rowlock.http.asgi import ClientDisconnected
 from rowlock.http.executor import VerbExecutor
 from rowlock.http.long_poll import AcquireSlot, ClientLeft, LongPoll
 from rowlock.lists import PollResult
@@ -95,7 +95,7 @@ class SessionPollers:
                 seconds = max(0.0, min(LEASE_CHECK_SECONDS, until - time.monotonic()))
                 await asyncio.wait(waiters, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
                 if gone.done():
-                    raise Gone
+                    raise ClientDisconnected
                 if turn.is_set():
                     turn.clear()
                     waiters[1] = asyncio.ensure_future(turn.wait())

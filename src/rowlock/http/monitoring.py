@@ -1,0 +1,261 @@
+"""What the service says about itself: health checks, metrics, the access log, the page at `/` and its description."""
+
+import asyncio
+import re
+import time
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from html import escape
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, TextIO
+
+import msgspec
+
+import rowlock
+from rowlock import lists, schema, workload
+from rowlock.api.limits import ServerLimits
+from rowlock.api.service import Alive, HealthCheck, Ready
+from rowlock.diagnostics import now, probe_write
+from rowlock.errors import RowlockError
+from rowlock.http.executor import VerbExecutor
+from rowlock.http.problems import without_address
+from rowlock.http.requests import Request
+from rowlock.http.responses import Response
+from rowlock.model import ListInfo
+from rowlock.workload import MAX_LISTS, WorkloadSnapshot
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+HEALTH_SECONDS = 2.0
+"""How long the database may take to answer a health check."""
+LOG_FLUSH_SECONDS = 0.2
+NOT_LOGGED = ("/livez", "/readyz")
+MAX_LISTS_ON_PAGE = 200
+
+_TOKEN = re.compile(r"rl_[0-9A-Za-z]{36}")
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>rowlock</title>
+<style>
+:root {{ color-scheme: light dark }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
+table {{ border-collapse: collapse; width: 100% }}
+th, td {{ text-align: right; padding: .3rem .6rem; border-bottom: 1px solid #8886 }}
+th:first-child, td:first-child {{ text-align: left; overflow-wrap: anywhere }}
+pre {{ background: #8882; padding: .8rem; overflow-x: auto }}
+</style>
+<h1>rowlock</h1>
+{lists}
+<h2>Add</h2>
+<pre>printf 'a.txt\\nb.txt\\n' | curl --data-binary @- {url}/v1/lists/downloads/items</pre>
+<h2>Look</h2>
+<pre>curl {url}/v1/lists
+curl {url}/v1/lists/downloads/items
+curl -H 'Accept: application/json' {url}/v1/lists/downloads</pre>
+<h2>Work</h2>
+<pre>rowlock --server {url} work downloads -- echo {{}}</pre>
+<p><a href="{root}/openapi.json">What else can be asked</a> · <a href="{root}/v1/limits">limits</a>
+· <a href="{root}/readyz?verbose">health</a></p>
+</html>
+"""
+_PAGE_POLICY = (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+
+
+class AccessLog:
+    """One line of JSON for each request, written a few times a second, so that no request waits for the disk."""
+
+    def __init__(self, to: TextIO) -> None:
+        self._to = to
+        self._lines: list[bytes] = []
+
+    def note(self, request: Request, *, status: int, sent: int, seconds: float) -> None:
+        """Log one request."""
+        path = request.scope["path"]
+        if path in NOT_LOGGED:
+            return
+        if not self._lines:
+            asyncio.get_running_loop().call_later(LOG_FLUSH_SECONDS, self.flush)
+        line = {
+            "at": round(time.time(), 3),
+            "request": request.id.decode(),
+            "client": request.client_host,
+            "method": request.method,
+            # A token does not belong in a URL; if a client puts one there, the log must not keep it.
+            "path": _TOKEN.sub("rl_…", path),
+            "query": _TOKEN.sub("rl_…", request.scope["query_string"].decode("latin-1")),
+            "status": status,
+            "bytes": sent,
+            "ms": round(seconds * 1_000, 2),
+        }
+        self._lines.append(msgspec.json.encode(line))
+
+    def flush(self) -> None:
+        """Write the collected lines."""
+        lines, self._lines = self._lines, []
+        if lines:
+            try:
+                self._to.write(b"\n".join(lines).decode() + "\n")
+                self._to.flush()
+            except (OSError, ValueError):  # the reader of the log is gone; the service goes on
+                return
+
+
+class RequestMetrics:
+    """Durations of requests by route and status; only the event loop uses it, so nothing is locked."""
+
+    def __init__(self) -> None:
+        self._series: dict[tuple[str, str, int], list[float]] = {}
+        """How many requests fell into each bucket, and last the sum of their seconds."""
+
+    def note(self, request: Request, *, status: int, seconds: float) -> None:
+        """Count one request."""
+        path = request.route.path
+        key = (request.method if path else "", path, status)
+        series = self._series.get(key)
+        if series is None:
+            series = self._series[key] = [0.0] * (len(BUCKETS) + 2)
+        series[bisect_left(BUCKETS, seconds)] += 1
+        series[-1] += seconds
+
+    def collect(self) -> "Iterator[Metric]":
+        """Yield the counts as a family of metrics, for prometheus_client."""
+        from prometheus_client.core import HistogramMetricFamily
+
+        help_text = "How long requests took, by route and status."
+        family = HistogramMetricFamily("rowlock_http_request_seconds", help_text, labels=("route", "status"))
+        bounds = [*map(str, BUCKETS), "+Inf"]
+        for (method, path, status), (*counts, seconds) in self._series.items():
+            name = f"{method} {path}" if path else "none"
+            buckets = list(zip(bounds, accumulate(counts), strict=True))
+            family.add_metric((name, str(status)), buckets, seconds)
+        yield family
+
+
+async def metrics(request: Request) -> Response:
+    """Metrics for Prometheus: the workload of each list, the sessions, and the durations of requests."""
+    from prometheus_client import CollectorRegistry, generate_latest  # heavy, and only this route needs it
+
+    snapshot = await request.executor.read(workload.snapshot, prefixes=request.principal.lists)
+    registry = CollectorRegistry()
+    registry.register(_WorkloadMetrics(snapshot))
+    if not request.principal.lists:
+        registry.register(request.service.requests)
+    return Response(generate_latest(registry))
+
+
+class _WorkloadMetrics:
+    def __init__(self, snapshot: WorkloadSnapshot) -> None:
+        self._snapshot = snapshot
+
+    def collect(self) -> "Iterator[Metric]":
+        """Yield each family of metrics, for prometheus_client."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        snapshot = self._snapshot
+        shown = f"Lists told of here, at most {MAX_LISTS}."
+        yield GaugeMetricFamily("rowlock_lists", shown, len(snapshot.lists))
+        yield GaugeMetricFamily("rowlock_sessions", "Workers that are alive.", snapshot.sessions)
+        items = GaugeMetricFamily("rowlock_items", "Items by list and state.", labels=("list", "state"))
+        settled = CounterMetricFamily("rowlock_turns", "What became of items.", labels=("list", "outcome"))
+        for info in snapshot.lists:
+            for family, numbers in ((items, info.counts), (settled, info.progress)):
+                for name, number in msgspec.structs.asdict(numbers).items():
+                    family.add_metric((info.name, name), number)
+        yield items
+        yield settled
+        oldest = "At least so long the first free item has stood in line."
+        yield _by_list(GaugeMetricFamily("rowlock_oldest_ready_seconds", oldest, labels=("list",)), snapshot.waiting)
+        spent = "From claim to settlement, added up over claims."
+        yield _by_list(CounterMetricFamily("rowlock_claim_seconds", spent, labels=("list",)), snapshot.seconds)
+
+
+def _by_list(family: Any, numbers: Mapping[str, float]) -> Any:
+    for name, number in numbers.items():
+        family.add_metric((name,), number)
+    return family
+
+
+async def livez(_: Request) -> Alive:
+    """Return whether the process answers."""
+    return Alive("ok", rowlock.__version__)
+
+
+async def readyz(request: Request) -> Response:
+    """Return whether requests can be served: the database answers, has its tables and takes writes; no shutdown."""
+    checks = [HealthCheck("stopping", well=not request.service.stopping), await _check_database(request)]
+    well = all(check.well for check in checks)
+    shown = checks if request.query.verbose is not None else []
+    return Response(Ready("ok" if well else "not ready", shown), 200 if well else 503)
+
+
+async def health(request: Request) -> Response:
+    """Return whether the database answers, and the processors that this service sends items to."""
+    checks, worker = [await _check_database(request)], request.service.worker
+    if worker is not None:
+        failing = await request.executor.run_in_thread(worker.health)
+        checks += [HealthCheck(name, well=False, what=what) for name, what in failing.items() if name != "store"]
+    well = all(check.well for check in checks)
+    return Response(Ready("ok" if well else "ill", checks), 200 if well else 503)
+
+
+async def _check_database(request: Request) -> HealthCheck:
+    service = request.service
+    try:
+        async with asyncio.timeout(HEALTH_SECONDS):
+            await service.executor.run_in_thread(lambda: _probe(service.executor))
+    except RowlockError as error:
+        return HealthCheck("database", well=False, what=without_address(error, service.engine).what)
+    except TimeoutError:
+        return HealthCheck("database", well=False, what=f"it has not answered within {HEALTH_SECONDS:g} seconds")
+    return HealthCheck("database", well=True)
+
+
+def _probe(executor: VerbExecutor) -> None:
+    engine = executor.engine
+    schema.require(engine.database)
+    engine.read(now)
+    if executor.writes_refused:  # only then: a health check must not make the service write
+        engine.database.run(probe_write)
+        executor.writes_refused = False
+
+
+async def limits(request: Request) -> ServerLimits:
+    """Return every limit of the service: sizes in bytes, times in seconds."""
+    return request.service.limits
+
+
+async def description(request: Request) -> Response:
+    """Respond with the OpenAPI description of the service."""
+    return Response(request.service.description(request.root_path))
+
+
+async def index_page(request: Request) -> Response:
+    """Respond with a page for people: every list with its counts, and how to begin."""
+    try:
+        infos = await request.executor.read(lists.page, limit=MAX_LISTS_ON_PAGE, prefixes=request.principal.lists)
+        table = _table(infos)
+    except RowlockError as raised:
+        error = without_address(raised, request.service.engine)
+        table = f"<p><strong>{escape(error.what)}</strong>: {escape(error.hint)}</p>"
+    page = _PAGE.format(lists=table, url=escape(request.base_url), root=escape(request.root_path))
+    return Response(page.encode(), headers=[_PAGE_POLICY])
+
+
+def _table(infos: list[ListInfo]) -> str:
+    if not infos:
+        return "<p>Nothing to do yet.</p>"
+    heads = ("list", "state", "ready", "delayed", "gated", "claimed", "failed", "done")
+    rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in _cells(info))}</tr>\n" for info in infos)
+    more = f"<p>The first {MAX_LISTS_ON_PAGE} of more.</p>" if len(infos) == MAX_LISTS_ON_PAGE else ""
+    return f"<table>\n<tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>\n{rows}</table>{more}"
+
+
+def _cells(info: ListInfo) -> list[str]:
+    counts = info.counts
+    numbers = (counts.ready, counts.delayed, counts.gated, counts.claimed, counts.failed, info.progress.done)
+    return [escape(info.name), info.state, *(f"{number:,}" for number in numbers)]
