@@ -9,7 +9,7 @@ nothing through its duration, because a digest cannot be steered towards another
 import os
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from rowlock.db import Transaction
+from rowlock.db.columns import decoder
 from rowlock.durations import DurationOrTime, delay_or_time
 from rowlock.errors import Invalid, NoSuchToken, Refused
 from rowlock.model import to_datetime
@@ -69,12 +70,16 @@ class NewToken(msgspec.Struct, frozen=True):
         return f"NewToken({self.info.shown!r})"
 
 
-class LiveToken(msgspec.Struct, frozen=True):
-    """A live token as the authenticator caches it."""
+class LiveTokens(msgspec.Struct, frozen=True):
+    """All live tokens as they were read once: of thousands few are used, and only these are decoded."""
 
-    info: TokenInfo
-    left: float | None
-    """Seconds until it expires, counted from when it was read, by the database's clock."""
+    rows: dict[str, Any]
+    """The stored rows, by digest."""
+    decode: Callable[[list[Any]], list[TokenInfo]]
+    read_at: datetime
+    """The time of reading, by the database's clock."""
+    exist: bool
+    """Whether there is or ever was a token: then requests need one, also when the last has ended."""
 
 
 def generate() -> str:
@@ -104,11 +109,11 @@ def _checksum(bare: str) -> str:
 
 
 def _digits(number: int, length: int) -> str:
-    found = ""
+    text = ""
     for _ in range(length):
         number, digit = divmod(number, len(_DIGITS))
-        found = _DIGITS[digit] + found
-    return found
+        text = _DIGITS[digit] + text
+    return text
 
 
 def read_prefixes(given: str | Iterable[str], role: Role) -> tuple[str, ...]:
@@ -151,19 +156,18 @@ def create(
         )
     delay, at = delay_or_time(expires)
     until = {"delay": None if expires is None else delay, "moment": at}
-    held = msgspec.json.encode(lists).decode()
-    row = tx.row("tokens/create", digest=digest, shown=shown, label=label, role=str(role), lists=held, **until)
-    assert row is not None  # noqa: S101
-    token, created, ends = row
-    if ends is not None and ends <= created:
+    stored = {"role": str(role), "lists": msgspec.json.encode(lists).decode(), "label": label}
+    token: int = tx.value("tokens/create", digest=digest, shown=shown, **stored, **until)
+    [created] = page(tx, after=token - 1, limit=1, ended=True)
+    if created.expires_at is not None and created.expires_at <= created.created_at:
         raise Invalid("expires must be later than now", "give a later time, or a duration such as 30d")
-    return _info(token, shown, label, role, held, created, ends)
+    return created
 
 
 def page(tx: Transaction, *, after: int = 0, limit: int = 1000, ended: bool = False) -> list[TokenInfo]:
     """Return tokens in the order of their creation, strictly after one; with `ended`, also expired and revoked ones."""
     check_limit(limit, "tokens")
-    return [_info(*row) for row in tx.rows("tokens/page", after=after, limit=limit, ended=ended)]
+    return tx.structs(TokenInfo, "tokens/page", after=after, limit=limit, ended=ended)
 
 
 def revoke(tx: Transaction, token: int) -> bool:
@@ -176,21 +180,14 @@ def revoke(tx: Transaction, token: int) -> bool:
     return False
 
 
-def live_rows(tx: Transaction) -> tuple[dict[str, Any], bool]:
-    """Return the rows of all live tokens by digest, and whether there is or ever was a token.
-
-    Once there was one, requests need one, also when the last has ended. Of thousands of rows few are used: they are
-    decoded by `live_token`.
-    """
-    rows = {row[0]: row for row in tx.rows("tokens/live", limit=MAX_LIVE_TOKENS)}
-    return rows, bool(rows) or tx.row("tokens/exist") is not None
-
-
-def live_token(row: Sequence[Any]) -> LiveToken:
-    """Decode a row of `live_rows`."""
-    _, now, *columns = row
-    ends: int | None = columns[6]
-    return LiveToken(_info(*columns), None if ends is None else (ends - now) / 1_000)
+def live_rows(tx: Transaction) -> LiveTokens:
+    """Return the rows of all live tokens, and whether there is or ever was a token."""
+    columns = tx.statements.columns("tokens/live")
+    digest, read_at = columns.index("digest"), columns.index("read_at")
+    rows = {row[digest]: row for row in tx.rows("tokens/live", limit=MAX_LIVE_TOKENS)}
+    read = to_datetime(next(iter(rows.values()))[read_at] if rows else 0)
+    exist = bool(rows) or tx.row("tokens/exist") is not None
+    return LiveTokens(rows, decoder(TokenInfo, columns, partial=True), read, exist)
 
 
 def touch(tx: Transaction, used: Iterable[int]) -> int:
@@ -201,19 +198,3 @@ def touch(tx: Transaction, used: Iterable[int]) -> int:
 def prune(tx: Transaction, *, limit: int = 1000) -> int:
     """Delete tokens that ended long ago, but never the newest; return how many."""
     return tx.run("tokens/prune", limit=limit, age=ENDED_KEPT_MILLISECONDS)
-
-
-def _info(token: int, shown: str, label: str, role: str, lists: str, *rest: Any) -> TokenInfo:
-    created, expires, used, revoked, live = tuple[Any, ...]((*rest, *(None, None, None, True)[len(rest) - 1 :]))
-    return TokenInfo(
-        token,
-        shown,
-        label,
-        Role(role),
-        tuple(msgspec.json.decode(lists)),
-        created_at=to_datetime(created),
-        expires_at=None if expires is None else to_datetime(expires),
-        last_used_at=None if used is None else to_datetime(used),
-        revoked_at=None if revoked is None else to_datetime(revoked),
-        state="live" if live else "expired" if revoked is None else "revoked",
-    )

@@ -30,7 +30,7 @@ def decoded() -> Iterator[str]:
                     yield name
 
 
-DECODED = sorted({*decoded(), *OF_CLAIMS, *OF_LANES, "items/show_many"})
+DECODED = sorted({*decoded(), *OF_CLAIMS, *OF_LANES, "items/show_many", "tokens/live"})
 
 
 class _Undone(Exception):

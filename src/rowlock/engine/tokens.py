@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -12,7 +11,7 @@ from rowlock.environment import Environment
 from rowlock.errors import TokenRefused, Unavailable
 from rowlock.model import DurationOrTime
 from rowlock.roles import read_role
-from rowlock.tokens import LiveToken, NewToken, TokenInfo
+from rowlock.tokens import LiveTokens, NewToken, TokenInfo
 
 CACHE_SECONDS = 1.0
 """How long a snapshot is used: so soon a revocation reaches every process."""
@@ -23,11 +22,9 @@ class TokenSnapshot(msgspec.Struct, frozen=True):
 
     begun: float
     """When reading began, by the monotonic clock: no token in it was revoked before."""
-    rows: dict[str, Any]
-    """The stored rows, by digest."""
-    known: dict[str, LiveToken]
-    """Those that were used, decoded."""
-    exist: bool
+    live: LiveTokens
+    known: dict[str, TokenInfo]
+    """Those that were used, decoded, by digest."""
 
 
 class Tokens:
@@ -78,13 +75,13 @@ class Tokens:
 
     def exist(self) -> bool:
         """Return whether there is or ever was a token, cached for a second: then every request needs one."""
-        return self._snapshot_since(self._now() - CACHE_SECONDS).exist
+        return self._snapshot_since(self._now() - CACHE_SECONDS).live.exist
 
     @property
     def known_absent(self) -> bool:
         """Whether the cache says that there never was a token."""
         snapshot = self._cached()
-        return snapshot is not None and not snapshot.exist
+        return snapshot is not None and not snapshot.live.exist
 
     def authenticate(self, text: str) -> TokenInfo:
         """Return the token with this text; TokenRefused if it is unknown, revoked or expired."""
@@ -117,14 +114,21 @@ class Tokens:
         return self._environment.monotonic()
 
     def _find(self, snapshot: TokenSnapshot, text: str) -> TokenInfo | None:
-        digest = tokens.digest(text)
-        known = snapshot.known.get(digest)
-        if known is None and digest in snapshot.rows:
-            known = snapshot.known[digest] = tokens.live_token(snapshot.rows[digest])
-        if known is None or (known.left is not None and self._now() - snapshot.begun >= known.left):
+        digest, live = tokens.digest(text), snapshot.live
+        info = snapshot.known.get(digest)
+        if info is None and digest in live.rows:
+            [info] = live.decode([live.rows[digest]])
+            snapshot.known[digest] = info
+        if info is None or self._has_expired(info, snapshot):
             return None
-        self._used.add(known.info.id)
-        return known.info
+        self._used.add(info.id)
+        return info
+
+    def _has_expired(self, info: TokenInfo, snapshot: TokenSnapshot) -> bool:
+        """Return whether a token has expired since it was read, by the database's clock and our monotonic one."""
+        if info.expires_at is None:
+            return False
+        return self._now() - snapshot.begun >= (info.expires_at - snapshot.live.read_at).total_seconds()
 
     def _snapshot_since(self, since: float) -> TokenSnapshot:
         """Return a snapshot that began after `since`; one is read at a time, and shared."""
@@ -143,9 +147,9 @@ class Tokens:
     def _read(self) -> TokenSnapshot:
         begun = self._now()
         try:
-            rows, exist = self._runner.read(tokens.live_rows)
+            live = self._runner.read(tokens.live_rows)
         except Unavailable as why:
             self._failed = self._now(), why
             raise
-        self._snapshot = TokenSnapshot(begun, rows, {}, exist)
+        self._snapshot = TokenSnapshot(begun, live, {})
         return self._snapshot
