@@ -10,10 +10,9 @@ from rowlock.db import Pending, Transaction, pipelined, unflushed
 from rowlock.errors import Invalid, InvalidSetting, ListComplete, NameTaken, NoSuchList
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.json_codec import encode_json
-from rowlock.list_scopes import check_changes, keep_hidden, redact
 from rowlock.model import ListInfo, ListLimits, Settings, Versions, check_version
 from rowlock.names import check_limit, check_name, check_start, closest
-from rowlock.roles import check_covered, prefix_ranges
+from rowlock.roles import check_changes, check_covered, keep_hidden, prefix_ranges, redact
 
 
 class ListRow(msgspec.Struct, frozen=True):

@@ -1,9 +1,14 @@
-"""Roles of access tokens, and the list prefixes that they are limited to."""
+"""Roles of access tokens, the list prefixes that they are limited to, and what they may see and set of other lists."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
-from rowlock.errors import Invalid, NotAllowed
+import msgspec
+
+from rowlock import json_codec
+from rowlock.errors import Invalid, InvalidSetting, NotAllowed
+from rowlock.model import ListInfo, Settings, Then
 from rowlock.names import closest
 
 
@@ -65,14 +70,44 @@ def within(inner: Sequence[str], outer: Sequence[str]) -> bool:
 
 def without_covered(prefixes: Iterable[str]) -> list[str]:
     """Sort prefixes and drop those that another covers, so that no name has two of them."""
-    found: list[str] = []
+    kept: list[str] = []
     for prefix in sorted(prefixes):
-        if not found or not prefix.startswith(found[-1]):
-            found.append(prefix)
-    return found
+        if not kept or not prefix.startswith(kept[-1]):
+            kept.append(prefix)
+    return kept
 
 
 def prefix_ranges(prefixes: Iterable[str]) -> list[dict[str, str]]:
     """Return the ranges of names with these prefixes: from `prefix` on, and before `beyond`."""
     # No name has that character, and none sorts after it.
     return [{"prefix": prefix, "beyond": f"{prefix}\U0010ffff"} for prefix in without_covered(prefixes)]
+
+
+def redact(info: ListInfo, prefixes: Sequence[str]) -> ListInfo:
+    """Return the list without the names of other lists that the prefixes do not cover."""
+    if not prefixes or not info.settings.then:
+        return info
+    then = tuple(each for each in info.settings.then if covers(prefixes, each.list))
+    return msgspec.structs.replace(info, settings=msgspec.structs.replace(info.settings, then=then))
+
+
+def check_changes(changes: Mapping[str, Any], prefixes: Sequence[str]) -> None:
+    """Refuse settings that name a list which the prefixes do not cover."""
+    for then in _read_then(changes) if prefixes else ():
+        check_covered(prefixes, then.list)
+
+
+def keep_hidden(changes: dict[str, Any], before: Settings, *, prefixes: Sequence[str]) -> dict[str, Any]:
+    """Return the changes with what the caller could not see, and so cannot have meant to remove."""
+    if not prefixes or "then" not in changes:
+        return changes
+    hidden = [each for each in before.then if not covers(prefixes, each.list)]
+    return {**changes, "then": [*_read_then(changes), *hidden]}
+
+
+def _read_then(changes: Mapping[str, Any]) -> list[Then]:
+    try:
+        return msgspec.convert(changes.get("then", ()), list[Then])
+    except msgspec.ValidationError as error:
+        what = f"a setting cannot have that value: {json_codec.describe_validation_error(error)}"
+        raise InvalidSetting(what, "the reference of settings tells what each takes") from None
