@@ -7,10 +7,10 @@ import pytest
 from rowlock.api.operation import FROM_HEADERS, PREFIXES, Operation
 from rowlock.api.operations import BY_VERB, OPERATIONS
 from rowlock.client.client import DERIVED
-from rowlock.http.routes import HANDLERS
+from rowlock.http.routes import ENDPOINTS
 
 WITH_VERB = [operation for operation in OPERATIONS if operation.verb is not None]
-PLAIN = [operation for operation in WITH_VERB if operation not in HANDLERS]
+PLAIN = [operation for operation in WITH_VERB if operation not in ENDPOINTS]
 CALLED = {verb: operation for verb, operation in BY_VERB.items() if verb not in DERIVED}
 
 
@@ -33,7 +33,7 @@ def test_a_client_can_send_every_parameter_of_a_verb(verb: object, operation: Op
 
 
 def test_an_operation_without_a_verb_has_a_handler() -> None:
-    assert [operation.name for operation in OPERATIONS if operation.verb is None and operation not in HANDLERS] == []
+    assert [operation.name for operation in OPERATIONS if operation.verb is None and operation not in ENDPOINTS] == []
 
 
 def test_a_verb_has_one_operation() -> None:

@@ -1,7 +1,6 @@
-"""What crosses a process about claims: items that are handed out, and their outcomes."""
+"""Claims over HTTP: items that are handed out, their outcomes, and both in one request for workers."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -14,16 +13,14 @@ from rowlock.claims import ClaimedItems
 from rowlock.errors import InvalidOutcome
 from rowlock.model import Item
 from rowlock.names import check_keys
-from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict
+from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, PositionedOutcome, Retry, Verdict
 from rowlock.roles import Role
-
-T = TypeVar("T")
 
 CLAIM_PATH = "/v1/claims/{claim}"
 
 
 class ClaimOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a worker asks for."""
+    """The items that a worker asks for."""
 
     session: str
     limit: int = 1
@@ -49,7 +46,7 @@ class Claimed(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, taken: ClaimedItems, session: str) -> "Claimed":
-        """A claim of the engine as it is sent."""
+        """Return a claim as it is sent."""
         where = taken.gate, taken.priority, taken.low
         return Claimed(taken.token, [*taken.items], session, taken.list, taken.alone, taken.exclusive, *where)
 
@@ -62,7 +59,7 @@ class Claimed(msgspec.Struct, frozen=True):
         return ClaimedItems(self.claim, self.list, *where, self.items, self.alone, self.exclusive)
 
     def text(self) -> str:
-        """A line with session and claim, and one for the key of each item."""
+        """Return a line with session and claim, and one for the key of each item."""
         if self.claim is None:
             return ""
         return row((self.session, self.claim)) + "".join(f"{item.key}\n" for item in self.items)
@@ -118,13 +115,19 @@ class SettleRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the claim ends: what is not named is free at once."""
 
     def outcomes(self) -> dict[str, Outcome]:
-        """The outcome of each item by its key; an item that is named twice is refused."""
-        pairs: list[tuple[str, Outcome]] = [
-            *((each.key, Done(each.result)) for each in _whole(self.done, DoneItem)),
-            *((each.key, Retry(each.error, each.after, each.counted)) for each in _whole(self.retry, RetryItem)),
-            *((each.key, Move(each.gate, each.data, each.after, each.until)) for each in _whole(self.move, MoveItem)),
-            *((each.key, Fail(each.error)) for each in _whole(self.fail, FailItem)),
-        ]
+        """Return the outcome of each item by its key; refuse an item that is named twice."""
+        lists: tuple[tuple[Any, type[Outcome]], ...] = (
+            (self.done, Done),
+            (self.retry, Retry),
+            (self.move, Move),
+            (self.fail, Fail),
+        )
+        pairs: list[tuple[str, Outcome]] = []
+        for items, outcome in lists:
+            for each in items:
+                # The fields after the key are those of the outcome, in its order.
+                key, *fields = (each,) if isinstance(each, str) else msgspec.structs.astuple(each)
+                pairs.append((key, outcome(*fields)))
         outcomes = dict(pairs)
         check_keys(list(outcomes))
         if len(outcomes) < len(pairs):
@@ -138,18 +141,68 @@ class Settled(msgspec.Struct, frozen=True):
     verdicts: dict[str, Verdict]
 
     def text(self) -> str:
-        """A line for each item."""
+        """Return a line for each item."""
         return "".join(map(row, self.verdicts.items()))
+
+
+class SyncSettlement(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The outcomes of items of one claim, by their positions."""
+
+    claim: str
+    done: list[int] = []
+    """All that is left of the claim, if it is done and nothing is kept of it: the claim ends."""
+    outcomes: list[PositionedOutcome] = []
+    """Or the outcome of each item."""
+    close: bool = False
+    """Whether the claim ends: what is not named is free at once."""
+
+
+class SyncClaim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What to claim next."""
+
+    list: str
+    token: str
+    """The claim's token: 32 random hexadecimal digits. Repeated, it is the same claim."""
+    limit: int = 1
+    attempts: int | None = None
+    """How often an item may fail, 0 for any number of times; the list's own number if left out."""
+    noted: bool = False
+    """Whether another process will settle it: `GET /v1/claims/{claim}` then gives exactly what was claimed."""
+
+
+class SyncRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a worker has done, and what it wants next."""
+
+    session: str
+    settle: list[SyncSettlement] = []
+    claim: SyncClaim | None = None
+
+
+class SyncResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The verdicts of one settlement in the order of its items, or its problem."""
+
+    verdicts: list[Verdict] = []
+    problem: dict[str, Any] | None = None
+
+
+class SyncResponse(msgspec.Struct, frozen=True):
+    """What was settled and claimed."""
+
+    settled: list[SyncResult]
+    claimed: Claimed | None = None
+    problem: dict[str, Any] | None = None
+    """Why the claim failed."""
+
+    def text(self) -> str:
+        """Return a line of verdicts, or a code, for each settlement; then what was claimed."""
+        settled = [row(each.verdicts if each.problem is None else (each.problem["code"],)) for each in self.settled]
+        return "".join(settled) + ("" if self.claimed is None else self.claimed.text())
 
 
 class SessionQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The session of a claim."""
 
     session: Annotated[str, Meta(description="The session that holds the claim.")]
-
-
-def _whole(given: Iterable[str | T], kind: Callable[[str], T]) -> Iterator[T]:
-    return (kind(each) if isinstance(each, str) else each for each in given)
 
 
 CLAIM_ITEMS = Operation(
@@ -201,4 +254,17 @@ CLOSE_CLAIM = Operation(
     name="claims.close",
     summary="End a claim; what of it was not settled is free at once.",
 )
-OPERATIONS = (CLAIM_ITEMS, SETTLE_CLAIM, SHOW_CLAIM, CLOSE_CLAIM)
+SYNC = Operation(
+    None,
+    "POST",
+    "/v1/claims",
+    Role.WORKER,
+    SyncResponse,
+    body=SyncRequest,
+    checks_prefixes=True,
+    deep=True,
+    name="claims.sync",
+    summary="Settle what is finished and claim what is next, of any lists, in one request: for workers.",
+    description="Each settlement has its own result. A repeated request is answered as before.",
+)
+OPERATIONS = (CLAIM_ITEMS, SETTLE_CLAIM, SHOW_CLAIM, CLOSE_CLAIM, SYNC)

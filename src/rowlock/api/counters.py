@@ -1,4 +1,4 @@
-"""What crosses a process about counters."""
+"""Counters over HTTP."""
 
 from typing import Annotated
 

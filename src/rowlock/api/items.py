@@ -1,4 +1,4 @@
-"""What crosses a process about items: bodies, queries and answers."""
+"""Items over HTTP: bodies, queries, answers and operations."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""What crosses a process about lists as wholes and their gates: bodies, queries and answers."""
+"""Lists as wholes and their gates over HTTP: bodies, answers and operations."""
 
 from typing import Any
 

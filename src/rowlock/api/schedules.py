@@ -1,4 +1,4 @@
-"""What crosses a process about schedules."""
+"""Schedules over HTTP."""
 
 from datetime import datetime
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""What crosses a process about the service itself: its health, limits, metrics, events and description."""
+"""The service's own operations: health, limits, metrics, events and its description."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""What crosses a process about sessions."""
+"""Sessions over HTTP, and the polls of workers for lists that may have work."""
 
 from datetime import datetime
 from typing import Any
@@ -8,6 +8,7 @@ import msgspec
 from rowlock import sessions
 from rowlock.api.documents import Value, page
 from rowlock.api.operation import Operation
+from rowlock.model import Settings
 from rowlock.roles import Role
 from rowlock.sessions import SessionInfo
 
@@ -49,6 +50,26 @@ class Closed(Value, frozen=True):
     closed: bool
 
 
+class PollRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A poll for work."""
+
+    wait: str | float = 0
+    """How long to wait for a list that may have work."""
+
+
+class PollResponse(msgspec.Struct, frozen=True):
+    """Lists that may have work."""
+
+    lists: dict[str, Settings]
+    """Settings by the names of the lists."""
+    held: list[str]
+    """Exclusive lists that the session holds; they are among `lists` too."""
+    more: bool
+    """Whether there are more: poll again."""
+    next: float | None
+    """Seconds until the next list wakes by itself."""
+
+
 SessionPage = page(
     "SessionPage", "sessions", of=SessionInfo, cells=("id", "holder", "opened_at", "expires_at", "claims", "items")
 )
@@ -77,4 +98,17 @@ BEAT_SESSION = Operation(
 )
 CLOSE_SESSION = Operation(sessions.close, "DELETE", SESSION_PATH, Role.WORKER, Closed, checks_prefixes=True)
 PAGE_SESSIONS = Operation(sessions.page, "GET", SESSIONS_PATH, Role.VIEWER, SessionPage)
-OPERATIONS = (OPEN_SESSION, PAGE_SESSIONS, BEAT_SESSION, CLOSE_SESSION)
+POLL = Operation(
+    None,
+    "POST",
+    f"{SESSION_PATH}/look",
+    Role.WORKER,
+    PollResponse,
+    body=PollRequest,
+    checks_prefixes=True,
+    name="sessions.look",
+    summary="Return the lists that may have work, of those that a session works; with `wait`, as soon as there are"
+    " some.",
+    description="It also takes the session's share of exclusive lists. A list that may have work may still have none.",
+)
+OPERATIONS = (OPEN_SESSION, PAGE_SESSIONS, BEAT_SESSION, CLOSE_SESSION, POLL)

@@ -1,4 +1,4 @@
-"""What crosses a process about access tokens and the audit: for admins."""
+"""Access tokens and the audit over HTTP: for admins."""
 
 import msgspec
 

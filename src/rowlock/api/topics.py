@@ -1,4 +1,4 @@
-"""What crosses a process about topics, their subscriptions and records, and notifications of them."""
+"""Topics, their subscriptions and records, and notifications of them, over HTTP."""
 
 from collections.abc import Mapping
 from contextlib import suppress

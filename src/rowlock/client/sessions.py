@@ -6,18 +6,16 @@ from typing import Any
 import msgspec
 
 from rowlock import claims, sessions, settlements
-from rowlock.api.claims import CLOSE_CLAIM, SHOW_CLAIM, Claimed
+from rowlock.api.claims import CLOSE_CLAIM, SHOW_CLAIM, SYNC, SyncClaim, SyncRequest, SyncResponse, SyncSettlement
 from rowlock.api.operation import ApiRequest
-from rowlock.api.sessions import BEAT_SESSION, OPEN_SESSION, Closed, SessionBeat, SessionOptions
-from rowlock.api.worker_sync import (
+from rowlock.api.sessions import (
+    BEAT_SESSION,
+    OPEN_SESSION,
     POLL,
-    SYNC,
     PollRequest,
     PollResponse,
-    SyncClaim,
-    SyncRequest,
-    SyncResponse,
-    SyncSettlement,
+    SessionBeat,
+    SessionOptions,
 )
 from rowlock.claims import ClaimedItems, ClaimRequest
 from rowlock.client.caller import Caller
@@ -72,15 +70,14 @@ def note_handed(caller: Caller, session: str, taken: ClaimedItems) -> None:
 
 def held(caller: Caller, session: str, token: str) -> ClaimedItems:
     """Return a claim with what is left of the items that were handed out under it."""
-    claimed: Claimed = caller.transport.send(SHOW_CLAIM, ApiRequest((token,), {"session": session}))
-    assert claimed.taken is not None, "a claim that has ended is an error"  # noqa: S101
-    return claimed.taken
+    taken: ClaimedItems = caller.transport.send(SHOW_CLAIM, ApiRequest((token,), {"session": session})).taken
+    return taken
 
 
 def close_claim(caller: Caller, session: str, token: str) -> bool:
-    """End a claim; what of it was not settled is free at once."""
-    closed: Closed = caller.transport.send(CLOSE_CLAIM, ApiRequest((token,), {"session": session}))
-    return closed.closed
+    """End a claim; its items that are not settled are free at once."""
+    closed: bool = caller.ask(CLOSE_CLAIM, ApiRequest((token,), {"session": session}))
+    return closed
 
 
 def settle(

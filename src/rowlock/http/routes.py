@@ -1,13 +1,12 @@
 """The table of routes: the server, its description, the reference page and the required roles are made from it."""
 
-from rowlock.api.claims import CLAIM_ITEMS, CLOSE_CLAIM, SETTLE_CLAIM, SHOW_CLAIM
+from rowlock.api.claims import CLAIM_ITEMS, CLOSE_CLAIM, SETTLE_CLAIM, SHOW_CLAIM, SYNC
 from rowlock.api.items import ABANDON_ITEMS, ADD_ITEMS, DELETE_ITEMS, PAGE_ITEMS, RETRY_ITEMS, SHOW_ITEM
 from rowlock.api.operations import OPERATIONS
 from rowlock.api.service import DESCRIPTION, EVENTS, FRONT_PAGE, HEALTH, LIMITS, LIVEZ, METRICS, READYZ
-from rowlock.api.sessions import BEAT_SESSION, CLOSE_SESSION, OPEN_SESSION
+from rowlock.api.sessions import BEAT_SESSION, CLOSE_SESSION, OPEN_SESSION, POLL
 from rowlock.api.tokens import CREATE_TOKEN, REVOKE_TOKEN
 from rowlock.api.topics import FAILED_DELIVERIES, RETRY_DELIVERIES, UNSUBSCRIBE
-from rowlock.api.worker_sync import POLL, SYNC
 from rowlock.http import endpoints, events, iidy, items, monitoring, sessions
 from rowlock.http.routing import Route
 

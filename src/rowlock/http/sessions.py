@@ -8,17 +8,18 @@ from typing import Any
 import msgspec
 
 from rowlock import claims, remote_claims, sessions
-from rowlock.api.claims import Claimed, ClaimOptions, Settled, SettleRequest
-from rowlock.api.sessions import Closed, SessionBeat, SessionLife, SessionOptions
-from rowlock.api.worker_sync import (
-    PollRequest,
-    PollResponse,
+from rowlock.api.claims import (
+    Claimed,
+    ClaimOptions,
+    Settled,
+    SettleRequest,
     SyncClaim,
     SyncRequest,
     SyncResponse,
     SyncResult,
     SyncSettlement,
 )
+from rowlock.api.sessions import Closed, PollRequest, PollResponse, SessionBeat, SessionLife, SessionOptions
 from rowlock.durations import milliseconds
 from rowlock.errors import Invalid, RowlockError
 from rowlock.http.asgi import ClientDisconnected
