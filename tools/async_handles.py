@@ -16,19 +16,7 @@ from rowlock import engine
 from rowlock.engine import Engine
 
 TARGET = Path(__file__).parents[1] / "src" / "rowlock" / "aio" / "_generated.py"
-NAMES = (
-    "Claim",
-    "Counter",
-    "Engine",
-    "Grouped",
-    "List",
-    "RedisCounters",
-    "Schedule",
-    "Session",
-    "Tokens",
-    "Topic",
-    "Transaction",
-)
+NAMES = [name for name in engine.__all__ if name != "BatchedFunction"]
 # Methods that call no database, and so are called directly instead of in a thread.
 DIRECT = {
     "Claim": {"__iter__", "done", "fail", "move", "retry", "say"},
@@ -50,12 +38,11 @@ ATTRIBUTES = {
 IMPORTS = {
     "AbstractAsyncContextManager": "from contextlib import AbstractAsyncContextManager",
     "AsyncGenerator": "from collections.abc import AsyncGenerator",
-    "AsyncThreadPool": "from rowlock.aio.thread_pool import AsyncThreadPool",
     "Database": "from rowlock.db import Database",
     "asyncio": "import asyncio",
     "threading": "import threading",
     **{name: f"from rowlock.engine import {name}" for name in NAMES},
-    **{name: f"from rowlock.aio.handle import {name}" for name in ("AsyncHandle", "plain", "same")},
+    **{name: f"from rowlock.aio.handle import {name}" for name in ("AsyncHandle", "AsyncThreadPool", "plain", "same")},
 }
 HEAD = '''"""Async handles, written by tools/async_handles.py from the plain ones. Not to be changed by hand."""
 
@@ -286,7 +273,8 @@ def written() -> str:
     runtime = {known[name] for name in known.keys() & _evaluated(source)}
     typing = set(known.values()) - runtime
     imports = "\n".join([*sorted(runtime), "if TYPE_CHECKING:", *(f"    {line}" for line in sorted(typing))])
-    text = f"{HEAD}\n{imports}\n\n\n{source}"
+    public = f"__all__ = {[f'Async{name}' for name in NAMES]}"
+    text = f"{HEAD}\n{imports}\n\n{public}\n\n\n{source}"
     for command in (["check", "--quiet", "--fix-only", "--select", "F401,I"], ["format", "--quiet"]):
         ruff = [str(Path(sys.executable).parent / "ruff"), *command, "--stdin-filename", str(TARGET), "-"]
         text = subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout  # noqa: S603

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowlock.aio.handle import AsyncHandle, plain, same
-from rowlock.aio.thread_pool import AsyncThreadPool
+from rowlock.aio.handle import AsyncHandle, AsyncThreadPool, plain, same
 from rowlock.audit import DEFAULT_KEEP, MAX_ID
 from rowlock.db.database import MAX_CONNECTIONS, PATIENCE_SECONDS
 from rowlock.engine import (
@@ -79,6 +78,20 @@ if TYPE_CHECKING:
     from rowlock.tokens import NewToken, TokenInfo
     from rowlock.topics.subscriptions import Entry
     from rowlock.trees import RankedSet
+
+__all__ = [
+    "AsyncClaim",
+    "AsyncCounter",
+    "AsyncEngine",
+    "AsyncGrouped",
+    "AsyncList",
+    "AsyncRedisCounters",
+    "AsyncSchedule",
+    "AsyncSession",
+    "AsyncTokens",
+    "AsyncTopic",
+    "AsyncTransaction",
+]
 
 
 class AsyncClaim(AsyncHandle[Claim]):

@@ -1,16 +1,92 @@
 """What all async handles share: a plain handle, and the threads that its methods run in."""
 
+import asyncio
+import logging
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
-
-from rowlock.aio.thread_pool import AsyncThreadPool, BlockThread
 
 H = TypeVar("H")
 T = TypeVar("T")
 U = TypeVar("U")
+
+MAX_THREADS = 32
+"""As many as an engine has connections."""
+
+_blocks: ContextVar[tuple["BlockThread", ...]] = ContextVar("blocks", default=())
+"""The threads of the blocks that the running code stands in, the innermost first."""
+
+
+class AsyncThreadPool:
+    """A bounded number of threads, started when needed. They know no event loop and may serve several."""
+
+    def __init__(self, size: int = MAX_THREADS) -> None:
+        self._size = size
+        self._executor: ThreadPoolExecutor | None = None
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run the work in a thread.
+
+        If the await is cancelled, work that has not begun is dropped; work that has begun is finished, and what it
+        opened is closed again.
+        """
+        chosen = self.chosen()
+        future = chosen.submit(work)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if not future.cancel():
+                chosen.submit(lambda: _close_result(future))
+            raise
+
+    async def finish(self, work: Callable[[], T]) -> T:
+        """Run the work whatever happens to the await; a cancellation is raised when the work is done."""
+        answer = asyncio.wrap_future(self.chosen().submit(work))
+        try:
+            return await asyncio.shield(answer)
+        except asyncio.CancelledError:
+            await asyncio.wait([answer])
+            raise
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Hand the work to a thread, with the caller's context variables."""
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(self._size, thread_name_prefix="rowlock aio")
+        return self._executor.submit(copy_context().run, work)
+
+    def chosen(self) -> "AsyncThreadPool":
+        """Return where to run: inside a block with a thread of its own on that thread, as plain code would."""
+        return next((block for block in _blocks.get() if block.owner is self and not block.ended), self)
+
+    def end(self) -> None:
+        """End the threads when they have finished their work."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=False)
+            self._executor = None
+
+
+class BlockThread(AsyncThreadPool):
+    """One thread for an async with block: a transaction is used in the thread that has begun it."""
+
+    def __init__(self, owner: AsyncThreadPool) -> None:
+        super().__init__(1)
+        self.owner = owner
+        self.ended = False
+
+    def chosen(self) -> AsyncThreadPool:
+        """Return this thread while the block lasts; after that the handle itself raises what is wrong."""
+        return self.owner if self.ended else self
+
+    def leave(self) -> None:
+        """End with the block."""
+        _blocks.set(tuple(block for block in _blocks.get() if block is not self))
+        self.ended = True
+        self.end()
+
 
 View = Callable[[T, AsyncThreadPool], U]
 """Makes the async handle of a plain one."""
@@ -82,11 +158,33 @@ class AsyncHandle(Generic[H]):
             await self._threads.finish(generator.close)
             self._generators.discard(generator)
 
-    def _block(
-        self, make: Callable[[], AbstractContextManager[T]], view: View[T, U]
-    ) -> AbstractAsyncContextManager[U, bool | None]:
-        """Return an async with block around a plain one."""
-        return _Block(self._threads, make, view)
+    @asynccontextmanager
+    async def _block(self, make: Callable[[], AbstractContextManager[T]], view: View[T, U]) -> AsyncIterator[U]:
+        """Open an async with block around a plain one: entered, used and left in one thread."""
+        around = self._threads.chosen()
+        # A block within a block stays in its thread, where waiting for one's own lock is noticed and refused.
+        thread = around if isinstance(around, BlockThread) else BlockThread(around)
+        opened: list[T] = []
+
+        def enter() -> ExitStack:
+            with ExitStack() as stack:
+                opened.append(stack.enter_context(make()))
+                return stack.pop_all()
+
+        try:
+            inside = await thread.run(enter)
+            if thread is not around:
+                _blocks.set((thread, *_blocks.get()))
+            try:
+                yield view(opened[0], thread)
+            except BaseException as error:
+                if not await thread.finish(partial(inside.__exit__, type(error), error, error.__traceback__)):
+                    raise
+            else:
+                await thread.finish(inside.close)
+        finally:
+            if thread is not around:
+                thread.leave()
 
 
 def plain(value: Any) -> Any:
@@ -120,40 +218,12 @@ class _Generator(Generic[T]):
                 self._steps.close()
 
 
-class _Block(AbstractAsyncContextManager[U, bool | None], Generic[T, U]):
-    """An async context around a plain one: entered, used and left in one thread."""
-
-    def __init__(
-        self, threads: AsyncThreadPool, make: Callable[[], AbstractContextManager[T]], view: View[T, U]
-    ) -> None:
-        self._threads = threads
-        self._make = make
-        self._view = view
-        self._inside = ExitStack()
-
-    async def __aenter__(self) -> U:
-        around = self._threads.chosen()
-        # A block within a block stays in its thread, where waiting for one's own lock is noticed and refused.
-        self._thread = around if isinstance(around, BlockThread) else BlockThread(around)
-        self._own = self._thread is not around
+def _close_result(future: "Future[Any]") -> None:
+    if future.exception() is not None:
+        return  # nothing was opened, and nobody awaits the error
+    opened = future.result()
+    if hasattr(opened, "__exit__"):
         try:
-            self._inside = await self._thread.run(self._entered)
-        except BaseException:
-            if self._own:
-                self._thread.end()
-            raise
-        if self._own:
-            self._thread.enter()
-        return self._view(self._opened, self._thread)
-
-    def _entered(self) -> ExitStack:
-        with ExitStack() as stack:
-            self._opened = stack.enter_context(self._make())
-            return stack.pop_all()
-
-    async def __aexit__(self, *error: Any) -> bool | None:
-        try:
-            return await self._thread.finish(partial(self._inside.__exit__, *error))
-        finally:
-            if self._own:
-                self._thread.leave()
+            opened.__exit__(None, None, None)
+        except Exception:
+            logging.getLogger("rowlock.aio").exception("the result of a cancelled call could not be closed")
