@@ -138,7 +138,7 @@ def take_thoroughly(tx: Transaction, request: ClaimRequest) -> ClaimedItems | No
     if not rows:
         if tx.row("sessions/alive", session=request.session) is None:
             raise lost(request.session)
-        rows = search.again_or_sleep(exclusive=exclusive) if ours else []
+        rows = search.search_or_sleep(exclusive=exclusive) if ours else []
     lane = None if exclusive or limited else _only_lane(lanes, rows)
     return _taken(request, rows, exclusive=exclusive, limited=limited is not None, lane=lane)
 
@@ -167,16 +167,16 @@ class _ThoroughSearch:
         if self._bounds is None:
             return self._tx.rows("claims/take_gap", **_parameters(self._request))
         self._allowed = limits.allowance(self._tx, self._list, self._bounds)
-        if self._allowed.items <= 0:
+        limit = min(self._request.limit, self._allowed.items)
+        if limit <= 0:
             return []
-        rows = self._one_of_a_family(self._bounds) if self._bounds.by else self._as_many_as_allowed()
+        if self._bounds.by:
+            rows = self._one_of_a_family(self._bounds)
+        else:
+            rows = self._tx.rows("claims/take_gap", **{**_parameters(self._request), "limit": limit})
         if rows:
             limits.record_grants(self._tx, self._list, self._bounds, items=len(rows))
         return rows
-
-    def _as_many_as_allowed(self) -> list[tuple[Any, ...]]:
-        limit = min(self._request.limit, self._allowed.items)
-        return self._tx.rows("claims/take_gap", **{**_parameters(self._request), "limit": limit})
 
     def _one_of_a_family(self, bounds: ListLimits) -> list[tuple[Any, ...]]:
         found = limits.next_of_family(self._tx, self._list, bounds, allowed=self._allowed)
@@ -191,25 +191,21 @@ class _ThoroughSearch:
         limits.rotate_family(self._tx, self._list, found)
         return rows
 
-    def again_or_sleep(self, *, exclusive: bool) -> list[tuple[Any, ...]]:
-        """Search once more while nobody can add; if nothing is there the next gate opens, or the list sleeps."""
-        rows = self._again_or_asleep(exclusive=exclusive)
-        if not rows and self._bounds is not None:
-            limits.snooze(self._tx, self._list, self._allowed)
-        return rows
-
-    def _again_or_asleep(self, *, exclusive: bool) -> list[tuple[Any, ...]]:
+    def search_or_sleep(self, *, exclusive: bool) -> list[tuple[Any, ...]]:
+        """Search while nobody can add; if nothing is there the next gate opens, or the list sleeps."""
+        rows: list[tuple[Any, ...]] = []
         # While somebody is adding the lock cannot be taken, and the list stays awake. Once it is taken nobody can begin
         # to add, so what is not found now is not there, and the next gate may open.
-        if self._tx.row("lists/lock_exclusive_nowait", name=self._request.list) is None:
-            return []
-        rows = self.search()
-        while not rows and gates.advance(self._tx, self._list):
+        if self._tx.row("lists/lock_exclusive_nowait", name=self._request.list) is not None:
             rows = self.search()
-        if not rows:
-            self._tx.run("lists/sleep", list=self._list)
-            if exclusive:
-                leases.release(self._tx, self._list, self._request.session)
+            while not rows and gates.advance(self._tx, self._list):
+                rows = self.search()
+            if not rows:
+                self._tx.run("lists/sleep", list=self._list)
+                if exclusive:
+                    leases.release(self._tx, self._list, self._request.session)
+        if not rows and self._bounds is not None:
+            limits.snooze(self._tx, self._list, self._allowed)
         return rows
 
 

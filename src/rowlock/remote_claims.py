@@ -16,6 +16,7 @@ from rowlock.json_codec import encode_json
 from rowlock.outcomes import Outcome, Verdict, from_return_value
 from rowlock.receipts import OutcomesByPosition
 from rowlock.roles import covers
+from rowlock.settlements import HeldClaim, StandingItem
 
 EXPIRY_DETAIL = "expiry"
 """Where a session's expiry is kept among its details, for heartbeats that do not give it."""
@@ -174,7 +175,7 @@ def settle(tx: Transaction, settlement: Settlement, *, random: Callable[[], floa
             return dict(zip(outcomes, map(_VERDICTS.__getitem__, before), strict=True))
     if held is None:
         raise claims.stale(session, token)
-    verdicts = dict.fromkeys(outcomes, Verdict.GONE) | _written(tx, held, settlement, standing, random)
+    verdicts = dict.fromkeys(outcomes, Verdict.GONE) | _write(tx, held, settlement, standing, random)
     idempotency.record(tx, settlement.receipt, token, answer="".join(verdict[0] for verdict in verdicts.values()))
     return verdicts
 
@@ -182,17 +183,19 @@ def settle(tx: Transaction, settlement: Settlement, *, random: Callable[[], floa
 _VERDICTS = {verdict[0]: verdict for verdict in Verdict}
 
 
-def _standing(tx: Transaction, held: settlements.HeldClaim, keys: list[str]) -> dict[str, tuple[int, int]]:
-    where = {**held.lane, "low": held.low, "high": held.high}
-    rows = tx.rows("items/named_in_claim", keys=encode_json(keys), **where) if keys else []
-    return {key: (position, failed) for position, key, failed in rows}
+def _standing(tx: Transaction, held: HeldClaim, keys: list[str]) -> dict[str, StandingItem]:
+    if not keys:
+        return {}
+    interval = {**held.lane, "low": held.low, "high": held.high}
+    items = tx.structs(StandingItem, "items/named_in_claim", keys=encode_json(keys), **interval)
+    return {item.key: item for item in items}
 
 
-def _written(
+def _write(
     tx: Transaction,
-    held: settlements.HeldClaim,
+    held: HeldClaim,
     settlement: Settlement,
-    standing: Mapping[str, tuple[int, int]],
+    standing: Mapping[str, StandingItem],
     random: Callable[[], float],
 ) -> dict[str, Verdict]:
     session, token = settlement.session, settlement.token
@@ -202,14 +205,15 @@ def _written(
             claims.close(tx, session, token)
         return {}
     rules = attempts.policy(held.attempts, held.settings.backoff)
-    keys = [key for key in settlement.outcomes if key in standing]
-    given = {key: from_return_value(settlement.outcomes[key]) for key in keys}
-    settling = [
-        (standing[key][0], attempts.resolve(outcome, standing[key][1], rules, random)) for key, outcome in given.items()
-    ]
+    outcomes = {
+        key: attempts.resolve(from_return_value(outcome), standing[key].attempts, rules, random)
+        for key, outcome in settlement.outcomes.items()
+        if key in standing
+    }
+    settling = [(standing[key].position, outcome) for key, outcome in outcomes.items()]
     holder = tx.value("sessions/holder", session=session) or ""
     verdicts = settlements.settle(tx, session, token, settling, holder=holder, close=close)
-    return dict(zip(keys, verdicts, strict=True))
+    return dict(zip(outcomes, verdicts, strict=True))
 
 
 def settle_at(

@@ -87,15 +87,15 @@ class Claimer:
         request = self._request(name, limit=limit, attempts=attempts)
         if self.server_searches:
             return self._runner.run(claims.take, request)  # its token makes it harmless to repeat
-        claimed = None
+        claimed, hints = None, self._hints[name]
         if not thorough and self.can_skip_search(name):
             claimed = self._try(claims.take, request)
         if claimed is None:
-            self._hints[name].searched_at = self._runner.environment.monotonic()
+            hints.searched_at = self._runner.environment.monotonic()
             claimed = self._try(claims.take_thoroughly, request)
         if claimed is not None:
-            self.remember(claimed)
-            self._hints[name].limited = claimed.limited
+            hints.remember(claimed)
+            hints.limited = claimed.limited
         return claimed
 
     def settle_and_claim(
@@ -124,7 +124,8 @@ class Claimer:
 
     def can_skip_search(self, name: str) -> bool:
         """Return whether a claim after the frontier may do: gaps were searched for, and the list has no limits."""
-        return self.searched_recently(name) and not self._hints[name].limited
+        hints = self._hints[name]
+        return not hints.limited and hints.is_fresh(self._runner.environment.monotonic())
 
     def remember(self, claimed: ClaimedItems) -> None:
         """Note how far the list has been seen: a hint for the next claim."""

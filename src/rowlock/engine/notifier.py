@@ -4,8 +4,7 @@ import inspect
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -64,8 +63,13 @@ class Notifier:
         notification = self._notification(item)
         if not isinstance(notification, Notification):
             return notification
-        with self._limit.slot(item.key) as free:
-            return self._function(notification) if free else RETRY_LATER
+        since = self._limit.acquire(item.key)
+        if since is None:
+            return RETRY_LATER
+        try:
+            return self._function(notification)
+        finally:
+            self._limit.release(item.key, since)
 
     async def notify_async(self, item: Item) -> Outcome | Any:
         """Do what `notify` does on an event loop: the database is read in a thread."""
@@ -144,16 +148,6 @@ class SubscriberLimit:
         self._since: dict[str, list[float]] = {}
         self._slow_until: dict[str, float] = {}
         self._changed = threading.Condition()
-
-    @contextmanager
-    def slot(self, subscriber: str) -> Iterator[bool]:
-        """Hold a slot during the block; gives False if there was none."""
-        since = self.acquire(subscriber)
-        try:
-            yield since is not None
-        finally:
-            if since is not None:
-                self.release(subscriber, since)
 
     def acquire(self, subscriber: str, *, wait: float = SLOW_SECONDS) -> float | None:
         """Take a slot, waiting up to `wait` seconds, and return since when; None on timeout.

@@ -34,12 +34,28 @@ LOCKS = 64
 
 LUA = Path(__file__).parent.parent / "lua"
 
-# Servers that cannot be used, with what to say and what to do.
+# What is wrong, and what to do: of servers that cannot be used, by what a script answers.
 _UNUSABLE = {
     "replica": ("is a replica", "name the primary"),
     "cluster": ("is a cluster, which may move a counter between servers", "name a single server"),
     "strange": ("does not tell its run_id and master_replid", "let its user run INFO, or use the database's counters"),
     "foreign": ("has something else in the place of a counter", "choose another prefix"),
+}
+_DENIED = ("does not accept this user or password, or not for EVAL and INFO", "check the address and its ACL")
+_FULL = ("has no memory left", "raise its maxmemory; nothing of this was taken there")
+# Of errors, by a class of the driver or by the text of a script's error; the first that fits.
+_TROUBLES = {
+    "AuthenticationError": _DENIED,
+    "NoPermissionError": _DENIED,
+    "NOPERM": _DENIED,
+    "no permissions": _DENIED,
+    "can't run this command": _DENIED,
+    "TimeoutError": ("did not answer in time", "look at its load, or raise timeout"),
+    "OutOfMemoryError": _FULL,
+    "OOM": _FULL,
+    "BusyLoadingError": ("is still reading its data", "wait until it has"),
+    "ReadOnlyError": _UNUSABLE["replica"],
+    "ConnectionError": ("cannot be reached", "check host and port, and that the server runs"),
 }
 
 
@@ -77,7 +93,11 @@ class RedisCounters:
         self._prefix = prefix
         self._shown = masked(url)
         self._client = _client(url, timeout)
-        self._scripts = {name: self._client.register_script(_script(name)) for name in ("take", "put", "remove")}
+        life = (LUA / "life.lua").read_text()
+        self._scripts = {
+            name: self._client.register_script(life + (LUA / f"{name}.lua").read_text())
+            for name in ("take", "put", "remove")
+        }
         self._known: dict[str, _Known] = {}
         self._locks = [threading.Lock() for _ in range(LOCKS)]
         self._retry_redis_at = float("-inf")
@@ -122,21 +142,20 @@ class RedisCounters:
         if count > self._block or self._engine.environment.monotonic() < self._retry_redis_at:
             return self._engine.counter(name).take(count)
         try:
-            return self._taken(name, count) or self._refilled(name, count)
+            answer = self._try(name, count)
+            return answer if isinstance(answer, range) else self._refill(name, count)
         except CounterSpent:
             return self._engine.counter(name).take(count)  # less than a block is left
         except RedisUnavailable as trouble:
             if self._fallback is None:
                 raise
             self._retry_redis_at = self._engine.environment.monotonic() + RETRY_REDIS_SECONDS
-            _log_fallback(trouble)
+            import logging  # slow to import, and needed only here
+
+            logging.getLogger("rowlock.redis").warning("%s; numbers are taken from the database", trouble.what)
             return self._engine.counter(name).take(count)
 
-    def _taken(self, name: str, count: int) -> range | None:
-        answer = self._try(name, count)
-        return answer if isinstance(answer, range) else None
-
-    def _refilled(self, name: str, count: int) -> range:
+    def _refill(self, name: str, count: int) -> range:
         with self._locks[hash(name) % LOCKS]:
             before: str | None = self._known.get(name, _Known()).epoch
             for attempt in range(MAX_TRIES):
@@ -151,12 +170,12 @@ class RedisCounters:
                     # Another process has just reserved a block, and will put it there in a moment.
                     self._engine.environment.sleep(self._engine.environment.jittered(WAIT_SECONDS))
                     before = ours
-                elif (numbers := self._reserved(name, count, life=life, instead=(found, ours))) is not None:
+                elif (numbers := self._reserve(name, count, life=life, instead=(found, ours))) is not None:
                     return numbers
         # Other processes are faster each time: a number from the database is unique too.
         return self._engine.counter(name).take(count)
 
-    def _reserved(self, name: str, count: int, *, life: str, instead: tuple[str, str]) -> range | None:
+    def _reserve(self, name: str, count: int, *, life: str, instead: tuple[str, str]) -> range | None:
         there, ours = instead
         epoch = self._engine.environment.token()
         block = self._engine.grouped.run(counters.reserve, name, self._block, epoch=epoch, instead=ours)
@@ -200,29 +219,10 @@ class RedisCounters:
         return status, rest[0], rest[1]
 
     def _translated(self, error: Exception) -> RedisUnavailable:
-        from redis import exceptions
-
-        text = str(error)
-        if isinstance(error, exceptions.AuthenticationError | exceptions.NoPermissionError) or _denied(text):
-            words = "does not accept this user or password, or not for EVAL and INFO", "check the address and its ACL"
-        elif isinstance(error, exceptions.TimeoutError):
-            words = "did not answer in time", "look at its load, or raise timeout"
-        elif isinstance(error, exceptions.OutOfMemoryError) or "OOM" in text:
-            words = "has no memory left", "raise its maxmemory; nothing of this was taken there"
-        elif isinstance(error, exceptions.BusyLoadingError):
-            words = "is still reading its data", "wait until it has"
-        elif isinstance(error, exceptions.ReadOnlyError):
-            words = _UNUSABLE["replica"]
-        elif isinstance(error, exceptions.ConnectionError):
-            words = "cannot be reached", "check host and port, and that the server runs"
-        else:
-            words = "failed", "look at its log"
-        return RedisUnavailable(f"{self._shown} {words[0]}", words[1])
-
-
-def _denied(text: str) -> bool:
-    # A permission that a script lacks comes as an error of the script.
-    return any(words in text for words in ("NOPERM", "no permissions", "can't run this command"))
+        kinds, text = {kind.__name__ for kind in type(error).__mro__}, str(error)
+        fitting = (words for sign, words in _TROUBLES.items() if sign in kinds or sign in text)
+        what, hint = next(fitting, ("failed", "look at its log"))
+        return RedisUnavailable(f"{self._shown} {what}", hint)
 
 
 def _client(url: str, timeout: float) -> Any:
@@ -240,13 +240,3 @@ def _client(url: str, timeout: float) -> Any:
         )
     except ValueError:
         raise Invalid(f"invalid Redis address {masked(url)!r}", "write redis://host:6379/0") from None
-
-
-def _script(name: str) -> str:
-    return (LUA / "life.lua").read_text() + (LUA / f"{name}.lua").read_text()
-
-
-def _log_fallback(trouble: RedisUnavailable) -> None:
-    import logging  # slow to import, and needed only here
-
-    logging.getLogger("rowlock.redis").warning("%s; numbers are taken from the database", trouble.what)

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from rowlock import lists
 from rowlock.engine.runner import Runner
 from rowlock.environment import Environment
@@ -16,13 +14,6 @@ DROPPED = Settings()
 """Stands for the settings of a list that does not exist, or is just being dropped."""
 
 
-class CachedSettings(msgspec.Struct, frozen=True):
-    """A list's settings, and when they were read."""
-
-    settings: Settings
-    read_at: float
-
-
 class SettingsCache:
     """Settings by the names of their lists, read again after `seconds`."""
 
@@ -33,22 +24,23 @@ class SettingsCache:
         self._monotonic = environment.monotonic
         self._seconds = seconds
         self._max_lists = max_lists
-        self._cached: dict[str, CachedSettings] = {}
+        self._cached: dict[str, tuple[Settings, float]] = {}
+        """Settings, and when they were read."""
 
     def __getitem__(self, name: str) -> Settings:
         now = self._monotonic()
         if self._is_stale(name, now):
             row = self._runner.read(lists.find, name)
             self._store({name: row.settings if row else DROPPED}, now)
-        return self._cached[name].settings
+        return self._cached[name][0]
 
     def load(self, names: Sequence[str]) -> None:
         """Read the settings of many lists in one query, as far as they are missing or old."""
         now = self._monotonic()
         wanted = [name for name in names if self._is_stale(name, now)]
         if wanted:
-            found = self._runner.read(lists.settings_of, wanted)
-            self._store({name: found.get(name, DROPPED) for name in wanted}, now)
+            known = self._runner.read(lists.settings_of, wanted)
+            self._store({name: known.get(name, DROPPED) for name in wanted}, now)
 
     def put(self, settings: Mapping[str, Settings]) -> None:
         """Store settings that were read elsewhere a moment ago."""
@@ -57,8 +49,8 @@ class SettingsCache:
     def _store(self, settings: Mapping[str, Settings], now: float) -> None:
         if len(self._cached) + len(settings) > self._max_lists:
             self._cached.clear()
-        self._cached |= {name: CachedSettings(each, now) for name, each in settings.items()}
+        self._cached |= {name: (each, now) for name, each in settings.items()}
 
     def _is_stale(self, name: str, now: float) -> bool:
         cached = self._cached.get(name)
-        return cached is None or now - cached.read_at >= self._seconds
+        return cached is None or now - cached[1] >= self._seconds
