@@ -112,7 +112,7 @@ async def test_claims_are_settled_one_after_the_other(aengine: AsyncEngine) -> N
 
 
 @awaited
-async def test_what_was_said_before_a_break_is_settled(aengine: AsyncEngine) -> None:
+async def test_outcomes_said_before_a_break_are_settled(aengine: AsyncEngine) -> None:
     names = aengine["names"]
     await names.add(f"{number}" for number in range(10))
     async with aengine.session() as session:
@@ -205,7 +205,7 @@ async def test_a_session_whose_opening_was_cancelled_is_closed(aengine: AsyncEng
 
 
 @awaited
-async def test_a_claim_that_nobody_waits_for_is_handed_back(aengine: AsyncEngine, gate: Gate) -> None:
+async def test_a_claim_whose_caller_has_gone_is_released(aengine: AsyncEngine, gate: Gate) -> None:
     await aengine["names"].add(["a", "b"])
     async with aengine.session() as session:
         await gate.cancel_at("claims.take_thoroughly", anext(session.claim("names")))

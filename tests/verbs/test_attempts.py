@@ -43,7 +43,7 @@ def test_a_session_s_claim_goes_by_the_count_of_now(work: Engine) -> None:
     assert (states(work)["a"], attempts(work)["a"]) == ("failed", 4)
 
 
-def test_a_last_retry_asked_again_is_answered_as_before(work: Engine) -> None:
+def test_a_repeated_last_retry_is_answered_as_before(work: Engine) -> None:
     ann = Desk(work)
     taken = ann.got(3)
     for _ in range(2):

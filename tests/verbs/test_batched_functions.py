@@ -94,7 +94,7 @@ def test_numbers_are_all_taken_or_none(engine: Engine) -> None:
     assert engine.counter("a").show() == 0
 
 
-def test_what_is_asked_again_under_a_key_is_done_once(engine: Engine) -> None:
+def test_a_request_repeated_under_a_key_is_done_once(engine: Engine) -> None:
     for again in (False, True):
         with engine.transaction() as tx:
             assert tx.once("key", ["a"], do=tx.counter("done").next) == (1, again)

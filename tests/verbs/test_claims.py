@@ -35,13 +35,13 @@ def test_of_two_sessions_one_gets_the_only_item(timed: Engine) -> None:
     assert (keys(ann.take()), keys(bob.take()), keys(bob.look())) == (["a"], [], [])
 
 
-def test_items_are_handed_out_in_the_order_they_were_added(timed: Engine) -> None:
+def test_items_are_claimed_in_the_order_they_were_added(timed: Engine) -> None:
     timed["work"].add(["c", "a"])
     timed["work"].add("b")
     assert keys(Desk(timed).take()) == ["c", "a", "b"]
 
 
-def test_a_claim_takes_no_more_than_it_asks_for(work: Engine) -> None:
+def test_a_claim_takes_no_more_than_its_limit(work: Engine) -> None:
     assert keys(Desk(work).take(3)) == ["0000", "0001", "0002"]
 
 
@@ -52,7 +52,7 @@ def test_claims_follow_each_other_without_overlap(work: Engine) -> None:
     assert broken(work) == []
 
 
-def test_a_handed_out_item_knows_its_claim(work: Engine) -> None:
+def test_a_claimed_item_knows_its_claim(work: Engine) -> None:
     taken = Desk(work).got(1)
     assert (taken.items[0].token, str(taken.items[0].state)) == (taken.token, "claimed")
 
@@ -64,7 +64,7 @@ def test_data_and_attempts_come_with_the_item(timed: Engine) -> None:
     assert (item.data, item.attempts) == ({"size": [1, None, "é"]}, 1)
 
 
-def test_what_was_freed_is_handed_out_again_from_the_first_on(work: Engine) -> None:
+def test_freed_items_are_claimed_again_from_the_first_on(work: Engine) -> None:
     ann, bob = Desk(work), Desk(work, "bob")
     first, second = ann.got(5), ann.got(5)
     ann.settle(first, Done(), Done())
@@ -110,7 +110,7 @@ def test_a_claim_is_of_one_lane(timed: Engine) -> None:
     assert keys(Desk(timed).take()) == ["a", "c"]
 
 
-def test_a_delayed_item_is_not_handed_out_before_its_time(timed: Engine, clock: Clock) -> None:
+def test_a_delayed_item_is_not_claimed_before_its_time(timed: Engine, clock: Clock) -> None:
     timed["work"].add("a", due="1m")
     ann = Desk(timed)
     clock.advance(59.999)
@@ -119,7 +119,7 @@ def test_a_delayed_item_is_not_handed_out_before_its_time(timed: Engine, clock: 
     assert (early, keys(ann.look())) == ([], ["a"])
 
 
-def test_due_items_stand_in_line_behind_those_that_were_ready(timed: Engine, clock: Clock) -> None:
+def test_due_items_come_after_those_that_were_ready(timed: Engine, clock: Clock) -> None:
     timed["work"].add("a", due="2s")
     timed["work"].add("b", due="1s")
     timed["work"].add("c")
@@ -149,14 +149,14 @@ def test_items_at_a_later_gate_wait(timed: Engine) -> None:
     assert (keys(ann.look()), keys(ann.look()), timed["work"].counts()) == (["b"], [], Counts(claimed=1, gated=1))
 
 
-def test_failed_items_are_not_handed_out(timed: Engine) -> None:
+def test_failed_items_are_not_claimed(timed: Engine) -> None:
     timed["work"].add(["a", "b"])
     ann = Desk(timed)
     ann.settle(ann.got(1), Retry("no", after=60))
     assert keys(ann.look()) == ["b"]
 
 
-def test_a_paused_list_hands_out_nothing_until_it_is_resumed(work: Engine) -> None:
+def test_nothing_is_claimed_from_a_paused_list_until_it_is_resumed(work: Engine) -> None:
     ann = Desk(work)
     work["work"].pause()
     paused = (ann.take(), ann.look())
@@ -218,7 +218,7 @@ def test_counts_and_pages_agree_about_what_is_claimed(work: Engine) -> None:
     assert (counts.ready, counts.claimed, counts.delayed) == tuple(map(shown.count, ("ready", "claimed", "delayed")))
 
 
-def test_every_item_is_handed_out_once_in_any_size_of_claim(work: Engine) -> None:
+def test_every_item_is_claimed_once_in_any_size_of_claim(work: Engine) -> None:
     desks = [Desk(work), Desk(work, "bob"), Desk(work, "cid")]
     handed = []
     for limit in (1, 3, 2, 7, 5, 9):

@@ -54,7 +54,7 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_nothing_is_handed_out_of_a_list_that_has_changed(engine: Engine, change: str) -> None:
+def test_nothing_is_claimed_by_lane_from_a_list_that_has_changed(engine: Engine, change: str) -> None:
     engine["work"].add(numbered(4))
     desk = Desk(engine)
     first = desk.got(2)
@@ -81,7 +81,7 @@ def test_a_session_looks_again_and_finds_what_has_changed(engine: Engine, change
         assert [item.key for item in found] == [change[1]]
 
 
-def test_nobody_is_served_who_has_ended(engine: Engine) -> None:
+def test_a_session_that_has_ended_claims_nothing(engine: Engine) -> None:
     engine["work"].add(numbered(4))
     desk = Desk(engine)
     first = desk.got(2)
@@ -89,7 +89,7 @@ def test_nobody_is_served_who_has_ended(engine: Engine) -> None:
     assert by_lane(desk, first) is None
 
 
-def test_after_a_death_nothing_is_handed_out_by_lane_until_all_are_cleared(timed: Engine, clock: Clock) -> None:
+def test_after_a_death_nothing_is_claimed_by_lane_until_all_suspects_are_cleared(timed: Engine, clock: Clock) -> None:
     timed["work"].add(numbered(4))
     ann, bob = Desk(timed, expiry=60_000), Desk(timed, "bob")
     first = ann.got(1)

@@ -36,13 +36,13 @@ def test_a_row_committed_late_inside_a_claim_is_not_settled_by_it(timed: Engine,
     assert ([item.key for item in timed["work"]], broken(timed)) == (["late"], [])
 
 
-def test_a_row_committed_late_is_handed_out_when_the_claim_has_ended(timed: Engine, other: Engine) -> None:
+def test_a_row_committed_late_is_claimed_when_the_claim_has_ended(timed: Engine, other: Engine) -> None:
     ann, taken = passed(timed, other)
     ann.done(taken)
     assert (ann.take(floors={5: taken.high}), keys(ann.look())) == (None, ["late"])
 
 
-def test_a_row_committed_late_is_not_handed_out_while_the_claim_covers_it(timed: Engine, other: Engine) -> None:
+def test_a_row_committed_late_is_not_claimed_while_a_claim_covers_it(timed: Engine, other: Engine) -> None:
     passed(timed, other)
     assert (Desk(timed, "bob").look(), broken(timed)) == (None, [])
 

@@ -55,12 +55,12 @@ def test_items_come_in_the_order_in_which_they_were_added(timed: Engine) -> None
     assert handed == ["c", "a", "b"]
 
 
-def test_a_claim_is_as_large_as_asked(timed: Engine) -> None:
+def test_a_claim_is_as_large_as_its_limit(timed: Engine) -> None:
     exclusive(timed)
     assert keys(Desk(timed).got(3)) == ["c", "a", "b"]
 
 
-def test_what_was_handed_back_comes_before_what_stands_after_it(timed: Engine) -> None:
+def test_released_items_come_before_later_ones(timed: Engine) -> None:
     exclusive(timed)
     ann = Desk(timed)
     taken = ann.got(2)
@@ -69,7 +69,7 @@ def test_what_was_handed_back_comes_before_what_stands_after_it(timed: Engine) -
     assert keys(ann.take(floors=floors)) == ["a", "b"]
 
 
-def test_what_is_retried_later_goes_to_the_back_of_the_line(timed: Engine, clock: Clock) -> None:
+def test_what_is_retried_later_goes_to_the_end(timed: Engine, clock: Clock) -> None:
     exclusive(timed)
     ann = Desk(timed)
     ann.settle(ann.got(1), Retry("no", after=5))
@@ -123,7 +123,7 @@ def test_another_session_takes_over_after_a_death(timed: Engine, clock: Clock) -
     assert broken(timed) == []
 
 
-def test_a_lease_that_lies_idle_is_for_whoever_asks(timed: Engine, clock: Clock) -> None:
+def test_an_idle_lease_goes_to_any_session_that_asks(timed: Engine, clock: Clock) -> None:
     exclusive(timed)
     ann, bob = Desk(timed, expiry=60_000), Desk(timed, "bob", expiry=60_000)
     ann.done(ann.got(1))
@@ -153,7 +153,7 @@ def test_upkeep_frees_a_lease_that_lies_idle(timed: Engine, clock: Clock) -> Non
     assert (keys(bob.look(1)), broken(timed)) == (["a"], [])
 
 
-def test_a_session_without_a_heart_keeps_a_list_only_while_it_has_something_in_hand(timed: Engine) -> None:
+def test_a_session_without_heartbeats_keeps_a_list_only_while_it_holds_a_claim(timed: Engine) -> None:
     exclusive(timed)
     scripted, bob = timed.session(beats=False).open(), Desk(timed, "bob")
     claim = scripted.take("work", limit=1)

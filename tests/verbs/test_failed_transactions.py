@@ -15,7 +15,7 @@ def fail_quietly(engine: Engine) -> None:
             tx.execute("select 1 / 0")
 
 
-def test_an_error_that_was_swallowed_is_told_at_the_end(postgres_url: str) -> None:
+def test_an_error_that_was_swallowed_is_raised_at_the_end(postgres_url: str) -> None:
     with Engine(postgres_url) as engine:
         with pytest.raises(Invalid, match="has failed"):
             fail_quietly(engine)

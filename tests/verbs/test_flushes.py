@@ -46,7 +46,7 @@ def test_only_what_is_marked_is_not_flushed(engine: Engine) -> None:
         assert level(tx) == FULL
 
 
-def test_a_trip_is_flushed_if_any_piece_of_it_is(engine: Engine) -> None:
+def test_a_pipeline_is_flushed_if_any_piece_of_it_is(engine: Engine) -> None:
     trips = (light_piece,), (piece, light_piece), (piece,)
     assert [engine.pipeline(*each) for each in trips] == [[NORMAL], [FULL, FULL], [FULL]]
 

@@ -108,7 +108,7 @@ def test_a_process_that_has_just_begun_watches_before_it_expires_a_session(
     assert (observer.look(), observer.watch(LONGEST)) == (0, [EXPIRY // 2_000 + 1])
 
 
-def test_a_session_without_a_heart_ends_by_the_clock_of_the_database(
+def test_a_session_without_heartbeats_ends_by_the_clock_of_the_database(
     timed: Engine, clock: Clock, observer: Observer
 ) -> None:
     timed.session(expiry="15m", beats=False).open()
@@ -117,14 +117,14 @@ def test_a_session_without_a_heart_ends_by_the_clock_of_the_database(
     assert observer.look() == 1
 
 
-def test_a_heartbeat_after_the_last_look_keeps_the_session(timed: Engine, clock: Clock, observer: Observer) -> None:
+def test_a_heartbeat_after_the_last_check_keeps_the_session(timed: Engine, clock: Clock, observer: Observer) -> None:
     ann = Desk(timed)
     clock.advance(DAY)
     saved = [at(7, ann.beat), at(8, lambda: clock.advance(DAY))]
     assert observer.watch(14, *saved) == []
 
 
-def test_a_settlement_after_the_deadline_lands_while_nobody_has_expired_the_session(
+def test_a_settlement_after_the_deadline_is_written_while_the_session_is_not_expired(
     timed: Engine, clock: Clock
 ) -> None:
     timed["work"].add(["a", "b"])

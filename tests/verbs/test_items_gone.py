@@ -9,9 +9,7 @@ from rowlock import Counts, Engine, ItemsGone, Session, StaleClaim
 pytestmark = pytest.mark.parametrize("dialect", STRICT)
 
 
-def test_an_item_that_has_gone_is_refused_in_a_transaction_and_named(
-    work: Engine, session: Session, begun: Begun
-) -> None:
+def test_a_gone_item_is_refused_in_a_transaction_and_named(work: Engine, session: Session, begun: Begun) -> None:
     claim = taken(session)
     work["work"].abandon("b")
     with pytest.raises(ItemsGone, match="'b'") as refused, begun(work) as caller:
@@ -20,7 +18,7 @@ def test_an_item_that_has_gone_is_refused_in_a_transaction_and_named(
     assert (results(work), states(work), broken(work)) == ([], {"a": "claimed"}, [])
 
 
-def test_nothing_of_a_refused_settlement_stays_with_who_commits_all_the_same(
+def test_nothing_of_a_refused_settlement_stays_if_the_caller_commits(
     work: Engine, session: Session, begun: Begun
 ) -> None:
     claim = taken(session)
@@ -45,7 +43,7 @@ def test_the_rest_is_settled_when_it_is_said_again_in_another_transaction(
     assert (states(work), broken(work)) == ({}, [])
 
 
-def test_an_item_that_has_gone_is_refused_again_if_nothing_or_all_is_said_again(
+def test_a_gone_item_is_refused_again_if_nothing_or_everything_is_said_again(
     work: Engine, session: Session, begun: Begun
 ) -> None:
     claim = taken(session)
@@ -73,7 +71,7 @@ def test_a_refused_transaction_is_refused_again_while_it_may_hold_rows_for_what_
     assert (results(work), states(work), broken(work)) == ([], {"a": "claimed"}, [])
 
 
-def test_an_item_that_has_gone_is_told_in_a_transaction_that_asks_for_verdicts(
+def test_a_partial_settlement_in_a_transaction_reports_a_gone_item(
     work: Engine, session: Session, begun: Begun
 ) -> None:
     claim = taken(session)
@@ -83,7 +81,7 @@ def test_an_item_that_has_gone_is_told_in_a_transaction_that_asks_for_verdicts(
     assert (verdicts, claim.settle(), broken(work)) == ({"a": "done", "b": "gone"}, {"a": "done", "b": "gone"}, [])
 
 
-def test_an_item_that_has_gone_is_told_by_a_settlement_of_its_own(work: Engine, session: Session) -> None:
+def test_a_settlement_in_its_own_transaction_reports_a_gone_item(work: Engine, session: Session) -> None:
     claim = taken(session)
     work["work"].abandon("b")
     for item in claim:
@@ -92,7 +90,7 @@ def test_an_item_that_has_gone_is_told_by_a_settlement_of_its_own(work: Engine, 
 
 
 @pytest.mark.parametrize("say", ["done", "retry", "move", "fail"])
-def test_an_item_that_has_gone_is_refused_whatever_was_said(work: Engine, session: Session, say: str) -> None:
+def test_a_gone_item_is_refused_whatever_its_outcome(work: Engine, session: Session, say: str) -> None:
     claim = taken(session)
     for item in claim:
         getattr(claim, say)(item)
@@ -137,6 +135,6 @@ def test_a_claim_that_is_settled_in_part_is_held(work: Engine, session: Session)
         session.held(claim.token)
 
 
-def test_a_claim_of_a_session_with_a_heart_is_held_elsewhere_too(work: Engine, session: Session) -> None:
+def test_a_claim_of_a_session_with_a_heartbeat_can_be_held_by_another_process(work: Engine, session: Session) -> None:
     claim = taken(session)
     assert [item.key for item in work.rejoin(session.id).held(claim.token)] == ["a", "b"]

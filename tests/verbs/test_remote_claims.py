@@ -54,7 +54,7 @@ def test_the_same_settlement_is_answered_again(work: Engine) -> None:
     assert work["work"].show("b").attempts == 1
 
 
-def test_a_part_asked_again_is_answered_again_while_the_claim_lives(work: Engine) -> None:
+def test_a_repeated_part_is_answered_again_while_the_claim_lives(work: Engine) -> None:
     taken(work)
     assert settled(work, a=Done()) == settled(work, a=Done()) == {"a": "done"}
     assert settled(work, b=Done(), c=Done(), d=Done()) == {"b": "done", "c": "done", "d": "done"}
@@ -151,5 +151,5 @@ def test_a_session_is_there_for_those_who_may_see_all_its_lists(
     assert [info.id for info in engine.read(sessions.page, prefixes=lists)] == (["s-1"] if theirs else [])
 
 
-def test_a_session_that_is_not_there_is_nobodys(engine: Engine) -> None:
+def test_a_session_that_does_not_exist_belongs_to_no_scope(engine: Engine) -> None:
     assert engine.read(sessions.is_within, "s-1", ["own/"]) is False

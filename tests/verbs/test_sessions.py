@@ -20,7 +20,7 @@ def test_a_session_has_a_name_of_its_own_and_the_time_of_the_database(timed: Eng
         assert opened == {one.id: clock(), other.id: clock()}
 
 
-def test_sessions_are_listed_with_what_they_have_in_hand(timed: Engine) -> None:
+def test_sessions_are_listed_with_the_number_of_their_items(timed: Engine) -> None:
     timed["work"].add(["a", "b", "c"])
     Desk(timed).got(2)
     assert [(info.holder, info.claims, info.items) for info in timed.sessions()] == [("ann", 1, 2)]
@@ -40,7 +40,7 @@ def test_a_closed_session_frees_its_items_at_once(timed: Engine) -> None:
     assert (keys(bob.look()), broken(timed)) == (["a", "b", "c"], [])
 
 
-def test_a_session_that_ended_gently_leaves_nobody_under_suspicion(timed: Engine) -> None:
+def test_a_session_that_was_closed_leaves_no_suspects(timed: Engine) -> None:
     timed["work"].add(["a", "b"])
     ann, bob = Desk(timed), Desk(timed, "bob")
     ann.got()
@@ -54,7 +54,7 @@ def test_a_session_lives_until_strictly_past_its_deadline(timed: Engine, clock: 
     assert (timed.upkeep().expired, len(timed.sessions())) == (0, 1)
 
 
-def test_a_session_past_its_deadline_is_buried(timed: Engine, clock: Clock) -> None:
+def test_a_session_past_its_deadline_is_expired(timed: Engine, clock: Clock) -> None:
     Desk(timed)
     clock.advance(15.001)
     assert (timed.upkeep().expired, timed.sessions()) == (1, [])
@@ -68,7 +68,7 @@ def test_a_heartbeat_after_the_deadline_revives_a_session_with_its_claims(timed:
     assert (ann.beat(), timed.upkeep().expired, ann.done(taken)) == (True, 0, ["done"])
 
 
-def test_the_heartbeat_of_a_buried_session_says_that_it_is_lost(timed: Engine, clock: Clock) -> None:
+def test_the_heartbeat_of_an_expired_session_says_that_it_is_lost(timed: Engine, clock: Clock) -> None:
     ann = Desk(timed)
     clock.advance(16)
     timed.upkeep()
@@ -119,7 +119,7 @@ def test_a_live_session_keeps_its_items_however_long_it_takes(timed: Engine, clo
     assert ann.done(taken) == ["done"]
 
 
-def test_a_clock_that_goes_back_kills_nobody(timed: Engine, clock: Clock) -> None:
+def test_a_clock_that_goes_back_expires_no_session(timed: Engine, clock: Clock) -> None:
     ann = Desk(timed)
     clock.advance(-3600)
     assert (timed.upkeep().expired, ann.beat()) == (0, True)
@@ -151,13 +151,13 @@ def test_an_expiry_out_of_bounds_is_refused(engine: Engine, expiry: Any) -> None
             made(expiry=expiry)
 
 
-def test_a_session_in_hand_tells_that_it_is_lost(engine: Engine) -> None:
+def test_an_open_session_shows_that_it_is_lost(engine: Engine) -> None:
     with engine.session(expiry="1s") as session:
         engine.run(sessions.close, session.id)
         assert session.lost.wait(WAIT_SECONDS)
 
 
-def test_a_session_that_goes_on_settles_and_claims_in_one_trip(url: str) -> None:
+def test_a_loop_settles_and_claims_in_one_pipeline(url: str) -> None:
     events: list[dict[str, Any]] = []
     with Engine(url, history=events.append) as engine, engine.session() as session:
         engine["work"].add(["a", "b", "c"])
@@ -168,7 +168,7 @@ def test_a_session_that_goes_on_settles_and_claims_in_one_trip(url: str) -> None
     assert (asked["pipeline"], asked["settlements.settle"]) == (3, 0)
 
 
-def test_a_session_whose_claim_was_taken_away_is_told_and_keeps_nothing(engine: Engine) -> None:
+def test_a_session_whose_claim_has_ended_is_refused_and_writes_nothing(engine: Engine) -> None:
     engine["work"].add(["a", "b", "c"])
     with engine.session() as session:
         made = session.claim("work", limit=1)

@@ -6,7 +6,7 @@ from tests.conftest import Clock
 from rowlock import Engine, StaleClaim, StaleSession, State, Verdict
 
 
-def test_another_process_settles_what_was_handed_out(timed: Engine) -> None:
+def test_another_process_settles_what_was_claimed(timed: Engine) -> None:
     timed["names"].add(["a", "b", "c"])
     session = timed.session(beats=False, expiry="1m").open()
     claim = session.take("names", limit=2)
@@ -28,7 +28,7 @@ def test_a_claim_ends_with_the_last_of_its_items(timed: Engine) -> None:
         session.held(held.token)
 
 
-def test_what_came_between_later_was_not_handed_out(timed: Engine) -> None:
+def test_what_was_added_inside_the_interval_later_was_not_claimed(timed: Engine) -> None:
     timed["names"].add(["a", "b", "c"])
     session = timed.session(beats=False).open()
     claim = session.take("names", limit=3)
@@ -39,7 +39,7 @@ def test_what_came_between_later_was_not_handed_out(timed: Engine) -> None:
     assert late.key not in [item.key for item in session.held(claim.token)]
 
 
-def test_what_was_committed_after_the_claim_of_a_session_with_a_heart_was_not_handed_out(postgres_url: str) -> None:
+def test_what_was_committed_after_the_claim_of_a_session_with_a_heartbeat_was_not_claimed(postgres_url: str) -> None:
     with Engine(postgres_url) as engine, engine.session() as session:
         engine["names"].add("a")
         with engine.transaction() as tx:
@@ -50,7 +50,7 @@ def test_what_was_committed_after_the_claim_of_a_session_with_a_heart_was_not_ha
         assert (inside, [item.key for item in session.held(claim.token)]) == (["a", "b", "late"], ["a", "b"])
 
 
-def test_a_session_without_a_heart_lives_for_its_expiry(timed: Engine, clock: Clock) -> None:
+def test_a_session_without_heartbeats_lives_for_its_expiry(timed: Engine, clock: Clock) -> None:
     timed["names"].add("a")
     session = timed.session(beats=False, expiry="1m").open()
     claim = session.take("names")

@@ -109,9 +109,7 @@ def test_a_repeated_call_in_the_same_transaction_writes_nothing(work: Engine, se
     assert (work["work"].progress().done, broken(work)) == (2, [])
 
 
-def test_a_claim_that_nothing_is_said_of_is_refused_once_it_has_ended(
-    work: Engine, session: Session, begun: Begun
-) -> None:
+def test_a_claim_without_outcomes_is_refused_once_it_has_ended(work: Engine, session: Session, begun: Begun) -> None:
     claim = taken(session)
     claim.settle()
     with pytest.raises(StaleClaim), begun(work) as caller:
@@ -166,7 +164,7 @@ def test_rows_written_by_verdicts_in_one_transaction_are_written_once(
     assert (results(work), broken(work)) == (["a", "b"], [])
 
 
-def test_a_claim_whose_part_has_landed_is_closed_by_another_transaction(
+def test_a_claim_that_was_settled_in_part_is_closed_by_another_transaction(
     work: Engine, session: Session, begun: Begun
 ) -> None:
     claim = taken(session)
@@ -189,7 +187,7 @@ def test_a_block_that_ends_after_a_commit_writes_nothing_more(work: Engine, sess
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_block_that_ends_after_a_rollback_hands_back(work: Engine, session: Session, way: str) -> None:
+def test_a_block_that_ends_after_a_rollback_releases_its_items(work: Engine, session: Session, way: str) -> None:
     begun = WAYS[way]
     with taken(session) as claim, rolled_back(work, begun) as caller:
         caller.settle(claim)
@@ -204,7 +202,7 @@ def test_a_block_does_not_write_what_a_transaction_that_cannot_be_was_to_write(w
     assert (work["work"].counts(), broken(work)) == (Counts(ready=2), [])
 
 
-def test_a_block_writes_what_was_said_of_other_items(work: Engine, session: Session, begun: Begun) -> None:
+def test_a_block_writes_the_outcomes_of_other_items(work: Engine, session: Session, begun: Begun) -> None:
     with taken(session) as claim:
         one, two = claim
         claim.done(one)
@@ -214,7 +212,7 @@ def test_a_block_writes_what_was_said_of_other_items(work: Engine, session: Sess
     assert (states(work), broken(work)) == ({"a": "ready", "b": "failed"}, [])
 
 
-def test_a_loop_hands_back_what_was_rolled_back_and_goes_on(work: Engine, session: Session, begun: Begun) -> None:
+def test_a_loop_releases_what_was_rolled_back_and_goes_on(work: Engine, session: Session, begun: Begun) -> None:
     seen = []
     for claim in session.claim("work", limit=1):
         seen += [item.key for item in claim]
@@ -234,7 +232,7 @@ def test_a_block_leaves_a_transaction_alone_that_is_still_open(work: Engine, ses
     assert (results(work), work["work"].progress().done, broken(work)) == (["a", "b"], 2, [])
 
 
-def test_what_is_rolled_back_after_its_block_is_free_when_the_session_asks_again(
+def test_what_is_rolled_back_after_its_block_is_free_when_the_session_claims_again(
     work: Engine, session: Session, begun: Begun
 ) -> None:
     claim = taken(session)
@@ -278,7 +276,7 @@ def test_a_loop_that_settles_by_itself_goes_on(work: Engine, session: Session) -
     assert (said, work["work"].progress().done) == ([{"a": "done"}, {"b": "done"}], 2)
 
 
-def test_a_commit_of_which_nobody_knows_is_not_made_twice(url: str, work: Engine, begun: Begun) -> None:
+def test_a_commit_with_an_unknown_outcome_is_not_made_twice(url: str, work: Engine, begun: Begun) -> None:
     lost = Once(raising(OutcomeUnknown("the connection broke at commit")), at=3)
     with Engine(url, wrap=partial(Faulty, after_commit=lost)) as engine, engine.session() as session:
         claim = taken(session)

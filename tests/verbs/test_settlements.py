@@ -49,7 +49,7 @@ def test_a_retried_item_goes_to_the_back_of_its_lane(work: Engine) -> None:
     assert (keys(ann.look()), attempts(work)["a"]) == (["b", "c", "d", "a"], 1)
 
 
-def test_a_retry_at_its_place_that_is_asked_again_is_charged_once(work: Engine) -> None:
+def test_a_repeated_retry_in_place_counts_one_attempt(work: Engine) -> None:
     work["work"].settings(exclusive=True)
     ann = Desk(work)
     taken = ann.got(2)
@@ -85,7 +85,7 @@ def test_a_moved_item_keeps_its_data_unless_it_gets_others(timed: Engine) -> Non
     assert {item.key: (item.gate, item.data) for item in timed["work"]} == {"a": (1, 1), "b": (1, None)}
 
 
-def test_more_moves_than_one_statement_takes_all_land_in_line(timed: Engine) -> None:
+def test_more_moves_than_one_statement_takes_are_all_written_in_order(timed: Engine) -> None:
     timed["work"].add(numbered(settlements.MAX_MOVES_PER_STATEMENT + 2))
     ann = Desk(timed)
     taken = ann.got(settlements.MAX_MOVES_PER_STATEMENT + 2)
@@ -103,7 +103,7 @@ def test_a_settlement_of_items_far_apart_leaves_those_between_alone(work: Engine
     assert states(work) == {"a": "delayed", "b": "claimed", "c": "claimed", "d": "delayed"}
 
 
-def test_a_move_within_the_gate_stands_in_line_again(work: Engine) -> None:
+def test_a_move_within_the_gate_goes_to_the_end(work: Engine) -> None:
     ann = Desk(work)
     ann.settle(ann.got(1), Move(data="again"))
     assert keys(ann.look()) == ["b", "c", "d", "a"]
@@ -151,7 +151,7 @@ def test_what_was_not_settled_is_free_when_the_claim_ends(work: Engine) -> None:
     assert keys(bob.look()) == ["c", "d"]
 
 
-def test_what_is_settled_in_part_stays_in_hand(work: Engine) -> None:
+def test_a_claim_that_is_settled_in_part_keeps_the_rest(work: Engine) -> None:
     ann, bob = Desk(work), Desk(work, "bob")
     ann.settle(ann.got(), Done(), Done(), close=False)
     assert (bob.look(), work["work"].counts()) == (None, Counts(claimed=2))
@@ -165,7 +165,7 @@ def test_an_abandoned_item_is_gone_and_the_others_are_done(work: Engine) -> None
     assert (work["work"].progress(), broken(work)) == (Progress(added=4, done=3, abandoned=1), [])
 
 
-def test_an_item_that_was_abandoned_and_added_anew_is_not_settled(work: Engine) -> None:
+def test_an_item_that_was_abandoned_and_added_again_is_not_settled(work: Engine) -> None:
     ann = Desk(work)
     taken = ann.got()
     work["work"].abandon("b")
@@ -175,14 +175,14 @@ def test_an_item_that_was_abandoned_and_added_anew_is_not_settled(work: Engine) 
 
 
 @pytest.mark.parametrize("outcome", [Done(), Retry("no"), Move(1), Fail("bad")], ids=lambda each: type(each).__name__)
-def test_an_abandoned_item_is_gone_whatever_was_said(work: Engine, outcome: object) -> None:
+def test_an_abandoned_item_is_gone_whatever_its_outcome(work: Engine, outcome: object) -> None:
     ann = Desk(work)
     taken = ann.got()
     work["work"].abandon("a")
     assert (ann.settle(taken, outcome), broken(work)) == (["gone"], [])
 
 
-def test_a_claim_all_of_whose_items_were_abandoned_ends_without_a_word(work: Engine) -> None:
+def test_a_claim_whose_items_were_all_abandoned_ends_without_an_error(work: Engine) -> None:
     ann = Desk(work)
     taken = ann.got()
     work["work"].abandon(["a", "b", "c", "d"])
@@ -199,7 +199,7 @@ def test_the_claim_of_another_session_cannot_be_settled(work: Engine) -> None:
     assert (work["work"].counts(), ann.done(taken)) == (Counts(claimed=4), ["done"] * 4)
 
 
-def test_a_claim_does_not_reach_what_is_in_other_hands(work: Engine) -> None:
+def test_a_claim_does_not_reach_items_of_other_claims(work: Engine) -> None:
     ann, bob = Desk(work), Desk(work, "bob")
     mine, theirs = ann.got(2), bob.got(2)
     positions = [item.position for item in theirs.items]
@@ -207,7 +207,7 @@ def test_a_claim_does_not_reach_what_is_in_other_hands(work: Engine) -> None:
     assert (said, bob.done(theirs)) == (["gone"] * 2, ["done"] * 2)
 
 
-def test_all_done_at_once_does_not_reach_what_is_in_other_hands(work: Engine) -> None:
+def test_all_done_does_not_reach_items_of_other_claims(work: Engine) -> None:
     ann, bob = Desk(work), Desk(work, "bob")
     mine, theirs = ann.got(2), bob.got(2)
     said = work.run(settlements.settle_done, ann.id, mine.token, [item.position for item in theirs.items])
@@ -223,7 +223,7 @@ def test_a_settled_claim_cannot_be_settled_otherwise(work: Engine) -> None:
     assert (refused.value.fields, work["work"].progress()) == ({"token": taken.token}, Progress(added=4, done=4))
 
 
-def test_the_same_settlement_asked_again_is_answered_as_before(work: Engine) -> None:
+def test_a_repeated_settlement_is_answered_as_before(work: Engine) -> None:
     ann = Desk(work)
     taken = ann.got()
     work["work"].abandon("b")
@@ -234,7 +234,7 @@ def test_the_same_settlement_asked_again_is_answered_as_before(work: Engine) -> 
     assert (work["work"].info(), broken(work)) == (after, [])
 
 
-def test_all_done_asked_again_is_answered_as_before(work: Engine) -> None:
+def test_all_done_repeated_is_answered_as_before(work: Engine) -> None:
     ann = Desk(work)
     taken = ann.got()
     work["work"].abandon("b")
@@ -243,7 +243,7 @@ def test_all_done_asked_again_is_answered_as_before(work: Engine) -> None:
     assert work["work"].progress() == Progress(added=4, done=3, abandoned=1)
 
 
-def test_all_done_asked_again_in_other_words_is_answered_as_before(work: Engine) -> None:
+def test_all_done_repeated_by_another_verb_is_answered_as_before(work: Engine) -> None:
     ann = Desk(work)
     taken = ann.got()
     ann.done(taken)
@@ -255,7 +255,7 @@ def test_all_done_asked_again_in_other_words_is_answered_as_before(work: Engine)
     [Done(), Retry("no"), Retry("no", after=5), Move(1), Move(), Fail("bad")],
     ids=lambda each: repr(each)[:16],
 )
-def test_a_part_asked_again_is_answered_as_before_and_takes_nothing_off_twice(work: Engine, outcome: object) -> None:
+def test_a_repeated_part_is_answered_as_before_and_counts_once(work: Engine, outcome: object) -> None:
     ann = Desk(work)
     taken = ann.got()
     first = ann.settle(taken, outcome, close=False)
@@ -324,7 +324,7 @@ def test_results_are_kept_where_the_list_keeps_them(work: Engine) -> None:
     assert [tuple(row) for row in rows] == [("a", '{"size":3}', 0), ("b", None, 0)]
 
 
-def test_results_are_not_kept_twice_for_a_settlement_asked_again(work: Engine) -> None:
+def test_results_are_not_kept_twice_for_a_repeated_settlement(work: Engine) -> None:
     work["work"].settings(keep_results=True)
     ann = Desk(work)
     taken = ann.got(1)
@@ -344,7 +344,7 @@ def test_a_thousand_items_are_worked_by_eight_and_each_is_done_once(timed: Engin
     assert timed["work"].progress() == Progress(added=1000, done=1000)
 
 
-def test_a_result_that_is_not_json_does_not_matter_where_none_is_kept(work: Engine) -> None:
+def test_a_result_that_is_not_json_does_not_matter_where_no_results_are_kept(work: Engine) -> None:
     ann = Desk(work)
     assert ann.settle(ann.got(1), Done(object())) == ["done"]
 
@@ -362,7 +362,7 @@ def test_an_error_with_text_that_no_database_can_keep_is_kept_as_far_as_it_can_b
     assert work["work"].failures("a")[0].message == "a\N{REPLACEMENT CHARACTER}b ? c"
 
 
-def test_a_part_asked_again_as_the_last_one_ends_the_claim(work: Engine) -> None:
+def test_a_part_that_is_repeated_as_the_last_one_ends_the_claim(work: Engine) -> None:
     ann = Desk(work)
     taken = ann.got(1)
     ann.settle(taken, Done(), close=False)

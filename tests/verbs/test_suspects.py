@@ -27,7 +27,7 @@ def work_until_death(engine: Engine, poison: str, limit: int = 1000) -> bool:
     return False
 
 
-def test_after_a_death_the_items_are_handed_out_one_by_one(timed: Engine, clock: Clock) -> None:
+def test_after_a_death_the_items_are_claimed_one_by_one(timed: Engine, clock: Clock) -> None:
     timed["work"].add(["a", "b", "c"])
     Desk(timed).got()
     dies(timed, clock)
@@ -37,7 +37,7 @@ def test_after_a_death_the_items_are_handed_out_one_by_one(timed: Engine, clock:
     assert broken(timed) == []
 
 
-def test_what_was_in_hand_at_a_second_death_is_handed_out_alone(timed: Engine, clock: Clock) -> None:
+def test_what_was_held_at_a_second_death_is_claimed_alone(timed: Engine, clock: Clock) -> None:
     timed["work"].add(["a", "b", "c"])
     Desk(timed).got()
     dies(timed, clock)
@@ -51,7 +51,7 @@ def test_what_was_in_hand_at_a_second_death_is_handed_out_alone(timed: Engine, c
     assert (attempts(timed), broken(timed)) == ({"a": 0, "b": 0, "c": 0}, [])
 
 
-def test_the_frontier_hands_out_suspects_one_by_one_too(timed: Engine, clock: Clock) -> None:
+def test_a_claim_after_the_frontier_takes_suspects_one_by_one_too(timed: Engine, clock: Clock) -> None:
     timed["work"].add(["a", "b"])
     Desk(timed).got()
     dies(timed, clock)
@@ -59,7 +59,7 @@ def test_the_frontier_hands_out_suspects_one_by_one_too(timed: Engine, clock: Cl
     assert [keys(bob.take()) for _ in range(3)] == [["a"], ["b"], []]
 
 
-def test_items_beside_a_suspect_interval_are_handed_out_together(timed: Engine, clock: Clock) -> None:
+def test_items_beside_a_suspect_interval_are_claimed_together(timed: Engine, clock: Clock) -> None:
     timed["work"].add(numbered(9))
     ann = Desk(timed)
     first = ann.got(3)
@@ -71,14 +71,14 @@ def test_items_beside_a_suspect_interval_are_handed_out_together(timed: Engine, 
     assert [len(keys(bob.look())) for _ in range(5)] == [1, 1, 1, 4, 0]
 
 
-def test_nobody_is_charged_when_several_were_in_hand(timed: Engine, clock: Clock) -> None:
+def test_no_item_counts_a_failure_when_several_were_claimed(timed: Engine, clock: Clock) -> None:
     timed["work"].add(["a", "b", "c"])
     Desk(timed).got()
     dies(timed, clock)
     assert attempts(timed) == {"a": 0, "b": 0, "c": 0}
 
 
-def test_nobody_is_charged_when_several_claims_of_one_item_were_in_hand(timed: Engine, clock: Clock) -> None:
+def test_no_item_counts_a_failure_when_several_claims_of_one_item_were_held(timed: Engine, clock: Clock) -> None:
     timed["work"].add(["a", "b", "c"])
     ann = Desk(timed)
     for _ in range(3):
@@ -87,7 +87,7 @@ def test_nobody_is_charged_when_several_claims_of_one_item_were_in_hand(timed: E
     assert (attempts(timed), keys(Desk(timed).got())) == ({"a": 0, "b": 0, "c": 0}, ["a"])
 
 
-def test_the_item_that_was_alone_in_hand_is_charged_and_says_why(timed: Engine, clock: Clock) -> None:
+def test_the_only_claimed_item_counts_a_failure_with_its_reason(timed: Engine, clock: Clock) -> None:
     timed["work"].add(["a", "b"])
     Desk(timed).got(1)
     dies(timed, clock)
@@ -149,7 +149,7 @@ def test_suspicion_ends_when_the_interval_is_empty(timed: Engine, clock: Clock) 
         assert tuple(tx.execute("select count(*) from rowlock_suspects").fetchone()) == (0,)
 
 
-def test_a_suspect_that_is_failed_by_its_handler_is_charged_by_that_alone(timed: Engine, clock: Clock) -> None:
+def test_a_suspect_that_its_handler_fails_counts_that_failure_alone(timed: Engine, clock: Clock) -> None:
     timed["work"].add(["a", "b"])
     Desk(timed).got()
     dies(timed, clock)

@@ -183,7 +183,7 @@ def first(request: pytest.FixtureRequest, sqlite_url: str) -> Iterator[tuple[Eng
         caller.close()
 
 
-def test_a_caller_of_whom_an_add_comes_first_holds_the_file(first: tuple[Engine, Any]) -> None:
+def test_a_caller_whose_first_write_is_an_add_holds_the_file(first: tuple[Engine, Any]) -> None:
     engine, caller = first
     engine["mail"].add("before")
     engine.join(caller)
