@@ -127,18 +127,18 @@ def take_thoroughly(tx: Transaction, request: ClaimRequest) -> ClaimedItems | No
     put to sleep until something is due or somebody wakes it; one at its limit, until more may be claimed. An exclusive
     list that another session holds is left alone.
     """
-    found = tx.row("claims/lock", name=request.list)
-    if found is None:
+    locked = tx.row("claims/lock", name=request.list)
+    if locked is None:
         return None
-    list_id, exclusive, limited, lanes, *_ = found
+    list_id, exclusive, limited, lanes, *_ = locked
     promote(tx, list_id)
-    ours = not exclusive or leases.hold(tx, list_id, request.session, keep=request.keep)
+    may_claim = not exclusive or leases.hold(tx, list_id, request.session, keep=request.keep)
     search = _ThoroughSearch(tx, request, list_id, None if limited is None else limits.read(limited))
-    rows = search.search() if ours else []
+    rows = search.search() if may_claim else []
     if not rows:
         if tx.row("sessions/alive", session=request.session) is None:
             raise lost(request.session)
-        rows = search.search_or_sleep(exclusive=exclusive) if ours else []
+        rows = search.search_or_sleep(exclusive=exclusive) if may_claim else []
     lane = None if exclusive or limited else _only_lane(lanes, rows)
     return _taken(request, rows, exclusive=exclusive, limited=limited is not None, lane=lane)
 
@@ -179,16 +179,15 @@ class _ThoroughSearch:
         return rows
 
     def _one_of_a_family(self, bounds: ListLimits) -> list[tuple[Any, ...]]:
-        found = limits.next_of_family(self._tx, self._list, bounds, allowed=self._allowed)
-        if found is None:
+        request, item = self._request, limits.next_of_family(self._tx, self._list, bounds, allowed=self._allowed)
+        if item is None:
             return []
-        rows = self._tx.rows("limits/item_at", **found.place)
+        rows = self._tx.rows("limits/item_at", **item.place)
         [interval] = _interval(rows)
-        who = {"token": self._request.token, "session": self._request.session, "attempts": self._request.attempts}
-        what = {"family": found.family, "alone": interval.alone, **found.place}
-        if not self._tx.run("claims/take_item", **who, **what):
+        claim = {"token": request.token, "session": request.session, "attempts": request.attempts}
+        if not self._tx.run("claims/take_item", family=item.family, alone=interval.alone, **claim, **item.place):
             return []
-        limits.rotate_family(self._tx, self._list, found)
+        limits.rotate_family(self._tx, self._list, item)
         return rows
 
     def search_or_sleep(self, *, exclusive: bool) -> list[tuple[Any, ...]]:

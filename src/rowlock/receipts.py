@@ -30,14 +30,14 @@ def answer(tx: Transaction, token: str, settling: OutcomesByPosition) -> list[Ve
     return [known.get(position) or verdict_of(outcome) for position, outcome in settling]
 
 
-def note(settling: OutcomesByPosition, landed: Mapping[int, Outcome]) -> str | None:
+def note(settling: OutcomesByPosition, written: Mapping[int, Outcome]) -> str | None:
     """Return what the digest does not say: which items had gone, and which retries were written as failures.
 
     None if each item ended as its outcome says.
     """
-    gone = [position for position, _ in settling if position not in landed]
+    gone = [position for position, _ in settling if position not in written]
     failed = [
-        position for position, asked in settling if isinstance(asked, Retry) and isinstance(landed.get(position), Fail)
+        position for position, said in settling if isinstance(said, Retry) and isinstance(written.get(position), Fail)
     ]
     if failed:
         return encode_json({"gone": gone, "failed": failed})

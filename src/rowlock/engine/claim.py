@@ -157,7 +157,7 @@ class Claim:
         if not self._joined and not self._ever_joined:
             self.settle()
             return
-        rest = {each: said for each, said in self._unwritten().items() if each not in self._ever_joined}
+        rest = {each: outcome for each, outcome in self._unwritten().items() if each not in self._ever_joined}
         if self._joined and not rest and not self._engine.read(claims.is_held, self._session.id, self.token):
             self._closed = True
             return
@@ -191,7 +191,7 @@ class Claim:
         Verdicts of earlier settlements are left out: a caller who writes a row for each would write them again.
         """
         here = self._find_committed(tx)
-        unwritten = {each: said for each, said in self._unwritten().items() if not _is_said(here.get(each), said)}
+        unwritten = _without(here, self._unwritten())
         closes_a_part = close and not unwritten and not self._fresh
         if not closes_a_part:
             self._refuse_committed(unwritten, here)
@@ -209,7 +209,7 @@ class Claim:
         try:
             verdicts = tx.run(settlements.settle_beside, *who, settling, keys=self._keys, **options)
         except ItemsGone as error:
-            gone = {each: said for each, said in settling if self._keys[each] in error.fields["keys"]}
+            gone = {each: outcome for each, outcome in settling if self._keys[each] in error.fields["keys"]}
             self._gone = JoinedSettlement(gone, tx)
             raise
         self._joined[digest] = JoinedSettlement(unwritten, tx)
@@ -253,15 +253,15 @@ class Claim:
 
     def _find_committed(self, tx: "Transaction | None" = None) -> Written:
         """Find which settlements of the caller's transactions are committed; return what this open one has written."""
-        asked = {digest: joined.outcomes for digest, joined in self._joined.items() if joined.outcomes}
-        if not asked:
+        uncertain = {digest: joined.outcomes for digest, joined in self._joined.items() if joined.outcomes}
+        if not uncertain:
             return {}
-        settlings = [list(outcomes.items()) for outcomes in asked.values()]
+        settlings = [list(outcomes.items()) for outcomes in uncertain.values()]
         # First inside, then outside: what commits in between is then seen as committed.
         inside = tx.read(receipts.answers, self.token, settlings) if tx else [None] * len(settlings)
         outside = self._engine.read(receipts.answers, self.token, settlings)
         here: Written = {}
-        for (digest, outcomes), verdicts, verdicts_here in zip(asked.items(), outside, inside, strict=True):
+        for (digest, outcomes), verdicts, verdicts_here in zip(uncertain.items(), outside, inside, strict=True):
             if verdicts is not None:
                 self._committed |= _paired(outcomes, verdicts)
                 del self._joined[digest]
@@ -271,9 +271,7 @@ class Claim:
 
     def _unwritten(self) -> Outcomes:
         """Return the outcomes that are not known to be committed."""
-        if not self._committed:
-            return dict(self._said)
-        return {each: said for each, said in self._said.items() if not _is_said(self._committed.get(each), said)}
+        return _without(self._committed, self._said)
 
     def _verdicts(self, written: Written) -> dict[str, Verdict]:
         return {self._keys[position]: written[position][1] for position in self._said if position in written}
@@ -300,8 +298,14 @@ def _paired(outcomes: Outcomes, verdicts: list[Verdict]) -> Written:
     return dict(zip(outcomes, zip(outcomes.values(), verdicts, strict=True), strict=True))
 
 
-def _is_said(written: tuple[Outcome, Verdict] | None, said: Outcome) -> bool:
-    """Return whether the written outcome is the one that was said."""
-    return written is not None and (
-        written[0] is said or receipts.digest([(0, written[0])]) == receipts.digest([(0, said)])
-    )
+def _without(written: Written, outcomes: Outcomes) -> Outcomes:
+    """Return the outcomes that were not written, or otherwise."""
+    return {
+        position: outcome
+        for position, outcome in outcomes.items()
+        if position not in written or not _is_same(written[position][0], outcome)
+    }
+
+
+def _is_same(one: Outcome, other: Outcome) -> bool:
+    return one is other or receipts.digest([(0, one)]) == receipts.digest([(0, other)])

@@ -126,14 +126,14 @@ class Notifier:
         )
 
     def _record(self, number: int) -> RecordInfo | None:
-        found = self._cache.get(number)
-        if found is None:
-            found = self._runner.read(records.show, number)
-            if found is not None:
-                self._cache[number] = found
+        record = self._cache.get(number)
+        if record is None:
+            record = self._runner.read(records.show, number)
+            if record is not None:
+                self._cache[number] = record
             while len(self._cache) > MAX_CACHED_RECORDS:
                 self._cache.popitem(last=False)
-        return found
+        return record
 
 
 class SubscriberLimit:

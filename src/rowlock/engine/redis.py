@@ -162,27 +162,27 @@ class RedisCounters:
                 answer = self._try(name, count)
                 if isinstance(answer, range):
                     return answer
-                why, life, found = answer
-                ours = self._engine.read(counters.epoch, name) or ""
-                if why == "other" and found == ours:
-                    self._remember(name, _Known(found))
-                elif before not in ("", ours) and attempt < MAX_WAITING_TRIES:
+                why, life, epoch_in_redis = answer
+                epoch = self._engine.read(counters.epoch, name) or ""
+                if why == "other" and epoch_in_redis == epoch:
+                    self._remember(name, _Known(epoch))
+                elif before not in ("", epoch) and attempt < MAX_WAITING_TRIES:
                     # Another process has just reserved a block, and will put it there in a moment.
                     self._engine.environment.sleep(self._engine.environment.jittered(WAIT_SECONDS))
-                    before = ours
-                elif (numbers := self._reserve(name, count, life=life, instead=(found, ours))) is not None:
+                    before = epoch
+                elif (numbers := self._reserve(name, count, life=life, instead=(epoch_in_redis, epoch))) is not None:
                     return numbers
         # Other processes are faster each time: a number from the database is unique too.
         return self._engine.counter(name).take(count)
 
     def _reserve(self, name: str, count: int, *, life: str, instead: tuple[str, str]) -> range | None:
-        there, ours = instead
+        epoch_in_redis, epoch_here = instead
         epoch = self._engine.environment.token()
-        block = self._engine.grouped.run(counters.reserve, name, self._block, epoch=epoch, instead=ours)
+        block = self._engine.grouped.run(counters.reserve, name, self._block, epoch=epoch, instead=epoch_here)
         if block is None:
             return None
         # The first numbers are ours even if the rest does not get there: no other process has this block.
-        answer = self._call("put", name, life, there, epoch, block[0], len(block), count, again=False)
+        answer = self._call("put", name, life, epoch_in_redis, epoch, block[0], len(block), count, again=False)
         if answer[0] == "put":
             self._remember(name, _Known(epoch, count))
         return block[:count]
