@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.conftest import Clock
-from tests.http.serving import Client, Reply, Serving, serving
+from tests.http.serving import Client, Reply, Serving, read, serving
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine, tokens
@@ -105,6 +105,18 @@ def test_what_is_no_live_token_is_refused(served: Serving, given: str) -> None:
 
 def test_a_token_is_refused_also_where_it_is_not_needed_yet(ask: Client) -> None:
     assert ask("GET", "/v1/lists", authorization=bearer(UNKNOWN)).status == 401
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_request_with_two_authorization_headers_is_refused(served: Serving, order: int) -> None:
+    texts = [bearer(served.service.engine.tokens.create("viewer").text), bearer(UNKNOWN)]
+    connection = http.client.HTTPConnection(served.client.host, served.client.port, timeout=WAIT_SECONDS)
+    connection.putrequest("GET", "/v1/lists")
+    for text in texts[::order]:
+        connection.putheader("authorization", text)
+    connection.endheaders()
+    assert code(read(connection)) == (400, "invalid")
+    connection.close()
 
 
 def test_the_scheme_may_be_written_in_any_case(served: Serving) -> None:

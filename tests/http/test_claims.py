@@ -56,6 +56,15 @@ def test_two_workers_never_hold_the_same_item(ask: Client) -> None:
     assert Remote(ask).keys(limit=2) == ["c"]
 
 
+def test_a_claim_that_is_answered_again_says_so(ask: Client) -> None:
+    ask("POST", ITEMS, b"a\nb\n")
+    remote = Remote(ask)
+    document = {"session": remote.session, "limit": 1}
+    replies = [ask("POST", "/v1/lists/work/claims", document, idempotency_key="once") for _ in range(2)]
+    assert [reply.headers.get("idempotency-replayed") for reply in replies] == [None, "true"]
+    assert replies[0].body == replies[1].body
+
+
 def test_a_settlement_asked_again_is_answered_as_before(ask: Client) -> None:
     ask("POST", ITEMS, b"a\nb\n")
     remote = Remote(ask)

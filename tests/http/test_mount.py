@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -73,6 +74,19 @@ def test_a_prefix_that_a_proxy_has_removed_is_in_links(tmp_path: Path) -> None:
         with serving_app(app, root_path="/api") as ask:
             ask("POST", ITEMS, b"a\nb\n")
             assert ask("GET", f"{ITEMS}?count=1").headers["link"].startswith(f"</api{ITEMS}?")
+
+
+def test_a_prefix_that_the_path_does_not_contain_is_in_links(tmp_path: Path) -> None:
+    with Engine(tmp_path / "work.db") as engine:
+        service = Service(engine, loopback=True)
+
+        async def prefixed(scope: Any, receive: Any, send: Any) -> None:
+            await service({**scope, "root_path": "/api"}, receive, send)
+
+        with serving_app(prefixed) as ask:
+            ask("POST", "/v1/lists/work/items", b"a\nb\n")
+            link = ask("GET", "/v1/lists/work/items?count=1").headers["link"]
+    assert link == '</api/v1/lists/work/items?count=1&after=a>; rel="next"'
 
 
 def test_a_worker_starts_with_the_first_request(tmp_path: Path) -> None:

@@ -64,6 +64,15 @@ def test_each_request_is_a_line_of_the_log(sqlite_url: str) -> None:
     assert lines[0]["query"] == "count=1"
 
 
+def test_the_log_names_the_status_that_was_sent(sqlite_url: str) -> None:
+    written = io.StringIO()
+    with Engine(sqlite_url) as engine, serving(engine, access_log=AccessLog(written)) as found:
+        etag = found.client("PUT", "/v1/lists/work", {}).headers["etag"]
+        shown = found.client("GET", "/v1/lists/work", accept="application/json", if_none_match=etag)
+    last = msgspec.json.decode(written.getvalue().splitlines()[-1])
+    assert (shown.status, last["status"], last["bytes"]) == (304, 304, 0)
+
+
 def test_a_page_of_another_site_may_not_ask(quick: Client) -> None:
     reply = quick("POST", "/v1/lists/names/items", b"a", origin="https://evil.example")
     assert (reply.status, reply.text.split(":")[0]) == (403, "error cross-site")
