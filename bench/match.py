@@ -85,7 +85,7 @@ def best_of(match: Match, each: list[dict[str, Any]], passes: int) -> tuple[floa
 
 def durable(engine: Engine, topic: Topic) -> Match:
     row = engine.read(topics.find, topic.name)
-    return lambda record: engine.read(matching.match, row, record, limit=EVERYTHING)
+    return lambda record: engine.read(matching.match, row, record, limit=EVERYTHING)[0]
 
 
 def in_memory(engine: Engine, topic: Topic) -> Match:

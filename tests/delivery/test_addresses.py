@@ -58,12 +58,12 @@ PUBLIC = ["8.8.8.8", "1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700::1111", 
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_a_private_address_is_seen_in_every_form(address: str) -> None:
+def test_a_private_address_is_recognised_in_every_form(address: str) -> None:
     assert not is_public(ip_address(address))
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_a_public_address_is_one(address: str) -> None:
+def test_a_public_address_is_recognised(address: str) -> None:
     assert is_public(ip_address(address))
 
 
@@ -91,7 +91,7 @@ def test_one_private_address_among_public_ones_is_enough_to_refuse() -> None:
         ("fe80::/10", "http://link.example/", "fe80::1%eth0"),
     ],
 )
-def test_what_was_allowed_by_name_may_be_private(entry: str, url: str, address: str) -> None:
+def test_an_allowed_host_may_have_a_private_address(entry: str, url: str, address: str) -> None:
     AllowedHosts([entry]).check(parse(url), [address])
 
 
@@ -106,16 +106,16 @@ def test_what_was_allowed_by_name_may_be_private(entry: str, url: str, address: 
         ("10.0.0.5", "http://10.0.0.5/", "10.0.0.6"),
     ],
 )
-def test_nothing_else_is_allowed_with_it(entry: str, url: str, address: str) -> None:
+def test_an_allowed_host_allows_no_other_host(entry: str, url: str, address: str) -> None:
     with pytest.raises(HostNotAllowed):
         AllowedHosts([entry]).check(parse(url), [address])
 
 
 @pytest.mark.parametrize("entry", ["", "http://localhost", "localhost:80", "a b", "*", "a*b", "10.0.0.5:80", "-"])
-def test_what_is_no_host_cannot_be_allowed(entry: str) -> None:
+def test_an_invalid_host_to_allow_is_refused(entry: str) -> None:
     with pytest.raises(Invalid):
         AllowedHosts([entry])
 
 
-def test_hosts_in_a_variable_have_commas_or_blanks_between() -> None:
+def test_hosts_in_a_variable_are_separated_by_commas_or_blanks() -> None:
     assert split_names(" localhost, 10.0.0.5\n*.internal.example ,") == ["localhost", "10.0.0.5", "*.internal.example"]

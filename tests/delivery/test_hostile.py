@@ -99,7 +99,7 @@ BAD: dict[str, tuple[Answer | bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_whatever_a_server_does_there_is_a_reason_in_time_and_little_is_held(sender: Sender, name: str) -> None:
+def test_a_hostile_response_ends_in_time_with_a_reason_and_little_memory(sender: Sender, name: str) -> None:
     answer, reason = BAD[name]
     patience = 0.5 if reason == "timeout" else WAIT_SECONDS
     with receiver(answer) as server:
@@ -123,19 +123,19 @@ def ended(ask: Callable[[], object]) -> str:
     return "ok"
 
 
-def test_a_server_that_is_down_is_one_reason(sender: Sender) -> None:
+def test_a_server_that_is_down_is_reported_as_connection_refused(sender: Sender) -> None:
     with pytest.raises(NoAnswer) as failed:
         sender.post(parse(f"http://localhost:{free_port()}/x?token=hunter2"), MESSAGE)
     assert failed.value.what.endswith("/x?… gave no answer: connection refused")
     assert failed.value.fields["reason"] == "connection"
 
 
-def test_a_host_that_is_nowhere_is_another(sender: Sender) -> None:
+def test_an_unknown_host_is_reported(sender: Sender) -> None:
     with pytest.raises(NoAnswer, match="its host has no address"):
         sender.post(parse("http://nowhere.invalid/"), MESSAGE)
 
 
-def test_a_server_that_never_takes_the_connection_is_given_up(sender: Sender) -> None:
+def test_a_server_that_never_accepts_the_connection_times_out(sender: Sender) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listening:
         port = listening.getsockname()[1]
         full = [socket.socket() for _ in range(4)]
@@ -149,14 +149,14 @@ def test_a_server_that_never_takes_the_connection_is_given_up(sender: Sender) ->
     assert failed.value.fields["reason"] == "timeout"
 
 
-def test_a_server_that_never_reads_is_given_up(sender: Sender) -> None:
+def test_a_server_that_never_reads_times_out(sender: Sender) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         target = parse(f"http://localhost:{listening.getsockname()[1]}/")
         with pytest.raises(NoAnswer, match=r"timed out after 0\.5s"):
             sender.post(target, OutgoingRequest("x", b"x" * 50_000_000), seconds=0.5)
 
 
-def test_an_answer_that_comes_before_the_question_is_over_is_heard(sender: Sender) -> None:
+def test_a_response_before_the_end_of_the_request_is_read(sender: Sender) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def refuse() -> None:
@@ -173,19 +173,19 @@ def test_an_answer_that_comes_before_the_question_is_over_is_heard(sender: Sende
         assert sender.post(target, OutgoingRequest("x", b"x" * 5_000_000)).status == 413
 
 
-def test_a_certificate_of_nobody_is_not_trusted(sender: Sender) -> None:
+def test_a_self_signed_certificate_is_not_trusted(sender: Sender) -> None:
     with receiver(said({}), secure=True) as server, pytest.raises(NoAnswer, match="certificate is not trusted"):
         sender.post(parse(server.url), MESSAGE)
     assert server.heard == []
 
 
-def test_who_speaks_no_tls_is_given_up(sender: Sender) -> None:
+def test_a_server_without_tls_is_refused(sender: Sender) -> None:
     with receiver(said({})) as server, pytest.raises(NoAnswer) as failed:
         sender.post(parse(server.url.replace("http:", "https:")), MESSAGE, seconds=1)
     assert failed.value.fields["reason"] in ("tls", "timeout")
 
 
-def test_a_second_answer_to_one_question_is_not_taken_for_the_next(sender: Sender) -> None:
+def test_a_second_response_to_one_request_is_not_read_as_the_next(sender: Sender) -> None:
     def twice(heard: Heard, _: socket.socket) -> bytes:
         return said(heard.json) + said({"poison": True})
 
@@ -195,7 +195,7 @@ def test_a_second_answer_to_one_question_is_not_taken_for_the_next(sender: Sende
     assert server.connections == 5
 
 
-def test_a_second_answer_that_comes_late_is_not_either(sender: Sender) -> None:
+def test_a_late_second_response_is_not_read_as_the_next(sender: Sender) -> None:
     sent = threading.Semaphore(0)
 
     def later(heard: Heard, connection: socket.socket) -> bytes:
@@ -214,20 +214,20 @@ def test_a_second_answer_that_comes_late_is_not_either(sender: Sender) -> None:
     assert server.connections == 3
 
 
-def test_a_body_longer_than_it_says_ends_where_it_says(sender: Sender) -> None:
+def test_a_body_longer_than_its_content_length_is_cut(sender: Sender) -> None:
     with receiver(HEAD + b"content-length: 2\r\n\r\n{}{}{}{}") as server:
         bodies = [sender.post(parse(server.url), MESSAGE).body for _ in range(3)]
     assert (bodies, server.connections) == ([b"{}", b"{}", b"{}"], 3)
 
 
 @pytest.mark.parametrize("status", ["204 No Content", "304 Not Modified"])
-def test_an_answer_without_a_body_is_one(sender: Sender, status: str) -> None:
+def test_a_response_without_a_body_is_accepted(sender: Sender, status: str) -> None:
     with receiver(f"HTTP/1.1 {status}\r\n\r\n".encode()) as server:
         assert [sender.post(parse(server.url), MESSAGE).body for _ in range(2)] == [b"", b""]
     assert server.connections == 1
 
 
-def test_a_status_says_what_can_be_shown(sender: Sender) -> None:
+def test_a_reason_phrase_is_printable_and_bounded(sender: Sender) -> None:
     with receiver(b"HTTP/1.1 500 \x1b[31mred\r\ncontent-length: 0\r\n\r\n") as server:
         assert sender.post(parse(server.url), MESSAGE).line == "500 Internal Server Error"
     with receiver(b"HTTP/1.1 799 " + b"x" * 1000 + b"\r\ncontent-length: 0\r\n\r\n") as server:

@@ -17,7 +17,7 @@ from rowlock.http_url import HttpUrl, check_header, parse
         ("http://x?y", HttpUrl("http", "x", 80, "/?y")),
     ],
 )
-def test_an_address_is_read(url: str, target: HttpUrl) -> None:
+def test_a_url_is_parsed(url: str, target: HttpUrl) -> None:
     assert parse(url) == target
 
 
@@ -52,7 +52,7 @@ def test_an_address_is_read(url: str, target: HttpUrl) -> None:
         None,
     ],
 )
-def test_what_could_be_misread_is_refused_and_not_repeated(url: str) -> None:
+def test_an_ambiguous_url_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(InvalidUrl) as refused:
         parse(url)
     assert "hunter2" not in str(refused.value)
@@ -62,7 +62,7 @@ def test_a_query_is_not_shown() -> None:
     assert parse("https://x.example:444/a?token=hunter2").shown == "https://x.example:444/a?…"
 
 
-def test_another_address_is_found_from_this_one_on() -> None:
+def test_a_relative_url_is_resolved() -> None:
     work = parse("https://x.example:444/api/work?a=b")
     assert work.beside("/health").shown == "https://x.example:444/health"
     assert work.beside("health").shown == "https://x.example:444/api/health"
@@ -72,6 +72,6 @@ def test_another_address_is_found_from_this_one_on() -> None:
 @pytest.mark.parametrize(
     ("name", "value"), [("", "x"), ("a b", "x"), ("a:", "x"), ("a", "x\r\nb: y"), ("a", "€"), ("ä", "x")]
 )
-def test_a_header_that_would_be_two_or_none_is_refused(name: str, value: str) -> None:
+def test_an_invalid_header_is_refused(name: str, value: str) -> None:
     with pytest.raises(Invalid):
         check_header(name, value)

@@ -35,7 +35,7 @@ def sender() -> Iterator[Sender]:
     made.close()
 
 
-def test_a_message_arrives_whole_and_signed(sender: Sender) -> None:
+def test_a_request_arrives_complete_and_signed(sender: Sender) -> None:
     with receiver(GOOD) as server:
         answer = sender.post(
             parse(f"{server.url}?x=1"), OutgoingRequest("item_1", b'{"a": 1}', {"x-own": "ü"}, (key(SECRET),))
@@ -49,14 +49,14 @@ def test_a_message_arrives_whole_and_signed(sender: Sender) -> None:
     assert verify(heard.body, heard.headers, secrets=SECRET) == "item_1"
 
 
-def test_a_connection_is_used_again(sender: Sender) -> None:
+def test_a_connection_is_reused(sender: Sender) -> None:
     with receiver(GOOD) as server:
         for _ in range(20):
             sender.post(parse(server.url), MESSAGE)
     assert (len(server.heard), server.connections) == (20, 1)
 
 
-def test_threads_have_a_connection_each_and_no_more(sender: Sender) -> None:
+def test_each_thread_uses_one_connection(sender: Sender) -> None:
     together = threading.Barrier(8)
 
     def answer(heard: Heard, _: socket.socket) -> bytes:
@@ -81,14 +81,14 @@ def test_threads_have_a_connection_each_and_no_more(sender: Sender) -> None:
     assert server.connections == 8
 
 
-def test_a_server_that_closes_after_each_answer_is_connected_to_anew(sender: Sender) -> None:
+def test_a_connection_that_the_server_closes_is_replaced(sender: Sender) -> None:
     with receiver(said({}, connection="close")) as server:
         for _ in range(3):
             sender.post(parse(server.url), MESSAGE)
     assert (len(server.heard), server.connections) == (3, 3)
 
 
-def test_a_connection_that_was_closed_while_idle_is_no_failure(sender: Sender) -> None:
+def test_a_connection_that_was_closed_while_idle_does_not_fail_the_request(sender: Sender) -> None:
     def answer(_: Heard, connection: socket.socket) -> None:
         connection.sendall(GOOD)
 
@@ -98,7 +98,7 @@ def test_a_connection_that_was_closed_while_idle_is_no_failure(sender: Sender) -
     assert len(server.heard) == 5
 
 
-def test_a_connection_that_closes_on_the_next_request_is_tried_anew(sender: Sender) -> None:
+def test_a_reused_connection_that_closes_is_retried_on_a_new_one(sender: Sender) -> None:
     heard_on: dict[int, int] = {}
 
     def answer(_: Heard, connection: socket.socket) -> bytes | None:
@@ -112,7 +112,7 @@ def test_a_connection_that_closes_on_the_next_request_is_tried_anew(sender: Send
     assert sorted(heard_on.values()) == [1, 2]
 
 
-def test_an_old_connection_is_not_used_again(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_connection_is_not_reused(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "MAX_AGE_SECONDS", 0.0)
     with receiver(GOOD) as server:
         for _ in range(3):
@@ -120,7 +120,7 @@ def test_an_old_connection_is_not_used_again(sender: Sender, monkeypatch: pytest
     assert server.connections == 3
 
 
-def test_a_fork_does_not_speak_on_its_parents_connections(sender: Sender) -> None:
+def test_a_forked_child_does_not_use_connections_of_its_parent(sender: Sender) -> None:
     with receiver(GOOD) as server:
         sender.post(parse(server.url), MESSAGE)
         assert in_a_child(lambda: sender.post(parse(server.url), MESSAGE).ok)
@@ -129,12 +129,14 @@ def test_a_fork_does_not_speak_on_its_parents_connections(sender: Sender) -> Non
 
 
 @pytest.mark.parametrize("part", [lambda sender: sender._resolver._lookups, lambda sender: sender._pool._idle])
-def test_a_fork_waits_for_no_thread_of_its_parent(sender: Sender, part: Callable[[Sender], PerProcess[Any]]) -> None:
+def test_a_forked_child_does_not_wait_for_a_lock_of_its_parent(
+    sender: Sender, part: Callable[[Sender], PerProcess[Any]]
+) -> None:
     with receiver(GOOD) as server, part(sender).get().lock:  # held by a thread that the child does not have
         assert in_a_child(lambda: sender.post(parse(server.url), MESSAGE).ok)
 
 
-def test_a_fork_waits_for_no_look_up_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forked_child_does_not_wait_for_a_look_up_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, over = threading.Event(), threading.Event()
 
     def slow(*_: Any, **__: Any) -> list[Any]:
@@ -165,7 +167,7 @@ def in_a_child(work: Callable[[], object]) -> bool:
     return os.waitpid(child, 0)[1] == 0
 
 
-def test_a_private_host_is_not_even_connected_to() -> None:
+def test_no_connection_is_opened_to_a_private_host() -> None:
     sender = Sender()
     with receiver(GOOD) as server, pytest.raises(HostNotAllowed):
         sender.post(parse(server.url), MESSAGE)
@@ -175,7 +177,7 @@ def test_a_private_host_is_not_even_connected_to() -> None:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "0", "[::ffff:127.0.0.1]"]
 )
-def test_no_way_of_writing_it_makes_this_machine_public(host: str) -> None:
+def test_this_machine_is_private_however_its_address_is_written(host: str) -> None:
     sender = Sender(allow=["localhost"])
     with receiver(GOOD) as server:
         with pytest.raises(HostNotAllowed):
@@ -201,7 +203,7 @@ def test_a_name_is_looked_up_once_for_check_and_connection(monkeypatch: pytest.M
     assert asked == ["rebound.example"]
 
 
-def test_what_a_name_leads_to_is_what_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_resolved_address_is_the_one_that_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
     with receiver(GOOD) as server:
         here = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", server.port))]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: here)
@@ -211,7 +213,7 @@ def test_what_a_name_leads_to_is_what_is_connected_to(monkeypatch: pytest.Monkey
     assert server.heard[0].headers["host"] == "named.example:1"
 
 
-def test_a_slow_look_up_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_look_up_ends_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [over.wait(WAIT_SECONDS)][:0])
     with pytest.raises(NoAnswer, match=r"no connection within 0\.2s"):
@@ -227,19 +229,19 @@ def test_no_proxy_of_the_environment_is_used(sender: Sender, monkeypatch: pytest
     assert (server.connections, proxy.connections) == (1, 0)
 
 
-def test_a_redirect_is_an_answer_and_is_not_followed(sender: Sender) -> None:
+def test_a_redirect_is_returned_and_not_followed(sender: Sender) -> None:
     with receiver(GOOD) as inner, receiver(said({}, "302 Found", location=inner.url)) as server:
         answer = sender.post(parse(server.url), MESSAGE)
     assert (answer.status, answer.ok, inner.connections) == (302, False, 0)
 
 
-def test_a_header_cannot_carry_another(sender: Sender) -> None:
+def test_a_header_value_cannot_add_another_header(sender: Sender) -> None:
     with receiver(GOOD) as server, pytest.raises(Invalid):
         sender.post(parse(server.url), OutgoingRequest("x", b"", {"a": "b\r\nc: d"}))
     assert server.connections == 0
 
 
-def test_a_trusted_certificate_is_spoken_to(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trusted_certificate_is_accepted(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     with receiver(GOOD, secure=True) as server:
         assert sender.post(parse(server.url), MESSAGE).ok
@@ -247,7 +249,7 @@ def test_a_trusted_certificate_is_spoken_to(sender: Sender, monkeypatch: pytest.
     assert server.connections == 1
 
 
-def test_a_certificate_for_another_name_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_for_another_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     sender = Sender(allow=["other.example"])
     with receiver(GOOD, secure=True) as server:
@@ -258,7 +260,9 @@ def test_a_certificate_for_another_name_is_not(monkeypatch: pytest.MonkeyPatch) 
     assert failed.value.fields["reason"] == "tls"
 
 
-def test_the_name_is_told_to_the_server_before_its_certificate(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_receives_the_host_name_in_the_tls_handshake(
+    sender: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     told: list[str | None] = []
     with receiver(GOOD, secure=True) as server:

@@ -20,7 +20,7 @@ def headers(*secrets: str, at: int = AT) -> dict[str, str]:
     return signed("item_1", BODY, keys=[key(secret) for secret in secrets], at=at)
 
 
-def test_the_signature_is_that_of_the_scheme() -> None:
+def test_the_signature_is_that_of_standard_webhooks() -> None:
     content = b"item_1.1700000000." + BODY
     expected = b64encode(hmac.new(b64decode(SECRET.removeprefix("whsec_")), content, "sha256").digest()).decode()
     assert headers(SECRET) == {
@@ -34,22 +34,22 @@ def test_without_a_secret_there_is_no_signature() -> None:
     assert headers() == {"webhook-id": "item_1", "webhook-timestamp": "1700000000"}
 
 
-def test_a_receiver_knows_what_is_ours() -> None:
+def test_a_signed_request_is_verified() -> None:
     assert verify(BODY, headers(SECRET), secrets=SECRET, now=AT) == "item_1"
 
 
-def test_names_of_headers_come_in_any_case() -> None:
+def test_header_names_may_have_any_case() -> None:
     given = {name.title(): value for name, value in headers(SECRET).items()}
     assert verify(BODY, given, secrets=[SECRET], now=AT) == "item_1"
 
 
-def test_while_secrets_change_either_is_good_at_either_end() -> None:
+def test_during_a_rotation_old_and_new_secrets_are_accepted() -> None:
     assert verify(BODY, headers(SECRET, OTHER), secrets=OTHER, now=AT) == "item_1"
     assert verify(BODY, headers(SECRET), secrets=[OTHER, SECRET], now=AT) == "item_1"
 
 
 @pytest.mark.parametrize("apart", [-299, 0, 299])
-def test_clocks_may_be_a_little_apart(apart: int) -> None:
+def test_clocks_may_differ_a_little(apart: int) -> None:
     assert verify(BODY, headers(SECRET), secrets=SECRET, now=AT + apart)
 
 
@@ -88,7 +88,7 @@ def changed(**changes: str) -> dict[str, str]:
     ],
     ids=repr,
 )
-def test_whatever_is_not_ours_is_refused(given: dict[str, str]) -> None:
+def test_a_request_with_wrong_headers_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(InvalidSignature):
         verify(BODY, given, secrets=SECRET, now=AT)
 
@@ -98,7 +98,7 @@ def test_a_changed_body_is_refused() -> None:
         verify(BODY + b" ", headers(SECRET), secrets=SECRET, now=AT)
 
 
-def test_who_has_no_secret_believes_nobody() -> None:
+def test_without_a_secret_no_request_is_accepted() -> None:
     with pytest.raises(InvalidSignature):
         verify(BODY, headers(SECRET), secrets=[], now=AT)
 
@@ -106,7 +106,7 @@ def test_who_has_no_secret_believes_nobody() -> None:
 @pytest.mark.parametrize(
     "secret", ["", "whsec_", "whsec_!!!!", "hunter2", "whsec_" + "A" * 20, "whsec_" + "A" * 200, "ä"]
 )
-def test_a_secret_that_is_none_is_refused_and_not_repeated(secret: str) -> None:
+def test_an_invalid_secret_is_refused_and_not_repeated(secret: str) -> None:
     with pytest.raises(Invalid) as refused:
         key(secret)
     assert len(secret) < 7 or secret not in str(refused.value)

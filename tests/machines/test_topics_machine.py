@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
-from tests import wishes
+from tests import random_predicates
 from tests.machines.running import run_machine
 from tests.servers import quick_place
 from tests.shelf import Shelf
@@ -38,7 +38,7 @@ PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 
 
 class Topics(RuleBasedStateMachine):
-    """A topic, and a dictionary of what each has asked for."""
+    """A topic, and a dictionary of the predicates of each subscriber."""
 
     make: Make
 
@@ -47,19 +47,19 @@ class Topics(RuleBasedStateMachine):
         self._context = type(self).make()
         self.engine = self._context.__enter__()
         self.topic = self.engine.topic("comics")
-        self.topic.define(wishes.FIELDS)
+        self.topic.define(random_predicates.FIELDS)
         self.wanted: dict[tuple[str, str], dict[str, Any]] = {}
         self.open: dict[int, set[str]] = {}
         self.eager, self.lazy = InMemoryMatcher("comics"), InMemoryMatcher("comics")
         self.chance = Random(seed)
 
-    @rule(name=st.sampled_from(NAMES), asked=wishes.predicates())
+    @rule(name=st.sampled_from(NAMES), asked=random_predicates.predicates())
     def subscribe(self, name: str, asked: dict[str, Any]) -> None:
         try:
             number = self.topic.subscribe(name, asked)
         except InvalidPredicate:
             return
-        stored = canonical(wishes.FIELDS, asked)
+        stored = canonical(random_predicates.FIELDS, asked)
         again = self.topic.subscribe(name, stored)
         assert again == number
         self.wanted[name, text(stored)] = stored
@@ -75,14 +75,14 @@ class Topics(RuleBasedStateMachine):
         for key in theirs:
             del self.wanted[key]
 
-    @rule(record=wishes.records())
+    @rule(record=random_predicates.records())
     def publish(self, record: dict[str, Any]) -> None:
         number = self.topic.publish(record)
         self.open[number] = self.fitting(record)
         self.compare(number, self.eager)
 
     def fitting(self, record: dict[str, Any]) -> set[str]:
-        value = checked(wishes.FIELDS, record)
+        value = checked(random_predicates.FIELDS, record)
         return {name for (name, _), asked in self.wanted.items() if fits(asked, value)}
 
     def compare(self, number: int, matcher: InMemoryMatcher) -> None:
@@ -109,7 +109,7 @@ class Topics(RuleBasedStateMachine):
         told = [item.key for item in self.engine[f"topics/comics/{number}"] if item.gate == 1]
         assert set(told) == self.open.pop(number)
 
-    @rule(record=wishes.records())
+    @rule(record=random_predicates.records())
     def ask(self, record: dict[str, Any]) -> None:
         found = {each.subscriber for each in self.topic.matches(record)}
         assert found == self.fitting(record)
@@ -118,11 +118,14 @@ class Topics(RuleBasedStateMachine):
     @rule(keep=st.sampled_from([2, 100_000]))
     def sweep(self, keep: int) -> None:
         if keep == 2:
-            self.eager, self.lazy = InMemoryMatcher("comics"), InMemoryMatcher("comics")  # who is behind must read anew
+            self.eager, self.lazy = (
+                InMemoryMatcher("comics"),
+                InMemoryMatcher("comics"),
+            )  # copies that are behind must be read anew
         self.engine.run(maintenance.delete_ended, keep=keep)
 
     @rule()
-    def refile(self) -> None:
+    def reindex(self) -> None:
         row = self.engine.read(topics.find, "comics")
         self.engine.run(maintenance.take_sample, row, chance=self.chance)
         self.engine.run(maintenance.reindex_some, chance=self.chance)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests import wishes
+from tests import random_predicates
 
 from rowlock.errors import InvalidPredicate
 from rowlock.topics import subscription_index
@@ -17,7 +17,7 @@ from rowlock.topics.terms import EQUALITY_COLUMNS, HIGHEST, LOWEST, RANGE_COLUMN
 
 FIELDS = {
     "flat": {"artist": "text", "mint": "boolean"},
-    "mixed": wishes.FIELDS,
+    "mixed": random_predicates.FIELDS,
     "ranged": {"artist": "text", **{f"n{slot}": "integer" for slot in range(6)}},
 }
 
@@ -46,7 +46,7 @@ def test_memory_finds_what_a_record_fulfils_and_nothing_else(data: st.DataObject
     fields = FIELDS[kind]
     layout = FieldLayout(1, fields)
     wanted: dict[int, dict[str, Any]] = {}
-    for number, asked in enumerate(data.draw(st.lists(wishes.predicates(fields), max_size=8)), 1):
+    for number, asked in enumerate(data.draw(st.lists(random_predicates.predicates(fields), max_size=8)), 1):
         try:
             wanted[number] = canonical(fields, asked)
         except InvalidPredicate:
@@ -57,7 +57,7 @@ def test_memory_finds_what_a_record_fulfils_and_nothing_else(data: st.DataObject
         for row in subscription_index.conjunctions(layout, asked)
         for each in subscription_index.index_entries(layout, row, selectivity=Selectivity())
     ]
-    record = checked(fields, data.draw(wishes.records(fields)))
+    record = checked(fields, data.draw(random_predicates.records(fields)))
     counts = ColumnCounts(len(layout.equality_columns), len(layout.range_columns))
     probes = ProbeArrays(counts, ProbePlan(layout, {each.signature for _, each in filed}).probes(record))
     rows = [numbers(number, each) for number, each in filed]

@@ -15,5 +15,5 @@ from rowlock.delivery.mail import _describe
         ({"from": 1970, "below": 1980}, "from 1970 below 1980"),
     ],
 )
-def test_why_they_read_it_is_said_in_words(predicate: object, words: str) -> None:
+def test_a_predicate_is_described_in_words(predicate: object, words: str) -> None:
     assert _describe(predicate) == words

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests import wishes
+from tests import random_predicates
 
 from rowlock.errors import InvalidField, InvalidPredicate, InvalidRecord
 from rowlock.topics import predicates
 from rowlock.topics.predicates import canonical, checked, fits
 
-FIELDS = wishes.FIELDS
+FIELDS = random_predicates.FIELDS
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_no_predicates_fit_every_record() -> None:
     assert [fits({}, record) for record in ({}, {"artist": "ann"})] == [True, True]
 
 
-@given(asked=wishes.predicates(), record=wishes.records())
+@given(asked=random_predicates.predicates(), record=random_predicates.records())
 def test_canonical_predicates_are_stable_and_mean_the_same(asked: dict[str, Any], record: Any) -> None:
     try:
         stored = canonical(FIELDS, asked)
@@ -211,7 +211,7 @@ def holds(asked: Any, value: Any) -> bool:
 
 @given(st.data())
 def test_the_order_in_which_predicates_are_given_does_not_matter(data: st.DataObject) -> None:
-    asked = data.draw(wishes.predicates())
+    asked = data.draw(random_predicates.predicates())
     turned = dict(data.draw(st.permutations(list(asked.items()))))
     assert stored(asked) == stored(turned)
 

@@ -35,7 +35,7 @@ def test_a_spec_is_stored_as_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "3", "e", "3x", "3e+4e", "-1e"])
-def test_text_of_another_form_is_no_spec(text: str) -> None:
+def test_an_invalid_text_is_refused_as_a_spec(text: str) -> None:
     with pytest.raises(ValueError, match="invalid term spec"):
         decode_spec(text)
 

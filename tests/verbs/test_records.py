@@ -55,7 +55,7 @@ def test_a_malformed_record_among_good_ones_publishes_nothing(engine: Engine, co
     assert (caught.value.fields["record"], comics.records(), engine.lists()) == (2, [], [])
 
 
-def test_partial_publishing_names_what_is_wrong(comics: Topic) -> None:
+def test_partial_publishing_says_what_is_wrong_with_each_record(comics: Topic) -> None:
     first, wrong, last = comics.publish_many([{"issue": 1}, {"issue": "1"}, {"issue": 3}], partial=True)
     assert (wrong.id, "'issue' must be integer" in wrong.error) == (None, True)
     assert [(found.id, found.record) for found in comics.records()] == [
@@ -76,7 +76,7 @@ def test_too_many_records_at_once_are_refused(comics: Topic) -> None:
         comics.publish_many([{"issue": 1}] * 1001)
 
 
-def test_nothing_is_published_to_a_topic_that_is_not_there(engine: Engine) -> None:
+def test_publishing_to_an_unknown_topic_is_refused(engine: Engine) -> None:
     with pytest.raises(NoSuchTopic):
         engine.topic("films").publish({})
 
@@ -91,7 +91,7 @@ def test_publishing_commits_with_its_transaction(engine: Engine, comics: Topic) 
     assert len(comics.records()) == len(engine.lists()) == 1
 
 
-def test_everybody_who_matches_stands_on_the_list_once(engine: Engine, comics: Topic) -> None:
+def test_each_matching_subscriber_is_on_the_list_once(engine: Engine, comics: Topic) -> None:
     comics.subscribe("ann", series="Saga")
     comics.subscribe("ann", issue={"from": 1})
     comics.subscribe("bob", series="Maus")
@@ -106,7 +106,7 @@ def test_everybody_who_matches_stands_on_the_list_once(engine: Engine, comics: T
     assert engine.read(check) == []
 
 
-def test_a_record_that_nobody_asked_for_ends_at_once(engine: Engine, comics: Topic) -> None:
+def test_a_record_without_matches_is_complete_at_once(engine: Engine, comics: Topic) -> None:
     number = comics.publish({"series": "Saga"})
     match(engine, number)
     engine[f"topics/comics/{number}"].done("match")
@@ -119,7 +119,7 @@ def test_a_record_that_nobody_asked_for_ends_at_once(engine: Engine, comics: Top
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 50])
-def test_a_crowd_is_matched_in_pages(engine: Engine, comics: Topic, limit: int) -> None:
+def test_many_subscribers_are_matched_in_pages(engine: Engine, comics: Topic, limit: int) -> None:
     crowd = [(f"{number:02}", {"series": "Saga"}) for number in range(9)]
     crowd += [(f"{number:02}", {"issue": {"from": number}}) for number in range(9, 15)]
     crowd += [(f"{number:02}", {"price": {"to": number}}) for number in range(15, 20)]
@@ -135,7 +135,7 @@ def test_a_crowd_is_matched_in_pages(engine: Engine, comics: Topic, limit: int) 
     assert pages >= 22 / limit
 
 
-def test_a_page_that_comes_late_does_nothing(engine: Engine, comics: Topic) -> None:
+def test_matching_a_matched_record_again_does_nothing(engine: Engine, comics: Topic) -> None:
     comics.subscribe_many([(name, {}) for name in "abc"])
     number = comics.publish({})
     match(engine, number)
@@ -144,7 +144,7 @@ def test_a_page_that_comes_late_does_nothing(engine: Engine, comics: Topic) -> N
     assert told(engine, number) == ["b", "c"]
 
 
-def test_who_subscribes_after_the_record_is_not_told(engine: Engine, comics: Topic) -> None:
+def test_a_subscription_after_the_record_is_not_notified(engine: Engine, comics: Topic) -> None:
     comics.subscribe("ann", series="Saga")
     number = comics.publish({"series": "Saga"})
     comics.subscribe("bob", series="Saga")
@@ -153,7 +153,7 @@ def test_who_subscribes_after_the_record_is_not_told(engine: Engine, comics: Top
     assert told(engine, number) == ["ann"]
 
 
-def test_who_unsubscribes_after_the_record_is_told_of_it(engine: Engine, comics: Topic) -> None:
+def test_a_subscription_that_is_removed_after_the_record_is_notified(engine: Engine, comics: Topic) -> None:
     comics.subscribe("ann", series="Saga")
     first = comics.publish({"series": "Saga"})
     comics.unsubscribe("ann")
@@ -164,7 +164,7 @@ def test_who_unsubscribes_after_the_record_is_told_of_it(engine: Engine, comics:
 
 
 @pytest.mark.parametrize("limit", [1, 2000])
-def test_what_changes_between_pages_changes_nothing_for_the_record(engine: Engine, comics: Topic, limit: int) -> None:
+def test_changes_between_pages_do_not_change_what_a_record_matches(engine: Engine, comics: Topic, limit: int) -> None:
     comics.subscribe_many([(f"{number}", {"series": "Saga"}) for number in range(5)])
     number = comics.publish({"series": "Saga"})
     engine.run(records.match_page, number, limit=limit)
@@ -177,7 +177,7 @@ def test_what_changes_between_pages_changes_nothing_for_the_record(engine: Engin
     assert told(engine, number) == ["0", "1", "2", "3", "4"]
 
 
-def test_what_commits_together_meets(engine: Engine, comics: Topic) -> None:
+def test_a_subscription_and_a_record_of_one_transaction_match(engine: Engine, comics: Topic) -> None:
     comics.subscribe("old", series="Saga")
     with engine.transaction() as tx:
         topic = tx.topic("comics")
@@ -189,7 +189,7 @@ def test_what_commits_together_meets(engine: Engine, comics: Topic) -> None:
     assert told(engine, number) == ["after", "before"]
 
 
-def test_nobody_is_told_twice_of_one_key(engine: Engine, comics: Topic) -> None:
+def test_a_subscriber_is_notified_once_of_records_with_one_key(engine: Engine, comics: Topic) -> None:
     comics.subscribe("ann", series="Saga")
     first = comics.publish({"series": "Saga"}, key="saga-1")
     comics.subscribe("bob", series="Saga")
@@ -200,14 +200,14 @@ def test_nobody_is_told_twice_of_one_key(engine: Engine, comics: Topic) -> None:
     assert [told(engine, number) for number in (first, second, other)] == [[], ["ann", "bob"], ["ann", "bob"]]
 
 
-def test_records_of_one_key_may_come_together(comics: Topic) -> None:
+def test_one_call_may_publish_several_records_with_one_key(comics: Topic) -> None:
     numbers = [each.id for each in comics.publish_many([{}, {}, {}, {}], keys=["a", None, "a", "b"])]
     subjects = {found.id: found.subject for found in comics.records()}
     assert [subjects[number or 0] for number in numbers] == [numbers[0], numbers[1], numbers[0], numbers[3]]
 
 
 @pytest.mark.parametrize("by", ["number", "key"])
-def test_who_is_forgotten_is_told_again(engine: Engine, comics: Topic, by: str) -> None:
+def test_a_forgotten_notification_is_sent_again(engine: Engine, comics: Topic, by: str) -> None:
     comics.subscribe("ann")
     first = comics.publish({}, key="saga-1")
     match(engine, first)
@@ -219,7 +219,7 @@ def test_who_is_forgotten_is_told_again(engine: Engine, comics: Topic, by: str) 
     assert [each.record_id for each in comics.notifications()] == [second]
 
 
-def test_notifications_come_newest_first_in_pages(engine: Engine, comics: Topic) -> None:
+def test_notifications_are_paged_newest_first(engine: Engine, comics: Topic) -> None:
     comics.subscribe_many([("ann", {}), ("bob", {})])
     for issue in range(3):
         match(engine, comics.publish({"issue": issue}))
@@ -246,7 +246,7 @@ def test_a_complete_record_leaves_no_list(timed: Engine, clock: Any) -> None:
     assert (timed.lists(), comics.records()[0].finished_at is not None) == ([], True)
 
 
-def test_of_two_who_tidy_up_at_once_the_slower_finds_nothing_to_do(timed: Engine, clock: Any) -> None:
+def test_of_two_concurrent_clean_ups_the_slower_finds_nothing_to_do(timed: Engine, clock: Any) -> None:
     topic = timed.topic("comics")
     topic.define(FIELDS)
     number = topic.publish({})
@@ -291,7 +291,7 @@ def test_history_is_kept_as_long_as_the_topic_says(timed: Engine, clock: Any) ->
     assert (comics.records(), comics.notifications()) == ([], [])
 
 
-def test_what_has_gone_is_removed_when_no_record_needs_it(engine: Engine, comics: Topic) -> None:
+def test_removed_subscriptions_are_deleted_when_no_record_needs_them(engine: Engine, comics: Topic) -> None:
     comics.subscribe("ann", series="Saga")
     number = comics.publish({"series": "Saga"})
     comics.unsubscribe("ann")
@@ -313,7 +313,7 @@ def stored(engine: Engine) -> tuple[int, int]:
     return counts[0], counts[1]
 
 
-def test_a_record_whose_list_was_dropped_holds_up_nothing(timed: Engine, clock: Any) -> None:
+def test_a_record_whose_list_was_dropped_is_finished(timed: Engine, clock: Any) -> None:
     comics = timed.topic("comics")
     comics.define(FIELDS)
     number = comics.publish({})

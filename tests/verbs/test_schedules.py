@@ -43,13 +43,13 @@ def test_setting_the_same_again_changes_nothing(timed: Engine, clock: Clock) -> 
         {"start": START + timedelta(days=1)},
     ],
 )
-def test_setting_something_else_is_a_change(timed: Engine, clock: Clock, change: dict[str, Any]) -> None:
+def test_setting_a_different_plan_is_a_change(timed: Engine, clock: Clock, change: dict[str, Any]) -> None:
     schedule = every(timed, start=START + timedelta(seconds=5))
     assert schedule.set("work", **{"every": "15m", **change}) == "changed"
     assert schedule.info().version == 2
 
 
-def test_the_list_is_there_before_the_first_tick(engine: Engine) -> None:
+def test_the_list_exists_before_the_first_tick(engine: Engine) -> None:
     every(engine)
     assert engine["work"].counts().total == 0
 
@@ -59,14 +59,14 @@ def test_another_list_is_a_change(timed: Engine) -> None:
     assert (schedule.set("other", every="15m"), schedule.info().list) == ("changed", "other")
 
 
-def test_another_rhythm_begins_now(timed: Engine, clock: Clock) -> None:
+def test_a_new_recurrence_begins_now(timed: Engine, clock: Clock) -> None:
     schedule = every(timed)
     advance(clock, "1h")
     schedule.set("work", every="10m")
     assert (timed.tick(), schedule.info().next_at) == ([], START + timedelta(minutes=70))
 
 
-def test_another_key_leaves_the_rhythm_alone(timed: Engine, clock: Clock) -> None:
+def test_a_new_key_does_not_change_the_next_tick(timed: Engine, clock: Clock) -> None:
     schedule = every(timed)
     advance(clock, "1h")
     schedule.set("work", every="15m", key="{tick}")
@@ -107,7 +107,7 @@ def test_setting_a_paused_schedule_does_not_resume_it(timed: Engine, clock: Cloc
     assert schedule.info().paused
 
 
-def test_a_clock_that_was_set_back_a_little_brings_no_tick_again(timed: Engine, clock: Clock) -> None:
+def test_a_clock_that_was_set_back_a_little_repeats_no_tick(timed: Engine, clock: Clock) -> None:
     schedule = every(timed, "1m")
     advance(clock, "1m")
     timed.tick()
@@ -127,33 +127,33 @@ def test_a_removed_schedule_is_gone_and_its_items_stay(timed: Engine, clock: Clo
 
 
 @pytest.mark.parametrize("verb", ["info", "pause", "resume", "remove", "ticks", "trigger"])
-def test_a_schedule_that_is_not_there_is_told_by_every_verb(engine: Engine, verb: str) -> None:
+def test_every_verb_refuses_an_unknown_schedule(engine: Engine, verb: str) -> None:
     every(engine)
     with pytest.raises(NoSuchSchedule, match="did you mean 'poll'"):
         getattr(engine.schedule("pol"), verb)()
 
 
-def test_schedules_come_in_the_byte_order_of_their_names(engine: Engine) -> None:
+def test_schedules_are_in_the_byte_order_of_their_names(engine: Engine) -> None:
     for name in ["é", "b", "B", "a/b", "a"]:
         engine.schedule(name).set("work", every="1h")
     assert [info.name for info in engine.schedules()] == ["B", "a", "a/b", "b", "é"]
     assert [info.name for info in engine.schedules(after="a", limit=2)] == ["a/b", "b"]
 
 
-def test_the_next_ticks_are_told_in_the_zone_of_the_schedule(timed: Engine) -> None:
+def test_upcoming_ticks_are_in_the_time_zone_of_the_schedule(timed: Engine) -> None:
     timed.schedule("nightly").set("work", cron="0 3 * * *", zone="America/New_York")
     told = [tick.isoformat() for tick in timed.schedule("nightly").ticks(2)]
     assert told == ["2023-11-15T03:00:00-05:00", "2023-11-16T03:00:00-05:00"]
 
 
-def test_the_next_ticks_of_a_paused_schedule_are_those_it_would_have(timed: Engine, clock: Clock) -> None:
+def test_upcoming_ticks_of_a_paused_schedule_are_those_after_a_resume(timed: Engine, clock: Clock) -> None:
     schedule = every(timed, "1h")
     schedule.pause()
     advance(clock, "90m")
     assert schedule.ticks(1) == [START + timedelta(hours=2)]
 
 
-def test_a_triggered_schedule_makes_an_item_now_and_ticks_as_before(timed: Engine, clock: Clock) -> None:
+def test_a_triggered_schedule_adds_an_item_now_and_ticks_as_before(timed: Engine, clock: Clock) -> None:
     schedule = every(timed, data="x")
     advance(clock, "5m")
     assert (schedule.trigger(), schedule.trigger()) == (Added(1, 0), Added(0, 1))
@@ -161,7 +161,7 @@ def test_a_triggered_schedule_makes_an_item_now_and_ticks_as_before(timed: Engin
     assert schedule.info().next_at == START + timedelta(minutes=15)
 
 
-def test_a_change_of_what_nobody_has_changed_since_lands(engine: Engine) -> None:
+def test_a_change_with_the_current_version_succeeds(engine: Engine) -> None:
     schedule = every(engine)
     schedule.set("work", every="5m", version=1)
     assert (schedule.pause(version=2), schedule.resume(version=3), schedule.info().version) == (True, True, 4)
@@ -170,7 +170,7 @@ def test_a_change_of_what_nobody_has_changed_since_lands(engine: Engine) -> None
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume", "remove", "set"])
-def test_a_change_of_what_somebody_has_changed_since_is_refused(engine: Engine, verb: str) -> None:
+def test_a_change_with_an_old_version_is_refused(engine: Engine, verb: str) -> None:
     schedule = every(engine)
     schedule.set("work", every="5m")
     more = {"to": "other", "every": "1h"} if verb == "set" else {}
@@ -180,7 +180,7 @@ def test_a_change_of_what_somebody_has_changed_since_is_refused(engine: Engine, 
     assert (schedule.info().every, schedule.info().version) == (300, 2)
 
 
-def test_a_removed_schedule_does_not_come_back_by_a_late_change(engine: Engine) -> None:
+def test_a_late_change_does_not_create_a_removed_schedule_again(engine: Engine) -> None:
     schedule = every(engine)
     schedule.remove()
     with pytest.raises(NoSuchSchedule):
@@ -216,7 +216,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("wrong", "kind", "said"), WRONG)
-def test_a_schedule_that_cannot_be_is_refused_before_anything_is_asked(
+def test_an_invalid_schedule_is_refused_without_a_database(
     wrong: dict[str, Any], kind: type[Invalid], said: str
 ) -> None:
     with Engine("postgresql://nowhere.invalid/none") as nowhere, pytest.raises(kind, match=said):
@@ -232,7 +232,7 @@ def test_a_wrong_name_is_refused(engine: Engine, name: str) -> None:
 
 
 @pytest.mark.parametrize("limit", [-1, 100_001])
-def test_pages_that_cannot_be_had_are_refused(engine: Engine, limit: int) -> None:
+def test_an_invalid_limit_is_refused(engine: Engine, limit: int) -> None:
     every(engine)
     with pytest.raises(Invalid, match=str(limit)):
         engine.schedules(limit=limit)
@@ -240,7 +240,7 @@ def test_pages_that_cannot_be_had_are_refused(engine: Engine, limit: int) -> Non
         engine.schedule("poll").ticks(limit)
 
 
-def test_a_schedule_set_in_a_transaction_lands_with_it(engine: Engine) -> None:
+def test_a_schedule_is_set_when_its_transaction_commits(engine: Engine) -> None:
     with pytest.raises(Invalid), engine.transaction() as tx:
         set_and_fail(tx)
     assert engine.schedules() == []
@@ -252,7 +252,7 @@ def set_and_fail(tx: Transaction) -> None:
     tx.schedule("poll").set("work", every="wrong")
 
 
-def test_who_changes_a_schedule_is_written_down(engine: Engine) -> None:
+def test_changes_of_a_schedule_are_audited(engine: Engine) -> None:
     with engine.acting("ann"):
         every(engine).pause()
     told = [(record.who, record.verb, record.list, record.details) for record in engine.audit()]

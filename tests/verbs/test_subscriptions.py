@@ -28,7 +28,7 @@ def told(topic: Topic, **record: Any) -> list[str]:
     return [each.subscriber for each in topic.matches(record)]
 
 
-def test_a_subscription_is_found_by_what_it_asks_for(comics: Topic) -> None:
+def test_a_subscription_matches_by_its_predicates(comics: Topic) -> None:
     number = comics.subscribe("ann@example.org", series="Saga", issue={"from": 1, "to": 3})
     assert [(each.id, each.subscriber) for each in comics.matches({"series": "Saga", "issue": 3})] == [
         (number, "ann@example.org")
@@ -37,18 +37,18 @@ def test_a_subscription_is_found_by_what_it_asks_for(comics: Topic) -> None:
     assert told(comics, series="Saga") == []
 
 
-def test_to_subscribe_again_changes_nothing(comics: Topic) -> None:
+def test_subscribing_again_changes_nothing(comics: Topic) -> None:
     first = comics.subscribe("ann", series=["Saga"], issue={"above": 0, "below": 2})
     again = comics.subscribe("ann", {"issue": 1}, series="Saga")
     assert (first, comics.count()) == (again, 1)
 
 
-def test_two_people_may_ask_for_the_same(comics: Topic) -> None:
+def test_two_subscribers_may_have_equal_predicates(comics: Topic) -> None:
     assert comics.subscribe("ann", series="Saga") != comics.subscribe("bob", series="Saga")
     assert told(comics, series="Saga") == ["ann", "bob"]
 
 
-def test_who_asks_for_nothing_is_told_of_everything(comics: Topic) -> None:
+def test_a_subscription_without_predicates_matches_every_record(comics: Topic) -> None:
     comics.subscribe("ann")
     assert told(comics) == told(comics, series="Saga") == ["ann"]
 
@@ -71,7 +71,7 @@ def test_who_asks_for_nothing_is_told_of_everything(comics: Topic) -> None:
         ({"series": "Saga", "price": {"to": 3}, "mint": True}, {"series": "Saga", "price": 3, "mint": True}),
     ],
 )
-def test_predicates_of_every_kind_are_found(comics: Topic, asked: dict[str, Any], record: dict[str, Any]) -> None:
+def test_predicates_of_every_kind_match(comics: Topic, asked: dict[str, Any], record: dict[str, Any]) -> None:
     comics.subscribe("ann", asked)
     assert told(comics, **record) == ["ann"]
 
@@ -92,25 +92,27 @@ def test_predicates_of_every_kind_are_found(comics: Topic, asked: dict[str, Any]
         ({"series": "Saga", "mint": True}, {"series": "Saga", "mint": False}),
     ],
 )
-def test_what_does_not_fit_is_not_found(comics: Topic, asked: dict[str, Any], record: dict[str, Any]) -> None:
+def test_a_record_that_does_not_fulfil_the_predicates_does_not_match(
+    comics: Topic, asked: dict[str, Any], record: dict[str, Any]
+) -> None:
     comics.subscribe("ann", asked)
     assert told(comics, **record) == []
 
 
-def test_a_subscription_is_taken_back_by_its_number(comics: Topic) -> None:
+def test_a_subscription_is_removed_by_its_number(comics: Topic) -> None:
     number = comics.subscribe("ann", series="Saga")
     assert (comics.unsubscribe(number), comics.unsubscribe(number)) == (1, 0)
     assert (told(comics, series="Saga"), comics.count(), comics.subscriptions()) == ([], 0, [])
 
 
-def test_a_subscription_is_taken_back_by_what_it_asks_for(comics: Topic) -> None:
+def test_a_subscription_is_removed_by_its_predicates(comics: Topic) -> None:
     comics.subscribe("ann", series="Saga", issue=1)
     comics.subscribe("ann", series="Maus")
     assert comics.unsubscribe("ann", {"issue": {"from": 1, "to": 1}}, series="Saga") == 1
     assert [each.predicates for each in comics.subscriptions()] == [{"series": "Maus"}]
 
 
-def test_all_of_a_subscriber_is_taken_back_at_once(comics: Topic) -> None:
+def test_all_subscriptions_of_a_subscriber_are_removed_at_once(comics: Topic) -> None:
     for issue in range(3):
         comics.subscribe("ann", issue=issue)
     comics.subscribe("bob")
@@ -122,39 +124,39 @@ def test_a_number_takes_no_predicates(comics: Topic) -> None:
         comics.unsubscribe(1, series="Saga")
 
 
-def test_who_has_unsubscribed_may_subscribe_again(comics: Topic) -> None:
+def test_a_removed_subscription_can_be_added_again(comics: Topic) -> None:
     first = comics.subscribe("ann", series="Saga")
     comics.unsubscribe(first)
     assert comics.subscribe("ann", series="Saga") > first
     assert told(comics, series="Saga") == ["ann"]
 
 
-def test_a_number_of_another_topic_is_not_taken_back(engine: Engine, comics: Topic) -> None:
+def test_a_subscription_of_another_topic_is_not_removed(engine: Engine, comics: Topic) -> None:
     films = engine.topic("films")
     films.define(FIELDS)
     number = comics.subscribe("ann", series="Saga")
     assert (films.unsubscribe(number), told(films, series="Saga"), told(comics, series="Saga")) == (0, [], ["ann"])
 
 
-def test_many_are_subscribed_at_once(comics: Topic) -> None:
+def test_many_subscriptions_are_added_at_once(comics: Topic) -> None:
     entries = [("ann", {"issue": 1}), ("bob", {"issue": 1}), ("ann", {"issue": [1]})]
     first, second, third = comics.subscribe_many(entries)
     assert (first == third, first != second, comics.count()) == (True, True, 2)
 
 
-def test_one_wrong_wish_among_many_subscribes_nobody(comics: Topic) -> None:
+def test_one_invalid_subscription_among_many_adds_none(comics: Topic) -> None:
     with pytest.raises(InvalidPredicate, match="did you mean 'series'"):
         comics.subscribe_many([("ann", {"issue": 1}), ("bob", {"serie": "Saga"})])
     assert comics.count() == 0
 
 
-def test_too_many_at_once_are_refused(comics: Topic) -> None:
+def test_too_many_subscriptions_in_one_call_are_refused(comics: Topic) -> None:
     with pytest.raises(Invalid, match="at most 10000, got 10001"):
         comics.subscribe_many([("ann", {"issue": number}) for number in range(10_001)])
 
 
 @pytest.mark.parametrize("subscriber", ["", "a\nb", "x" * 513, 7])
-def test_a_subscriber_is_a_key(comics: Topic, subscriber: Any) -> None:
+def test_an_invalid_subscriber_is_refused(comics: Topic, subscriber: Any) -> None:
     with pytest.raises(InvalidKey):
         comics.subscribe_many([(subscriber, {})])
 
@@ -170,7 +172,7 @@ def test_subscriptions_come_in_pages(comics: Topic) -> None:
     assert [each.predicates for each in of_bob] == [{"issue": 1}, {"issue": 2}]
 
 
-def test_a_field_that_is_added_can_be_asked_for_at_once(comics: Topic) -> None:
+def test_a_new_field_can_be_used_in_predicates_at_once(comics: Topic) -> None:
     comics.subscribe("ann", series="Saga")
     assert told(comics, series="Saga") == ["ann"]
     comics.define(artist="text", weight="number")
@@ -180,7 +182,7 @@ def test_a_field_that_is_added_can_be_asked_for_at_once(comics: Topic) -> None:
     assert told(comics, series="Saga", weight=3) == ["ann", "cat"]
 
 
-def test_a_topic_with_more_fields_than_columns_is_matched_whole(engine: Engine) -> None:
+def test_a_topic_with_more_fields_than_columns_matches_by_all_of_them(engine: Engine) -> None:
     wide = engine.topic("wide")
     fields = {f"t{number}": "text" for number in range(20)} | {f"n{number}": "integer" for number in range(12)}
     wide.define(fields)
@@ -201,7 +203,7 @@ def test_a_subscription_commits_with_its_transaction(engine: Engine, comics: Top
     assert told(comics, series="Saga") == ["bob"]
 
 
-def test_a_refused_wish_leaves_the_transaction_to_go_on(engine: Engine, comics: Topic) -> None:
+def test_a_refused_subscription_does_not_end_the_transaction(engine: Engine, comics: Topic) -> None:
     with engine.transaction() as tx:
         with pytest.raises(InvalidPredicate):
             tx.topic("comics").subscribe_many([("ann", {}), ("bob", {"issue": "one"})])

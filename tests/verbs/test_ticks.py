@@ -11,7 +11,7 @@ from rowlock import Engine
 from rowlock.integrity import check
 
 
-def test_a_tick_puts_one_item_on_the_list(timed: Engine, clock: Clock) -> None:
+def test_a_tick_adds_one_item_to_the_list(timed: Engine, clock: Clock) -> None:
     every(timed)
     advance(clock, "15m")
     [tick] = timed.tick()
@@ -19,7 +19,7 @@ def test_a_tick_puts_one_item_on_the_list(timed: Engine, clock: Clock) -> None:
     assert keys(timed) == ["poll@2023-11-14T22:28:20Z"]
 
 
-def test_a_tick_comes_once(timed: Engine, clock: Clock) -> None:
+def test_a_tick_happens_once(timed: Engine, clock: Clock) -> None:
     every(timed)
     advance(clock, "15m")
     timed.tick()
@@ -27,13 +27,13 @@ def test_a_tick_comes_once(timed: Engine, clock: Clock) -> None:
     assert (timed.tick(), keys(timed)) == ([], [])
 
 
-def test_nothing_ticks_before_its_time(timed: Engine, clock: Clock) -> None:
+def test_a_schedule_does_not_tick_early(timed: Engine, clock: Clock) -> None:
     every(timed)
     clock.advance(15 * 60 - 0.001)
     assert (timed.tick(), keys(timed)) == ([], [])
 
 
-def test_items_are_made_as_the_schedule_says(timed: Engine, clock: Clock) -> None:
+def test_items_have_the_data_gate_and_priority_of_the_schedule(timed: Engine, clock: Clock) -> None:
     timed["work"].add("first")
     every(timed, key="daily/{date}", data={"size": 3}, gate=2, priority=1)
     advance(clock, "15m")
@@ -42,7 +42,7 @@ def test_items_are_made_as_the_schedule_says(timed: Engine, clock: Clock) -> Non
     assert (item.data, item.gate, item.priority, item.state) == ({"size": 3}, 2, 1, "gated")
 
 
-def test_a_date_in_a_key_is_that_of_the_zone(timed: Engine, clock: Clock) -> None:
+def test_the_date_in_a_key_is_in_the_time_zone_of_the_schedule(timed: Engine, clock: Clock) -> None:
     timed.schedule("poll").set("work", cron="30 23 * * *", zone="UTC", key="{name} {date}")
     timed.schedule("night").set("work", cron="30 0 * * *", zone="Europe/Berlin", key="{name} {date}")
     advance(clock, "2h")
@@ -50,7 +50,7 @@ def test_a_date_in_a_key_is_that_of_the_zone(timed: Engine, clock: Clock) -> Non
     assert keys(timed) == ["night 2023-11-15", "poll 2023-11-14"]
 
 
-def test_a_key_without_its_tick_waits_for_the_one_before(timed: Engine, clock: Clock) -> None:
+def test_with_a_key_without_a_tick_no_item_is_added_while_the_last_one_is_there(timed: Engine, clock: Clock) -> None:
     every(timed, key="poll")
     advance(clock, "15m")
     timed.tick()
@@ -61,7 +61,7 @@ def test_a_key_without_its_tick_waits_for_the_one_before(timed: Engine, clock: C
     assert [tick.added for tick in timed.tick()] == [1]
 
 
-def test_cron_ticks_by_the_clock_of_its_zone(timed: Engine, clock: Clock) -> None:
+def test_cron_ticks_at_the_local_time_of_its_zone(timed: Engine, clock: Clock) -> None:
     timed.schedule("nightly").set("work", cron="0 3 * * *", zone="Europe/Berlin")
     advance(clock, "1d")
     timed.tick()
@@ -91,7 +91,7 @@ def made_during(engine: Engine, clock: Clock, *, hours: int) -> list[str]:
         ("America/New_York", "2026-11-01T00:00-04:00", "0 * * * *", ["01:00", "01:00", "02:00", "03:00", "04:00"]),
     ],
 )
-def test_no_tick_is_lost_and_none_comes_twice_when_the_clocks_are_changed(
+def test_no_tick_is_lost_or_repeated_when_the_clocks_change(
     timed: Engine, clock: Clock, zone: str, midnight: str, cron: str, made: list[str], catch_up: str
 ) -> None:
     clock.now = int(datetime.fromisoformat(midnight).timestamp() * 1000)
@@ -103,9 +103,7 @@ MISSED = ["poll@2023-11-14T23:13:20Z", "poll@2023-11-15T00:13:20Z", "poll@2023-1
 
 
 @pytest.mark.parametrize(("policy", "made"), [("skip", []), ("last", MISSED[-1:]), ("all", MISSED)])
-def test_ticks_that_were_missed_are_caught_up_as_told(
-    timed: Engine, clock: Clock, policy: str, made: list[str]
-) -> None:
+def test_missed_ticks_are_caught_up_by_policy(timed: Engine, clock: Clock, policy: str, made: list[str]) -> None:
     schedule = every(timed, "1h", catch_up=policy)
     advance(clock, "3h20m")
     timed.tick()
@@ -123,7 +121,7 @@ def test_a_tick_that_is_only_a_little_late_was_not_missed(timed: Engine, clock: 
 
 
 @pytest.mark.parametrize(("policy", "made"), [("skip", 1), ("last", 1), ("all", 4)])
-def test_after_a_long_time_only_the_fresh_tick_counts_but_for_all(
+def test_only_catching_up_with_all_adds_items_beside_a_fresh_tick(
     timed: Engine, clock: Clock, policy: str, made: int
 ) -> None:
     every(timed, "1h", catch_up=policy)
@@ -133,7 +131,7 @@ def test_after_a_long_time_only_the_fresh_tick_counts_but_for_all(
     assert keys(timed)[-1] == "poll@2023-11-15T02:13:20Z"
 
 
-def test_catching_up_with_all_has_its_bounds(timed: Engine, clock: Clock) -> None:
+def test_catching_up_with_all_is_bounded(timed: Engine, clock: Clock) -> None:
     every(timed, "1m", catch_up="all")
     advance(clock, "30d")
     timed.tick()
@@ -141,7 +139,7 @@ def test_catching_up_with_all_has_its_bounds(timed: Engine, clock: Clock) -> Non
     assert timed.tick() == []
 
 
-def test_a_month_of_missed_minutes_by_cron_is_found_at_once(timed: Engine, clock: Clock) -> None:
+def test_a_month_of_missed_minutes_by_cron_is_caught_up(timed: Engine, clock: Clock) -> None:
     timed.schedule("poll").set("work", cron="* * * * *", zone="America/New_York", catch_up="all")
     advance(clock, "30d")
     timed.tick()
@@ -154,7 +152,7 @@ def passed(engine: Engine, gate: int) -> None:
         tx.execute(f"update rowlock_lists set gate = {gate} where name = 'work'")
 
 
-def test_a_list_that_takes_nothing_does_not_hold_up_the_others(timed: Engine, clock: Clock) -> None:
+def test_a_list_that_refuses_items_does_not_delay_other_schedules(timed: Engine, clock: Clock) -> None:
     passed(timed, 3)
     every(timed, gate=1)
     timed.schedule("other").set("other", every="15m")
@@ -165,7 +163,7 @@ def test_a_list_that_takes_nothing_does_not_hold_up_the_others(timed: Engine, cl
     assert (timed.tick(), keys(timed)) == ([], ["a"])
 
 
-def test_an_error_is_forgotten_when_a_tick_lands_again(timed: Engine, clock: Clock) -> None:
+def test_an_error_is_cleared_by_the_next_good_tick(timed: Engine, clock: Clock) -> None:
     passed(timed, 3)
     every(timed, gate=1)
     advance(clock, "15m")
@@ -176,7 +174,7 @@ def test_an_error_is_forgotten_when_a_tick_lands_again(timed: Engine, clock: Clo
     assert (timed.schedule("poll").info().error, len(keys(timed))) == (None, 2)
 
 
-def test_what_this_machine_cannot_read_stays_due_and_holds_up_nobody(
+def test_a_schedule_that_cannot_be_computed_here_stays_due_and_delays_no_other(
     timed: Engine, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     timed.schedule("a").set("work", cron="* * * * *")
@@ -204,7 +202,9 @@ def test_upkeep_ticks(timed: Engine, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("when", [{"every": "15m"}, {"cron": "*/15 * * * *"}], ids=["interval", "cron"])
-def test_a_clock_that_was_a_year_ahead_silences_nobody(timed: Engine, clock: Clock, when: dict[str, str]) -> None:
+def test_schedules_tick_again_after_a_clock_that_was_a_year_ahead(
+    timed: Engine, clock: Clock, when: dict[str, str]
+) -> None:
     timed.schedule("poll").set("work", **when)
     advance(clock, "365d")
     timed.upkeep()
@@ -232,7 +232,7 @@ def test_stored_rows_agree_after_ticking(timed: Engine, clock: Clock) -> None:
     assert timed.read(check) == []
 
 
-def test_times_are_the_databases(engine: Engine) -> None:
+def test_times_are_those_of_the_database(engine: Engine) -> None:
     every(engine, "1s", start=datetime(2020, 1, 1, tzinfo=UTC))
     now = engine.read(lambda tx: tx.value("diagnostics/now"))
     next_at = engine.schedule("poll").info().next_at

@@ -15,13 +15,13 @@ class Broken(Exception):
     """Something that ends a transaction."""
 
 
-def test_a_topic_is_made_by_its_definition(engine: Engine) -> None:
+def test_a_topic_is_created_by_its_definition(engine: Engine) -> None:
     defined = engine.topic("comics").define(series="text", issue="integer")
     assert defined == TopicInfo("comics", {"series": "text", "issue": "integer"}, "30d")
     assert engine.topic("comics").info() == defined
 
 
-def test_fields_are_added_and_those_that_are_there_stay(engine: Engine) -> None:
+def test_fields_are_added_and_existing_ones_stay(engine: Engine) -> None:
     comics = engine.topic("comics")
     comics.define(series="text")
     comics.define({"issue": "integer"}, keep_for="2d")
@@ -37,7 +37,7 @@ def test_a_field_keeps_its_kind(engine: Engine) -> None:
     assert comics.info().fields == {"issue": "integer"}
 
 
-def test_fields_that_cannot_be_are_refused(engine: Engine) -> None:
+def test_invalid_fields_of_a_topic_are_refused(engine: Engine) -> None:
     with pytest.raises(InvalidField, match="did you mean 'text'"):
         engine.topic("comics").define(series="txt")
     with pytest.raises(InvalidDuration):
@@ -45,7 +45,7 @@ def test_fields_that_cannot_be_are_refused(engine: Engine) -> None:
     assert engine.topics() == []
 
 
-def test_a_topic_cannot_outgrow_its_columns_bit_by_bit(engine: Engine) -> None:
+def test_a_topic_cannot_exceed_its_limit_of_fields_in_several_steps(engine: Engine) -> None:
     comics = engine.topic("comics")
     comics.define({f"a{number}": "text" for number in range(40)})
     with pytest.raises(InvalidField, match="at most 64 fields, got 80"):
@@ -58,7 +58,7 @@ def test_a_name_that_cannot_be_is_refused(engine: Engine, name: str) -> None:
         engine.topic(name)
 
 
-def test_an_unknown_topic_is_told_with_the_nearest(engine: Engine) -> None:
+def test_an_unknown_topic_is_refused_with_a_suggestion(engine: Engine) -> None:
     engine.topic("comics").define(series="text")
     with pytest.raises(NoSuchTopic, match="did you mean 'comics'"):
         engine.topic("comic").info()
@@ -66,7 +66,7 @@ def test_an_unknown_topic_is_told_with_the_nearest(engine: Engine) -> None:
         engine.topic("comic").subscribe("ann")
 
 
-def test_topics_come_by_name(engine: Engine) -> None:
+def test_topics_are_ordered_by_name(engine: Engine) -> None:
     for name in ("comics", "books", "films"):
         engine.topic(name).define(title="text")
     assert [info.name for info in engine.topics(after="books", limit=1)] == ["comics"]

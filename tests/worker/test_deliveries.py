@@ -70,7 +70,7 @@ def shop() -> Iterator[Receiver]:
         yield server
 
 
-def test_a_worker_tells_by_http_once_signed_and_with_a_key(engine: Engine, shop: Receiver) -> None:
+def test_a_worker_sends_a_signed_webhook_with_a_key_once(engine: Engine, shop: Receiver) -> None:
     comics = engine.topic("comics")
     comics.define(series="text")
     comics.subscribe('o"brien <ü>', series="Saga")
@@ -92,13 +92,13 @@ def test_a_worker_tells_by_http_once_signed_and_with_a_key(engine: Engine, shop:
     }
 
 
-def test_each_may_be_told_at_the_address_it_subscribed_with(shop: Receiver) -> None:
+def test_a_subscriber_can_be_its_own_url(shop: Receiver) -> None:
     tell = Webhook(allow=LOCAL, body=lambda each: {"issue": each.record["issue"]}, headers={"X-Shop": "7"})
     assert sent(tell, told(shop.url)) == Done()
     assert (shop.heard[0].json, shop.heard[0].headers["x-shop"]) == ({"issue": 1}, "7")
 
 
-def test_a_delivery_to_an_address_that_is_never_sent_to_fails(shop: Receiver) -> None:
+def test_a_webhook_to_a_forbidden_url_fails_at_once(shop: Receiver) -> None:
     outcomes = [sent(Webhook(allow=()), told(each)) for each in ("no address", shop.url)]
     outcomes.append(sent(Webhook(shop.url, allow=()), told()))
     assert [(type(each), each.kind) for each in outcomes] == [
@@ -109,7 +109,7 @@ def test_a_delivery_to_an_address_that_is_never_sent_to_fails(shop: Receiver) ->
     assert shop.heard == []
 
 
-def test_a_worker_is_done_with_a_webhook_that_is_refused(
+def test_a_worker_ends_after_a_webhook_that_is_refused(
     engine: Engine, shop: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     comics = engine.topic("comics")
@@ -135,18 +135,18 @@ def test_a_worker_is_done_with_a_webhook_that_is_refused(
     ],
     ids=["well", "broken", "not found", "gone", "busy"],
 )
-def test_what_the_receiver_says_is_the_outcome(answer: bytes, outcome: Any) -> None:
+def test_the_response_of_a_receiver_decides_the_outcome(answer: bytes, outcome: Any) -> None:
     with receiver(answer) as server:
         assert sent(Webhook(server.url, allow=LOCAL), told()) == outcome
 
 
-def test_a_receiver_that_is_away_is_tried_again() -> None:
+def test_a_webhook_to_an_unreachable_receiver_is_retried() -> None:
     outcome = sent(Webhook(f"http://localhost:{free_port()}/", allow=LOCAL), told())
     assert isinstance(outcome, Retry)
     assert (outcome.counted, outcome.kind) == (True, "connection")
 
 
-def test_a_mail_says_what_and_why_under_a_name_of_its_own(post: tuple[str, Post]) -> None:
+def test_a_mail_names_the_record_the_predicates_and_a_message_id(post: tuple[str, Post]) -> None:
     address, hands = post
     tell = Mail(address, sender="shop@example.org")
     assert tell(told('"o\'brien, \\"x\\""@example.org', title="größer")) == Done()
@@ -186,19 +186,19 @@ def test_a_mail_may_be_composed(post: tuple[str, Post]) -> None:
         ("", (Fail, "address")),
     ],
 )
-def test_who_is_refused_for_good_has_failed(post: tuple[str, Post], subscriber: str, kind: Any) -> None:
+def test_a_permanently_refused_recipient_fails(post: tuple[str, Post], subscriber: str, kind: Any) -> None:
     outcome: Any = Mail(post[0], sender="shop@example.org")(told(subscriber))
     assert (type(outcome), outcome.kind) == kind
 
 
-def test_a_mail_server_that_is_away_or_silent_is_tried_again() -> None:
+def test_mail_to_an_unreachable_or_silent_server_is_retried() -> None:
     away = Mail(f"smtp://127.0.0.1:{free_port()}", sender="shop@example.org")(told())
     with receiver(b"") as silent:
         hangs = Mail(f"smtp://127.0.0.1:{silent.port}", sender="shop@example.org", timeout="100ms")(told())
     assert [(type(each), each.kind) for each in (away, hangs)] == [(Retry, "connection")] * 2
 
 
-def test_a_password_does_not_travel_in_the_clear(post: tuple[str, Post]) -> None:
+def test_a_password_is_not_sent_without_tls(post: tuple[str, Post]) -> None:
     outcome: Any = Mail(post[0].replace("//127.0.0.1", "//u:hidden@127.1"), sender="shop@example.org")(told())
     assert isinstance(outcome, Retry)
     assert "hidden" not in outcome.error + repr(Mail("smtp://u:hidden@localhost", sender="shop@example.org"))
@@ -213,7 +213,7 @@ def test_a_maildir_holds_each_mail_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("to", ["ftp://x", "smtp://", "smtp://host:port", "maildir:/proc/none"])
-def test_where_mail_cannot_go_is_refused_at_once(to: str) -> None:
+def test_an_invalid_mail_destination_is_refused(to: str) -> None:
     with pytest.raises(Invalid):
         Mail(to, sender="shop@example.org")
     with pytest.raises(Invalid):

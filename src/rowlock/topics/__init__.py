@@ -70,29 +70,28 @@ def put(
     Returns whether it was created, and the topic.
     """
     check_topic(name)
-    created = tx.row("topics/find", name=name) is None
-    return created, define(tx, name, fields, keep_for=keep_for)
-
-
-def define(tx: Transaction, name: str, fields: Mapping[str, str], *, keep_for: str | None = None) -> TopicInfo:
-    """Create the topic or add fields to it. Existing fields stay; a field cannot change its kind."""
-    check_topic(name)
-    given = predicates.check_fields(fields)
+    new = predicates.check_fields(fields)
     if keep_for is not None:
         milliseconds(keep_for)
+    created = False
     # A loop, because others may create and drop a topic of that name in between.
     while (columns := tx.row("topics/lock", name=name)) is None:
-        tx.run("topics/create", name=name)
+        created = tx.run("topics/create", name=name) == 1
     row = decode_row(columns)
-    for field, kind in given.items():
+    for field, kind in new.items():
         if row.fields.get(field, kind) != kind:
             what = f"field {field!r} of topic {name!r} is {row.fields[field]}, got {kind}"
             raise FieldTaken(what, "choose another name for the new field", field=field)
-    whole = predicates.check_fields(row.fields | given)
+    merged = predicates.check_fields(row.fields | new)
     keep = row.keep_for if keep_for is None else keep_for
-    if (whole, keep) != (row.fields, row.keep_for):
-        tx.run("topics/change", topic=row.id, fields=msgspec.json.encode(whole).decode(), keep_for=keep)
-    return TopicInfo(name, whole, keep)
+    if (merged, keep) != (row.fields, row.keep_for):
+        tx.run("topics/change", topic=row.id, fields=msgspec.json.encode(merged).decode(), keep_for=keep)
+    return created, TopicInfo(name, merged, keep)
+
+
+def define(tx: Transaction, name: str, fields: Mapping[str, str], *, keep_for: str | None = None) -> TopicInfo:
+    """Create a topic or add fields to it. Existing fields stay; a field cannot change its kind."""
+    return put(tx, name, fields, keep_for=keep_for)[1]
 
 
 def find(tx: Transaction, name: str) -> TopicRow:

@@ -131,22 +131,17 @@ def matches(tx: Transaction, topic: str, record: Record, *, limit: int = 1000) -
     """Return the subscriptions that a record fulfils now, in the order of their numbers."""
     check_limit(limit, "subscriptions")
     row = topics.find(tx, topic)
-    numbers = match(tx, row, predicates.checked(row.fields, record), limit=limit)
+    numbers, _ = match(tx, row, predicates.checked(row.fields, record), limit=limit)
     return subscriptions.by_ids(tx, numbers)
 
 
 def match(
     tx: Transaction, topic: topics.TopicRow, record: Record, *, at: int = commit_order.NOW, limit: int
-) -> list[int]:
+) -> tuple[list[int], bool]:
     """Return the numbers of the subscriptions that a checked record fulfils, as of a place in the commit order.
 
-    Reads at most `limit` entries of the index.
+    Reads at most `limit` entries of the index. The second value says whether the limit was reached.
     """
-    return _match(tx, topic, record, at=at, limit=limit)[0]
-
-
-def _match(tx: Transaction, topic: topics.TopicRow, record: Record, *, at: int, limit: int) -> tuple[list[int], bool]:
-    # The second value says whether the limit was reached.
     known = _plans.get(tx.statements, {}).get(topic.id)
     while True:
         version, plan = known or _read_plan(tx, topic)
@@ -184,7 +179,7 @@ def page(
     One statement finds them if there are few. Only if the limit is reached, keys are read one by one, in pages.
     """
     if cursor is None:
-        numbers, cut = _match(tx, topic, record, at=at, limit=limit + 1)
+        numbers, cut = match(tx, topic, record, at=at, limit=limit + 1)
         if not cut:
             return numbers, None
         probes = _read_plan(tx, topic)[1].probes(record)

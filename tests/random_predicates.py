@@ -1,4 +1,4 @@
-"""Fields, predicates and records drawn at random, from few values, so that they meet."""
+"""Fields, predicates and records drawn at random, from few values, so that they often match."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -18,11 +18,11 @@ def values(kind: str) -> st.SearchStrategy[Any]:
     return st.sampled_from(VALUES[kind])
 
 
-def asked(kind: str) -> st.SearchStrategy[Any]:
-    """A predicate on a field of the kind; ranges may be such that nothing lies in them."""
-    forms = [values(kind), st.lists(values(kind), min_size=1, max_size=5).map(lambda found: {"in": found})]
+def predicate(kind: str) -> st.SearchStrategy[Any]:
+    """A predicate on a field of the kind; a range may be empty."""
+    forms = [values(kind), st.lists(values(kind), min_size=1, max_size=5).map(lambda chosen: {"in": chosen})]
     if kind == "text":
-        forms.append(values(kind).filter(bool).map(lambda found: {"prefix": found}))
+        forms.append(values(kind).filter(bool).map(lambda prefix: {"prefix": prefix}))
     if kind in ("integer", "number", "date"):
         forms += [
             st.builds(lambda low, end, high, other: {low: min(end, other), high: max(end, other)}, *_ends(kind)),
@@ -36,8 +36,8 @@ def _ends(kind: str) -> tuple[st.SearchStrategy[Any], ...]:
 
 
 def predicates(fields: dict[str, str] = FIELDS) -> st.SearchStrategy[dict[str, Any]]:
-    """What somebody may ask for; not always what anybody can have."""
-    return st.fixed_dictionaries({}, optional={name: asked(kind) for name, kind in fields.items()})
+    """Predicates of a subscription; some are invalid, because their range is empty."""
+    return st.fixed_dictionaries({}, optional={name: predicate(kind) for name, kind in fields.items()})
 
 
 def records(fields: dict[str, str] = FIELDS) -> st.SearchStrategy[dict[str, Any]]:
