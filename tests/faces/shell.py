@@ -13,8 +13,7 @@ import msgspec
 import pexpect
 from tests.waiting import WAIT_SECONDS
 
-from rowlock.cli.exits import run
-from rowlock.cli.program import program
+from rowlock.cli.program import run
 
 PROGRAM = (sys.executable, "-m", "rowlock")
 
@@ -106,7 +105,7 @@ class QuickShell(Shell):
         out, error = TextIOWrapper(BytesIO()), TextIOWrapper(BytesIO())
         around = patch.dict(os.environ, {**self.environment, **environment}, clear=True)
         with around, chdir(self.folder), _standard_input(given), redirect_stdout(out), redirect_stderr(error):
-            status = run(program, [os.fsdecode(argument) for argument in arguments])
+            status = run([os.fsdecode(argument) for argument in arguments])
         return Ran(status, _written(out), _written(error))
 
 

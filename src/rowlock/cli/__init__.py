@@ -7,9 +7,8 @@ def main() -> None:
     """Run the command of the process's arguments, and exit with its exit code."""
     try:
         # Imported here: it takes a while, and Ctrl-C may come meanwhile.
-        from rowlock.cli.exits import run
-        from rowlock.cli.program import program
+        from rowlock.cli.program import run
     except KeyboardInterrupt:
         print("rowlock: interrupted", file=sys.stderr)  # noqa: T201
         sys.exit(130)
-    sys.exit(run(program, sys.argv[1:]))
+    sys.exit(run(sys.argv[1:]))

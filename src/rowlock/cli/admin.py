@@ -1,30 +1,119 @@
-"""`rowlock migrate`, `upkeep`, `doctor`, `config` and `completion`: care of the database and of the program."""
+"""`rowlock token`, `audit`, `migrate`, `upkeep`, `doctor`, `config` and `completion`: access, database, program."""
 
 import time
+from functools import partial
+from typing import Any
 
 import click
 import msgspec
 
 from rowlock import diagnostics, integrity, schema, workload
 from rowlock.cli import output
-from rowlock.cli.exits import AT_RISK, OUT_OF_REACH
-from rowlock.cli.invocation import HELP_OPTIONS, Invocation, command, json_option, on_terminal
+from rowlock.cli.input import time_value
+from rowlock.cli.invocation import AT_RISK, OUT_OF_REACH, Invocation, command, every, group, json_option
+from rowlock.cli.output import Column
 from rowlock.diagnostics import FINE, INFORMATION, RISK, UNREACHABLE, Finding
 from rowlock.engine import Engine
-from rowlock.model import Processor
+from rowlock.roles import Role
 from rowlock.schema import Migration
+from rowlock.settings import Processor
+from rowlock.tokens import NewToken
 
 UPKEEP_WAIT_SECONDS = 60
 """How long `upkeep` may watch sessions past their deadline until it is certain that they are dead."""
 ICONS = {FINE: "✓", INFORMATION: "·", RISK: "!", UNREACHABLE: "✕"}
+CONFIG_COLUMNS = (Column("NAME", "name"), Column("VALUE", "shown"), Column("ORIGIN", "origin"))
+TOKEN_COLUMNS = (
+    Column("ID", lambda token: str(token.id)),
+    Column("TOKEN", "shown"),
+    Column("ROLE", "role"),
+    Column("LISTS", lambda token: " ".join(token.lists)),
+    Column("STATE", "state"),
+    Column("CREATED", "created_at"),
+    Column("EXPIRES", "expires_at"),
+    Column("LAST USED", "last_used_at"),
+    Column("LABEL", "label"),
+)
+AUDIT_COLUMNS = (
+    Column("AT", "at"),
+    Column("WHO", "who"),
+    Column("VERB", "verb"),
+    Column("LIST", "list"),
+    Column("COUNT", "count"),
+    Column("DETAILS", "details"),
+)
 COLORS = {FINE: "green", INFORMATION: "dim", RISK: "yellow", UNREACHABLE: "red"}
+
+
+@group("token")
+def token() -> None:
+    """Create, list and revoke access tokens for the HTTP service."""
+
+
+@token.command("create")
+@click.option("--role", type=click.Choice([role.value for role in Role]), required=True, help="What its holder may do.")
+@click.option("--lists", metavar="PREFIX", multiple=True, help="Only lists whose names begin with PREFIX; repeatable.")
+@click.option("--expires", metavar="TIME", help="30d, 12h, or 2030-01-31T12:00Z; never if left out.")
+@click.option("--label", metavar="TEXT", default="", help="Who or what it is for.")
+@json_option
+def create(invocation: Invocation, /, *, role: str, lists: tuple[str, ...], label: str, **options: Any) -> None:
+    """Create a token: it is printed once, alone, and cannot be shown again."""
+    expires = time_value(options["expires"]) if options["expires"] else None
+    with invocation.open(create=True) as engine, invocation.acting():
+        made = engine.tokens.create(role, lists=lists, label=label, expires=expires)
+    if invocation.as_json:
+        output.document({"token": made.text, **msgspec.structs.asdict(made.info)})
+        return
+    output.write(f"{made.text}\n")
+    invocation.say(_sentence(made))
+
+
+def _sentence(made: NewToken) -> str:
+    info = made.info
+    names = f" of lists that begin with {', '.join(info.lists)}" if info.lists else ""
+    until = f" until {output.format_time(info.expires_at)}" if info.expires_at else ""
+    return output.visible(f"token {info.id}: {info.role}{names}{until}; it is not shown again")
+
+
+@token.command("ls")
+@click.option("-a", "--all", "ended", is_flag=True, help="Also tokens that have expired or were revoked.")
+@json_option
+def ls(invocation: Invocation, *, ended: bool) -> None:
+    """List tokens: what each is for, until when, and when it was last used."""
+    with invocation.open() as engine:
+        tokens = list(every(partial(engine.tokens.page, ended=ended), by="id", after=0))
+    empty = "there are no tokens; create one: rowlock token create --role worker"
+    output.table(invocation, {"tokens": tokens}, tokens, TOKEN_COLUMNS, empty=empty, blank="–")
+
+
+@token.command("revoke")
+@click.argument("token", metavar="ID", type=int)
+def revoke(invocation: Invocation, *, token: int) -> None:
+    """Revoke a token by its id; every server refuses it within a second."""
+    with invocation.open() as engine, invocation.acting():
+        changed = engine.tokens.revoke(token)
+    invocation.say(f"token {token} is revoked" if changed else f"token {token} was revoked already")
+
+
+@command("audit")
+@click.option("--list", "of", metavar="LIST", help="Only changes of this list.")
+@click.option("--since", metavar="TIME", help="The last 2h or 7d, or since 2030-01-31T12:00Z.")
+@click.option("-n", "--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Maximum of rows.")
+@json_option
+def audit(invocation: Invocation, *, of: str | None, since: str | None, limit: int) -> None:
+    """Show who changed what: pause, retry, drop and the like, the newest first.
+
+    It records what operators and admins do over HTTP, and what is done by hand on the command line.
+    """
+    with invocation.open() as engine:
+        records = engine.audit(of=of, since=time_value(since) if since else None, limit=limit)
+    output.table(invocation, {"records": records}, records, AUDIT_COLUMNS, empty="nothing is recorded")
 
 
 @command("migrate")
 @click.option("--plan", is_flag=True, help="Print the missing steps, and take none.")
 @json_option
-@click.pass_obj
-def migrate(invocation: Invocation, *, plan: bool, as_json: bool) -> None:
+def migrate(invocation: Invocation, *, plan: bool) -> None:
     """Create the tables, or bring them up to date.
 
     Safe to run at the same time as others, and again after it was killed. A SQLite file is migrated automatically when
@@ -33,10 +122,10 @@ def migrate(invocation: Invocation, *, plan: bool, as_json: bool) -> None:
     with invocation.open_database(create=True) as engine:
         steps = _pending(engine) if plan else schema.migrate(engine.database)
         newest = len(schema.known(engine.database))
-    if as_json:
+    if invocation.as_json:
         names = [{"number": step.number, "name": step.name} for step in steps]
         output.document({"schema": newest, "planned" if plan else "taken": names})
-    elif on_terminal():
+    elif output.on_terminal():
         _show_steps(invocation, steps, newest=newest, plan=plan)
     else:
         output.lines((f"{step.number:04}", step.name) for step in steps)
@@ -57,8 +146,7 @@ def _show_steps(invocation: Invocation, steps: list[Migration], *, newest: int, 
 
 @command("upkeep")
 @json_option
-@click.pass_obj
-def upkeep(invocation: Invocation, *, as_json: bool) -> None:
+def upkeep(invocation: Invocation) -> None:
     """Run one bounded pass of upkeep, as every worker does regularly.
 
     Expires dead sessions, makes due items ready, opens gates that no worker looks at, folds old tallies, deletes old
@@ -66,9 +154,8 @@ def upkeep(invocation: Invocation, *, as_json: bool) -> None:
     """
     with invocation.open_database(why="a server does its own upkeep") as engine:
         report = engine.upkeep(wait=UPKEEP_WAIT_SECONDS)
-    counts: dict[str, int] = msgspec.structs.asdict(report)
-    sentence = ", ".join(f"{word} {count:,}" for word, count in counts.items())
-    output.result(invocation, counts, sentence=sentence, as_json=as_json)
+    sentence = ", ".join(f"{word} {count:,}" for word, count in msgspec.structs.asdict(report).items())
+    output.result(invocation, report, sentence)
 
 
 @command("doctor")
@@ -76,10 +163,7 @@ def upkeep(invocation: Invocation, *, as_json: bool) -> None:
 @click.option("--health", metavar="URL", multiple=True, help="Check that this address answers, too; repeatable.")
 @click.option("--allow-host", metavar="HOST", multiple=True, help="A private host that may be requested; repeatable.")
 @click.option("--check", "with_rows", is_flag=True, help="Check every stored row too: reads all items.")
-@click.pass_obj
-def doctor(
-    invocation: Invocation, *, as_json: bool, with_rows: bool, health: tuple[str, ...], allow_host: tuple[str, ...]
-) -> int:
+def doctor(invocation: Invocation, *, with_rows: bool, health: tuple[str, ...], allow_host: tuple[str, ...]) -> int:
     """Check whether this database can keep rowlock's promises.
 
     Checks connection, schema, durability, permissions, free space and clock, and the processors of lists; each problem
@@ -87,16 +171,16 @@ def doctor(
 
     Exits with 0 if all is fine, 1 if a promise is at risk, 5 if the database is unreachable.
     """
-    given = {each: Processor(each, health=each) for each in health}
+    addresses = {each: Processor(each, health=each) for each in health}
     with invocation.open_database() as engine:
         findings = list(diagnostics.examine(engine.database, time.time))
         usable = any(each.name == "schema" and each.state == FINE for each in findings)
         if with_rows and usable:
             findings += _check_rows(engine)
-        findings += _check_processors(engine, given, allow=invocation.allowed_hosts(allow_host), with_lists=usable)
-    if as_json:
+        findings += _check_processors(engine, addresses, allow=invocation.allowed_hosts(allow_host), with_lists=usable)
+    if invocation.as_json:
         output.document({"database": engine.database.address.shown, "findings": findings})
-    elif on_terminal():
+    elif output.on_terminal():
         for finding in findings:
             _show_finding(finding, plain=invocation.no_color)
     else:
@@ -110,18 +194,20 @@ def _check_rows(engine: Engine) -> list[Finding]:
 
 
 def _check_processors(
-    engine: Engine, given: dict[str, Processor], *, allow: list[str], with_lists: bool
+    engine: Engine, addresses: dict[str, Processor], *, allow: list[str], with_lists: bool
 ) -> list[Finding]:
-    if not given and not (with_lists and engine.read(workload.processors, fits=lambda _: True, limit=1)):
+    if not addresses and not (with_lists and engine.read(workload.processors, fits=lambda _: True, limit=1)):
         return []
     from rowlock.delivery.sender import sender_from_environment
     from rowlock.worker import health  # heavy: imported only to send requests
     from rowlock.worker.backend import LocalBackend
 
-    party = health.ProcessorGroup(sender_from_environment(allow), given, (lambda _: True) if with_lists else None)
-    answers = health.examine(LocalBackend(engine), [party])
+    processors = health.ProcessorGroup(
+        sender_from_environment(allow), addresses, (lambda _: True) if with_lists else None
+    )
+    answers = health.examine(LocalBackend(engine), [processors])
     answers.pop(health.STORE)
-    asked = {health.name_of(name): each.health is not None for name, each in {**party.known, **given}.items()}
+    asked = {health.name_of(name): each.health is not None for name, each in {**processors.known, **addresses}.items()}
     return [_processor_finding(name, wrong, asked=asked.get(name, True)) for name, wrong in answers.items()]
 
 
@@ -149,28 +235,23 @@ def _exit_code(findings: list[Finding]) -> int:
     return AT_RISK if RISK in states else 0
 
 
-@click.group("config", context_settings=HELP_OPTIONS)
+@group("config")
 def config() -> None:
     """Show the configuration, each value with its origin."""
 
 
-@command("show")
+@config.command("show")
 @json_option
-@click.pass_obj
-def show(invocation: Invocation, *, as_json: bool) -> None:
+def show(invocation: Invocation) -> None:
     """Show each value and its origin; secrets are masked."""
-    rows = [[value.name, value.shown, value.origin] for value in invocation.values().values()]
-    document = {name: {"value": value, "origin": origin} for name, value, origin in rows}
-    output.rows(invocation, document, as_json=as_json, table=output.Table(("NAME", "VALUE", "ORIGIN"), rows))
-
-
-config.add_command(show)
+    values = list(invocation.values().values())
+    document = {value.name: {"value": value.shown, "origin": value.origin} for value in values}
+    output.table(invocation, document, values, CONFIG_COLUMNS)
 
 
 @command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def completion(context: click.Context, *, shell: str) -> None:
+def completion(_: Invocation, *, shell: str) -> None:
     """Print the completion script of a shell.
 
     bash: eval "$(rowlock completion bash)" in ~/.bashrc; zsh: eval "$(rowlock completion zsh)" in ~/.zshrc; fish:
@@ -180,5 +261,5 @@ def completion(context: click.Context, *, shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None, "click supports the three shells"  # noqa: S101
-    script = kind(context.find_root().command, {}, "rowlock", "_ROWLOCK_COMPLETE")
+    script = kind(click.get_current_context().find_root().command, {}, "rowlock", "_ROWLOCK_COMPLETE")
     output.write(script.source_template % script.source_vars() + "\n")

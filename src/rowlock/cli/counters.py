@@ -3,21 +3,19 @@
 import click
 
 from rowlock.cli import output
-from rowlock.cli.invocation import (
-    HELP_OPTIONS,
-    SHARED_OPTIONS,
-    Invocation,
-    command,
-    every,
-    json_option,
-    named_argument,
-)
+from rowlock.cli.invocation import SHARED_OPTIONS, CommandGroup, Invocation, every, json_option, named_argument
+from rowlock.cli.output import Column
 from rowlock.counters import MAX_NUMBER, MAX_NUMBERS_PER_TAKE
+
+COUNTER_COLUMNS = (
+    Column("COUNTER", lambda counter: counter["counter"]),
+    Column("LAST", lambda counter: counter["value"]),
+)
 
 name_argument = named_argument("name", "NAME", names=lambda engine: engine.counters())
 
 
-class CounterGroup(click.Group):
+class CounterGroup(CommandGroup):
     """Commands of counters; any other word is the name of a counter, and takes its next number."""
 
     def resolve_command(
@@ -28,9 +26,7 @@ class CounterGroup(click.Group):
         return super().resolve_command(ctx, args if known else ["next", *args])
 
 
-@click.group(
-    "counter", cls=CounterGroup, context_settings=HELP_OPTIONS, subcommand_metavar="NAME [--take N] | COMMAND …"
-)
+@click.group("counter", cls=CounterGroup, subcommand_metavar="NAME [--take N] | COMMAND …")
 def counter() -> None:
     """Take the next number of a counter, 1, 2, 3 …, each once.
 
@@ -42,7 +38,7 @@ def counter() -> None:
 counter.params.extend(SHARED_OPTIONS)
 
 
-@command("next")
+@counter.command("next")
 @name_argument
 @click.option(
     "--take",
@@ -51,54 +47,44 @@ counter.params.extend(SHARED_OPTIONS)
     help="Take N in a row: prints the first and the last.",
 )
 @json_option
-@click.pass_obj
-def take_next(invocation: Invocation, *, name: str, count: int | None, as_json: bool) -> None:
+def take_next(invocation: Invocation, *, name: str, count: int | None) -> None:
     """Take the next number, or several in a row."""
     with invocation.open(create=True) as engine:
         numbers = engine.counter(name).take(count or 1)
-    if as_json:
+    if invocation.as_json:
         output.document({"counter": name, "first": numbers[0], "last": numbers[-1]})
     else:
         output.lines([(numbers[0],) if count is None else (numbers[0], numbers[-1])])
 
 
-@command("show")
+@counter.command("show")
 @name_argument
 @json_option
-@click.pass_obj
-def show(invocation: Invocation, *, name: str, as_json: bool) -> None:
+def show(invocation: Invocation, *, name: str) -> None:
     """Print the last number that was taken; 0 if none was."""
     with invocation.open() as engine:
         value = engine.counter(name).show()
-    if as_json:
+    if invocation.as_json:
         output.document({"counter": name, "value": value})
     else:
         output.lines([(value,)])
 
 
-@command("ls")
+@counter.command("ls")
 @json_option
-@click.pass_obj
-def ls(invocation: Invocation, *, as_json: bool) -> None:
+def ls(invocation: Invocation) -> None:
     """List all counters with the last number of each, by name."""
     with invocation.open() as engine:
-        found = [(each.name, each.value) for each in every(engine.counters)]
-    output.rows(
-        invocation,
-        {"counters": [{"counter": name, "value": value} for name, value in found]},
-        as_json=as_json,
-        piped=found,
-        table=output.Table(("COUNTER", "LAST"), [[name, f"{value:,}"] for name, value in found], numeric=(1,)),
-        empty="there are no counters yet; begin with: rowlock counter NAME",
-    )
+        counters = [{"counter": each.name, "value": each.value} for each in every(engine.counters)]
+    empty = "there are no counters yet; begin with: rowlock counter NAME"
+    output.table(invocation, {"counters": counters}, counters, COUNTER_COLUMNS, empty=empty)
 
 
-@command("raise")
+@counter.command("raise")
 @name_argument
 @click.argument("to", metavar="N", type=click.IntRange(0, MAX_NUMBER))
 @json_option
-@click.pass_obj
-def raise_to(invocation: Invocation, *, name: str, to: int, as_json: bool) -> None:
+def raise_to(invocation: Invocation, *, name: str, to: int) -> None:
     """Continue above N, if the counter is lower.
 
     For numbers that were used before the counter existed. A counter cannot be lowered or removed, so that no number is
@@ -107,8 +93,4 @@ def raise_to(invocation: Invocation, *, name: str, to: int, as_json: bool) -> No
     with invocation.open(create=True) as engine, invocation.acting():
         value = engine.counter(name).raise_to(to)
     sentence = f"{name} continues with {value + 1:,}" if value < MAX_NUMBER else f"{name} has no number left"
-    output.result(invocation, {"value": value}, sentence=sentence, as_json=as_json)
-
-
-for each in (take_next, show, ls, raise_to):
-    counter.add_command(each)
+    output.result(invocation, {"value": value}, sentence)

@@ -3,22 +3,22 @@
 import codecs
 import io
 import queue
-import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import IO, Any, cast
+from itertools import chain
+from typing import Any
 
 import click
 import msgspec
 
 from rowlock import json_codec
 from rowlock.errors import Invalid, InvalidData, InvalidDuration, InvalidKey
-from rowlock.item_input import Entries, lines
+from rowlock.item_input import Entry, lines
 from rowlock.model import DurationOrTime
-from rowlock.names import check_key, closest
+from rowlock.names import all_simple_keys, check_key, closest
 
 STDIN = "-"
 READ_BYTES = 256 * 1024
@@ -26,30 +26,29 @@ MAX_LINE_BYTES = 1024 * 1024
 STREAM_BATCH_ENTRIES = 1_000
 STREAM_BATCH_SECONDS = 1.0
 
-NumberedEntries = Iterator[tuple[int, Any]]
-ReportLines = Callable[[int], None]
+Chunks = Iterable[list[bytes]]
+"""The lines of one file, in lists as they were read."""
 
 
 class InputFormat(msgspec.Struct, frozen=True):
-    """The format of input files."""
+    """The format of input files: a key on each line unless one of these is set."""
 
     csv: str | None = None
     """The column that holds the key: its name, or its number from 1 in a file without headings."""
     ndjson: bool = False
     null: bool = False
 
-    @property
-    def plain(self) -> bool:
-        """Return whether each line is a key."""
-        return self.csv is None and not self.ndjson and not self.null
+    def __post_init__(self) -> None:
+        if (self.csv is not None) + self.ndjson + self.null > 1:
+            raise Invalid("--csv, --ndjson and -0 exclude each other", "give one of them")
 
-    def entries(self, pieces: Iterable[bytes]) -> NumberedEntries:
-        """Yield the entries of one file, each with its line number."""
+    def entries(self, chunks: Chunks) -> Iterator[Entry]:
+        """Yield the checked entries of one file; Invalid names the line of an invalid one."""
         if self.csv is not None:
-            return _csv_entries(pieces, self.csv)
+            return _csv_entries(chunks, self.csv)
         if self.ndjson:
-            return _json_entries(pieces)
-        return _null_entries(pieces) if self.null else enumerate(lines(pieces), 1)  # type: ignore[arg-type]
+            return _json_entries(chunks)
+        return _null_entries(chunks) if self.null else _line_entries(chunks)
 
 
 def nothing_to_read(keys: Sequence[str], files: Sequence[str] = ()) -> bool:
@@ -57,77 +56,27 @@ def nothing_to_read(keys: Sequence[str], files: Sequence[str] = ()) -> bool:
     return not keys and not files and (sys.stdin is None or sys.stdin.isatty())
 
 
-def _ignore(_: int) -> None:
-    pass
+def read_entries(
+    names: Sequence[str], form: InputFormat, *, report: Callable[[int], None] = lambda _: None
+) -> Iterator[Entry]:
+    """Yield the entries of files, or of standard input, one after the other in bounded memory.
+
+    `report` is called with the number of lines whenever more were read. Invalid names the line, and of several files
+    the file.
+    """
+    for name in names or [STDIN]:
+        try:
+            with _opened(name) as file:
+                yield from form.entries(_chunks(file, b"\0" if form.null else b"\n", report))
+        except Invalid as error:
+            raise (error if len(names) < 2 else _with_file(error, name)) from None
 
 
-class InputFiles:
-    """Several files, read one after the other in bounded memory."""
-
-    def __init__(self, names: Iterable[str], form: InputFormat, *, report: ReportLines = _ignore) -> None:
-        self._names = list(names) or [STDIN]
-        self._form = form
-        self._report = report
-        self._starts: list[tuple[int, str]] = []
-
-    def entries(self) -> Entries:
-        """Return the entries to add; plain lines as an open file, with blank ones so that numbers stay right."""
-        if self._form.plain:
-            return cast("IO[bytes]", _LineReader(self._pieces()))
-        return (entry for _, entry in self.numbered())
-
-    def numbered(self) -> NumberedEntries:
-        """Yield checked entries with their line numbers; Invalid names the line and file of an invalid one."""
-        for name in self._names:
-            try:
-                for line, entry in self._form.entries(self._split(name)):
-                    if entry != "" or not self._form.plain:
-                        _check(entry, line)
-                        yield line, entry
-            except Invalid as error:
-                raise self._named(error, name) from None
-
-    def with_line_in_file(self, error: Invalid) -> Invalid:
-        """Return the error with its line number counted within the file it is in, if there are several."""
-        found = list(re.finditer(r"line (\d+)", error.what))
-        if not found or len(self._starts) < 2 or not self._form.plain:
-            return error
-        match = found[-1]
-        start, name = max(each for each in self._starts if each[0] < int(match[1]))
-        place = f"line {int(match[1]) - start} of {name}"
-        what = error.what[: match.start()] + place + error.what[match.end() :]
-        return type(error)(what, error.hint, **error.fields)
-
-    def _named(self, error: Invalid, name: str) -> Invalid:
-        if len(self._names) < 2:
-            return error
-        return type(error)(f"{name}: {error.what}", error.hint, **error.fields)
-
-    def _pieces(self) -> Iterator[bytes]:
-        read = 0
-        for name in self._names:
-            self._starts.append((read, name))
-            for piece in self._split(name):
-                read += 1
-                yield piece
-
-    def _split(self, name: str) -> Iterator[bytes]:
-        with _opened(name) as file:
-            yield from _split(file, b"\0" if self._form.null else b"\n", self._report)
-
-
-class _LineReader:
-    """Lines in the interface of an open file."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self._pieces
-
-    def readline(self) -> bytes:
-        """Return the next line without its line break, or nothing at the end."""
-        return next(self._pieces, b"")
+def _with_file(error: Invalid, name: str) -> Invalid:
+    line = f"line {error.fields.get('line')}"
+    before, found, after = error.what.rpartition(line)
+    what = f"{before}{line} of {name}{after}" if found else f"{name}: {error.what}"
+    return type(error)(what, error.hint, **error.fields)
 
 
 def _opened(name: str) -> io.FileIO:
@@ -138,7 +87,7 @@ def _opened(name: str) -> io.FileIO:
         raise Invalid(f"file {name!r} cannot be read: {(error.strerror or 'no reason given').lower()}") from None
 
 
-def _split(file: io.FileIO, separator: bytes, report: ReportLines) -> Iterator[bytes]:
+def _chunks(file: io.FileIO, separator: bytes, report: Callable[[int], None]) -> Iterator[list[bytes]]:
     """Yield the parts of a file between separators; InvalidKey for one that is longer than any item."""
     rest, count = b"", 0
     while chunk := file.read(READ_BYTES):
@@ -147,54 +96,123 @@ def _split(file: io.FileIO, separator: bytes, report: ReportLines) -> Iterator[b
         *whole, rest = (rest + chunk).split(separator)
         count += len(whole)
         report(len(whole))
-        yield from whole
+        yield whole
         if len(rest) > MAX_LINE_BYTES:
             what = f"line {count + 1} must be at most {MAX_LINE_BYTES} bytes, got more"
-            raise InvalidKey(what, "check that this is a file of lines")
+            raise InvalidKey(what, "check that this is a file of lines", line=count + 1)
     if rest:
         report(1)
-        yield rest
+        yield [rest]
 
 
-def _check(entry: Any, line: int) -> None:
-    if isinstance(entry, Mapping):
-        if "key" in entry:
-            check_key(entry["key"], line)
-    elif isinstance(entry, str):
-        check_key(entry, line)
-    else:
-        what = f"line {line} must be a string or an object, got {type(entry).__name__}"
-        raise Invalid(what, 'write "a.txt" or {"key": "a.txt", "data": …}')
+def _numbered(chunks: Chunks) -> Iterator[tuple[int, bytes]]:
+    return enumerate(chain.from_iterable(chunks), 1)
 
 
-def _text(piece: bytes, line: int) -> str:
+def _line_entries(chunks: Chunks) -> Iterator[str]:
+    first = 1
+    for chunk in chunks:
+        yield from _simple_keys(chunk) or _checked_keys(chunk, first)
+        first += len(chunk)
+
+
+def _simple_keys(chunk: list[bytes]) -> list[str]:
+    """Return the keys on lines by a fast check of all at once; none if each must be checked by itself."""
     try:
-        return piece.decode()
+        text = b"\n".join([*chunk, b""]).replace(b"\r\n", b"\n").decode()
+    except UnicodeDecodeError:
+        return []
+    keys = [key for key in text.split("\n") if key]
+    return keys if all_simple_keys(keys) and not any(map(str.isspace, keys)) else []
+
+
+def _checked_keys(chunk: list[bytes], first: int) -> Iterator[str]:
+    for number, key in enumerate(lines(chunk, first), first):  # type: ignore[arg-type]
+        if key:
+            check_key(key, number)
+            yield key
+
+
+def _null_entries(chunks: Chunks) -> Iterator[str]:
+    for number, text in _numbered(chunks):
+        key = _decoded(text, number)
+        check_key(key, number)
+        yield key
+
+
+def _json_entries(chunks: Chunks) -> Iterator[Entry]:
+    for line, entry in json_lines(chunks, "write one string or object on each line"):
+        if not isinstance(entry, str | dict):
+            what = f"line {line} must be a string or an object, got {type(entry).__name__}"
+            raise Invalid(what, 'write "a.txt" or {"key": "a.txt", "data": …}', line=line)
+        fields = entry if isinstance(entry, dict) else {"key": entry}
+        if "key" in fields:
+            check_key(fields["key"], line)
+        if isinstance(fields.get("due"), str):
+            fields["due"] = time_value(fields["due"])
+        yield entry
+
+
+def json_lines(chunks: Chunks, hint: str) -> Iterator[tuple[int, Any]]:
+    """Yield the JSON document on each line with the line's number; skips blank lines."""
+    for line, text in _numbered(chunks):
+        if text.strip():
+            yield line, decode_json(text, f"line {line}", hint, line=line)
+
+
+def json_lines_of_stdin() -> Iterator[tuple[int, Any]]:
+    """Yield the JSON document on each line of standard input with the line's number; skips blank lines."""
+    with _opened(STDIN) as stdin:
+        yield from json_lines(_chunks(stdin, b"\n", lambda _: None), "check its quotes and commas")
+
+
+def decode_json(text: str | bytes, what: str, hint: str, **fields: Any) -> Any:
+    """Decode a JSON document that a user wrote; InvalidData names `what` it is."""
+    try:
+        return msgspec.json.decode(text)
+    except RecursionError:
+        raise json_codec.too_deep(what, **fields) from None
+    except (msgspec.DecodeError, UnicodeError):
+        raise InvalidData(f"{what} must be JSON", hint, **fields) from None
+
+
+def _csv_entries(chunks: Chunks, column: str) -> Iterator[str]:
+    import csv  # imported only for --csv
+
+    reader = csv.reader((f"{_decoded(text, line)}\n" for line, text in _numbered(chunks)), strict=True)
+    try:
+        at = int(column) - 1 if column.isdecimal() else _heading(next(reader, []), column)
+        for row in reader:
+            if row:
+                key = _cell(row, at, reader.line_num)
+                check_key(key, reader.line_num)
+                yield key
+    except csv.Error:
+        line = reader.line_num
+        raise InvalidData(f"line {line} must be CSV", "check its quotes and commas", line=line) from None
+
+
+def _heading(row: list[str], column: str) -> int:
+    if column in row:
+        return row.index(column)
+    near = closest(column, row)
+    hint = f"did you mean {near!r}?" if near else f"its columns are {', '.join(row) or 'none: it is empty'}"
+    raise Invalid(f"the CSV file has no column {column!r}", hint)
+
+
+def _cell(row: list[str], at: int, line: int) -> str:
+    if not 0 <= at < len(row):
+        what = f"column must be 1 to {len(row)} in line {line}, got {at + 1}"
+        raise Invalid(what, "columns are counted from 1", line=line)
+    return row[at]
+
+
+def _decoded(text: bytes, line: int) -> str:
+    try:
+        return text.decode()
     except UnicodeDecodeError:
         hint = "convert it, with iconv for example"
         raise InvalidKey(f"line {line} must be UTF-8 text", hint, line=line) from None
-
-
-def _null_entries(pieces: Iterable[bytes]) -> NumberedEntries:
-    for number, piece in enumerate(pieces, 1):
-        yield number, _text(piece, number)
-
-
-def _json_entries(pieces: Iterable[bytes]) -> NumberedEntries:
-    for line, piece in enumerate(pieces, 1):
-        if not piece.strip():
-            continue
-        try:
-            entry = msgspec.json.decode(piece)
-        except RecursionError:
-            raise json_codec.too_deep(f"line {line}", line=line) from None
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise InvalidData(
-                f"line {line} must be JSON", "write one string or object on each line", line=line
-            ) from None
-        if isinstance(entry, dict) and isinstance(entry.get("due"), str):
-            entry["due"] = time_value(entry["due"])
-        yield line, entry
 
 
 def gate_value(text: str | None) -> int | str | None:
@@ -204,14 +222,7 @@ def gate_value(text: str | None) -> int | str | None:
 
 def json_value(text: str | None) -> Any:
     """Return the value of --data."""
-    if text is None:
-        return None
-    try:
-        return msgspec.json.decode(text)
-    except RecursionError:
-        raise json_codec.too_deep("--data") from None
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        raise InvalidData("--data must be JSON", """quote it for the shell: --data '{"size": 3}'""") from None
+    return None if text is None else decode_json(text, "--data", """quote it for the shell: --data '{"size": 3}'""")
 
 
 def time_value(text: str) -> DurationOrTime:
@@ -225,41 +236,13 @@ def time_value(text: str) -> DurationOrTime:
     return due
 
 
-def _csv_entries(pieces: Iterable[bytes], column: str) -> NumberedEntries:
-    import csv  # imported only for --csv
-
-    reader = csv.reader((f"{_text(piece, line)}\n" for line, piece in enumerate(pieces, 1)), strict=True)
-    try:
-        at = int(column) - 1 if column.isdecimal() else _heading(next(reader, []), column)
-        for row in reader:
-            if row:
-                yield reader.line_num, _cell(row, at, reader.line_num)
-    except csv.Error:
-        raise InvalidData(f"line {reader.line_num} must be CSV", "check its quotes and commas") from None
-
-
-def _heading(row: list[str], column: str) -> int:
-    if column in row:
-        return row.index(column)
-    near = closest(column, row)
-    hint = f"did you mean {near!r}?" if near else f"its columns are {', '.join(row) or 'none: it is empty'}"
-    raise Invalid(f"the CSV file has no column {column!r}", hint)
-
-
-def _cell(row: list[str], at: int, line: int) -> str:
-    if not 0 <= at < len(row):
-        raise Invalid(f"column must be 1 to {len(row)} in line {line}, got {at + 1}", "columns are counted from 1")
-    return row[at]
-
-
-def keys_from(arguments: Iterable[str]) -> list[str]:
+def keys_from(arguments: Sequence[str]) -> list[str]:
     """Return the keys of the arguments, or of standard input, checked; InvalidKey names the line of an invalid one."""
-    given = list(arguments)
-    if given and given != [STDIN]:
-        for number, key in enumerate(given, 1):
+    if arguments and list(arguments) != [STDIN]:
+        for number, key in enumerate(arguments, 1):
             check_key(key, number)
-        return given
-    return [entry for _, entry in InputFiles([STDIN], InputFormat()).numbered()]
+        return list(arguments)
+    return [str(key) for key in read_entries([], InputFormat())]
 
 
 def confirm(question: str) -> None:
@@ -270,29 +253,32 @@ def confirm(question: str) -> None:
         raise click.Abort
 
 
-class _EndOfInput:
+class _EndOfInput(msgspec.Struct):
     """The end of the input, with the error that ended it."""
 
-    def __init__(self, error: BaseException | None = None) -> None:
-        self.error = error
+    error: BaseException | None = None
 
 
-def batches(files: InputFiles) -> Iterator[list[Any]]:
+def batches(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
     """Yield entries in batches of at most a thousand, each at most a second after its first entry."""
-    arriving: queue.Queue[Any] = queue.Queue(2 * STREAM_BATCH_ENTRIES)
-    threading.Thread(target=_read, args=(files, arriving), daemon=True).start()
+    arriving: queue.Queue[Entry | _EndOfInput] = queue.Queue(2 * STREAM_BATCH_ENTRIES)
+    threading.Thread(target=_read, args=(entries, arriving), daemon=True).start()
     end = None
     while end is None:
-        batch, end = _gathered(arriving)
+        batch: list[Entry] = []
+        try:
+            end = _fill(batch, arriving)
+        except KeyboardInterrupt as interrupt:  # entries already read are still written
+            end = _EndOfInput(interrupt)
         if batch:
             yield batch
     if end.error:
         raise end.error
 
 
-def _read(files: InputFiles, arriving: "queue.Queue[Any]") -> None:
+def _read(entries: Iterator[Entry], arriving: "queue.Queue[Entry | _EndOfInput]") -> None:
     try:
-        for _, entry in files.numbered():
+        for entry in entries:
             arriving.put(entry)
     except Exception as error:  # raised in the thread that writes
         arriving.put(_EndOfInput(error))
@@ -300,22 +286,15 @@ def _read(files: InputFiles, arriving: "queue.Queue[Any]") -> None:
         arriving.put(_EndOfInput())
 
 
-def _gathered(arriving: "queue.Queue[Any]") -> tuple[list[Any], _EndOfInput | None]:
-    batch: list[Any] = []
-    try:
-        _fill(batch, arriving)
-    except KeyboardInterrupt as interrupt:  # entries already read are still written
-        return batch, _EndOfInput(interrupt)
-    if batch and isinstance(batch[-1], _EndOfInput):
-        return batch[:-1], batch[-1]
-    return batch, None
-
-
-def _fill(batch: list[Any], arriving: "queue.Queue[Any]") -> None:
-    batch.append(arriving.get())
+def _fill(batch: list[Entry], arriving: "queue.Queue[Entry | _EndOfInput]") -> _EndOfInput | None:
+    entry = arriving.get()
     until = time.monotonic() + STREAM_BATCH_SECONDS
-    while len(batch) < STREAM_BATCH_ENTRIES and not isinstance(batch[-1], _EndOfInput):
+    while not isinstance(entry, _EndOfInput):
+        batch.append(entry)
+        if len(batch) == STREAM_BATCH_ENTRIES:
+            return None
         try:
-            batch.append(arriving.get(timeout=max(0.0, until - time.monotonic())))
+            entry = arriving.get(timeout=max(0.0, until - time.monotonic()))
         except queue.Empty:
-            return
+            return None
+    return entry

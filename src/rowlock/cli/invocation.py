@@ -1,7 +1,6 @@
 """One run of the program: its database or server, the options of every command, and the decorators of commands."""
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,8 +19,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 ROWS_PER_PAGE = 1_000
+
+# Exit codes; those of RowlockErrors are their `exit_status`.
+AT_RISK = 1
+SOME_FAILED = 1
+WRONG_USAGE = 2
+OUT_OF_REACH = 5
+NOTHING_TO_DO = 6
+BUG = 70
+OUTPUT_LOST = 74
+INTERRUPTED = 130
+PIPE_CLOSED = 141
 
 
 class Invocation:
@@ -32,16 +41,17 @@ class Invocation:
         self.server: str | None = None
         self.quiet = False
         self.verbose = False
+        self.as_json = False
         self.no_color = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
     def values(self, **flags: str | None) -> dict[str, config.ConfigValue]:
         """Return the configuration, each value with its origin; `flags` are options of a single command."""
         return config.load({"database": self.database, "server": self.server, **flags})
 
-    def allowed_hosts(self, given: Sequence[str] = ()) -> list[str]:
-        """Return the private hosts that requests may go to: those given, else those configured."""
+    def allowed_hosts(self, hosts: Sequence[str] = ()) -> list[str]:
+        """Return the private hosts that requests may go to: `hosts`, or if there are none those configured."""
         value = self.values().get("allow_hosts")
-        return list(given) or split_names(value.value if value else "")
+        return list(hosts) or split_names(value.value if value else "")
 
     def open(self, *, create: bool = False) -> "Engine | Client":
         """Open the engine on the configured database, or a client of the configured server.
@@ -135,23 +145,40 @@ SHARED_OPTIONS = (
 
 
 class Command(click.Command):
-    """A command that accepts the shared options after its name too."""
+    """A command whose function gets the invocation first; it accepts the shared options after its name too."""
 
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
+    def __init__(self, name: str, *, callback: Callable[..., Any], **settings: Any) -> None:
+        super().__init__(name, callback=click.pass_obj(callback), **settings)
         self.params.extend(SHARED_OPTIONS)
+
+
+class CommandGroup(click.Group):
+    """A group whose commands are made by `@group.command(name)`."""
+
+    command_class = Command
 
 
 def command(name: str) -> Callable[[Callable[..., Any]], Command]:
     """Make a function the command of that name."""
-    return click.command(name, cls=Command, context_settings=HELP_OPTIONS)
+    return click.command(name, cls=Command)
+
+
+def group(name: str) -> Callable[[Callable[..., Any]], CommandGroup]:
+    """Make a function the group of that name; its docstring is the help text."""
+    return click.group(name, cls=CommandGroup)
+
+
+def show_help() -> int:
+    """Print the help of the command to stderr, and return the exit code of wrong usage."""
+    click.echo(click.get_current_context().get_help(), err=True)
+    return WRONG_USAGE
 
 
 def every(page: Callable[..., list[T]], *, by: str = "name", after: Any = "") -> Iterator[T]:
     """Yield the entries of all pages; `by` is the attribute that the next page starts after."""
-    while found := page(after=after, limit=ROWS_PER_PAGE):
-        yield from found
-        after = getattr(found[-1], by)
+    while entries := page(after=after, limit=ROWS_PER_PAGE):
+        yield from entries
+        after = getattr(entries[-1], by)
 
 
 def named_argument(
@@ -166,8 +193,8 @@ def named_argument(
         except RowlockError:  # a completion has nowhere to print an error
             return []
 
-    shown = metavar if required else f"[{metavar}]"
-    return click.argument(parameter, metavar=shown, required=required, shell_complete=_complete)
+    usage = metavar if required else f"[{metavar}]"
+    return click.argument(parameter, metavar=usage, required=required, shell_complete=_complete)
 
 
 def list_argument(*, required: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -175,10 +202,8 @@ def list_argument(*, required: bool = True) -> Callable[[Callable[..., Any]], Ca
     return named_argument("name", "LIST", names=lambda engine: engine.lists(), required=required)
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+json_option = click.option(
+    "--json", "as_json", is_flag=True, callback=_keep, expose_value=False, help="Print one JSON document."
+)
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 version_option = click.option("--version", type=int, metavar="N", help="Only if its version is still N.")
-
-
-def on_terminal() -> bool:
-    """Return whether stdout is a terminal."""
-    return sys.stdout.isatty()

@@ -1,33 +1,58 @@
-"""`rowlock add`, `show` and `save`: items one by one, or from arguments, files and pipes."""
+"""`rowlock add`, `show`, `save`, and `done`, `increment`, `retry`, `abandon`: items by their keys."""
 
 import os
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import click
-import msgspec
 
 from rowlock import tracing
 from rowlock.cli import output
 from rowlock.cli.input import (
     STDIN,
-    InputFiles,
     InputFormat,
     batches,
+    confirm,
     gate_value,
     json_value,
+    keys_from,
     nothing_to_read,
+    read_entries,
     time_value,
 )
-from rowlock.cli.invocation import Invocation, command, json_option, list_argument, on_terminal, version_option
-from rowlock.cli.progress import AddProgress, Terminal
+from rowlock.cli.invocation import (
+    Invocation,
+    command,
+    json_option,
+    list_argument,
+    show_help,
+    version_option,
+    yes_option,
+)
+from rowlock.cli.output import Column
+from rowlock.cli.progress import AddProgress
+from rowlock.cli.terminal import Terminal
 from rowlock.engine import List
 from rowlock.errors import Invalid, RowlockError
-from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item, ItemDetails
+from rowlock.item_input import Entry
+from rowlock.model import DEFAULT_PRIORITY, Added, Item, ItemDetails
 
 # Commands run by the program that sets this variable belong to its trace.
 TRACE_VARIABLE = "TRACEPARENT"
+# Changes that the audit records; done and increment are the daily work of workers.
+AUDITED_VERBS = ("retry", "abandon")
+FAILURE_COLUMNS = (
+    Column("ATTEMPT", "attempt"),
+    Column("AT", "at"),
+    Column("KIND", "kind"),
+    Column("HOLDER", "holder"),
+    Column("ERROR", lambda failure: " ".join(failure.message.split())),
+)
+
+keys_argument = click.argument("keys", metavar="[KEY]...|-", nargs=-1)
+dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would happen, and change nothing.")
 
 
 @command("add")
@@ -44,17 +69,14 @@ TRACE_VARIABLE = "TRACEPARENT"
 @click.option("--strict", is_flag=True, help="Add nothing if a key exists already, or is given twice.")
 @click.option("--stream", is_flag=True, help="Commit as lines arrive: every 1,000, and every second.")
 @json_option
-@click.pass_context
-def add(context: click.Context, /, *, name: str, keys: tuple[str, ...], **options: Any) -> int:
+def add(invocation: Invocation, /, *, name: str, keys: tuple[str, ...], stream: bool, **options: Any) -> int:
     """Add items to a list: all of them, or none if one is invalid.
 
     Keys come from the arguments, from files, or one on each line of standard input. Items that exist already stay as
     they are, and are counted as existing.
     """
     if nothing_to_read(keys, options["files"]):
-        click.echo(context.get_help(), err=True)
-        return 2
-    invocation: Invocation = context.obj
+        return show_help()
     progress = AddProgress(Terminal(quiet=invocation.quiet), wanted=not invocation.quiet)
     with invocation.open(create=True) as engine, progress:
         shared = {
@@ -65,39 +87,26 @@ def add(context: click.Context, /, *, name: str, keys: tuple[str, ...], **option
             "strict": options["strict"],
             "trace": tracing.parse_traceparent(os.environ.get(TRACE_VARIABLE)),
         }
-        into, files = engine[name], _files(keys, options, progress)
-        if files is None:
-            added = into.add(keys, **shared)
-        elif options["stream"]:
-            added = _add_stream(into, files, shared)
+        form = InputFormat(options["csv"], options["ndjson"], options["null"])
+        if keys and keys != (STDIN,):
+            if options["files"]:
+                raise Invalid("keys must be given as arguments or by -f, got both", "give them one way")
+            added = engine[name].add(keys, **shared)
         else:
-            added = _add_files(into, files, shared, progress)
-    _report_added(invocation, name, added, as_json=options["as_json"])
+            entries = read_entries(options["files"], form, report=progress.read)
+            if stream:
+                added = _add_stream(engine[name], entries, shared)
+            else:
+                added = engine[name].add(entries, **shared, report=progress.wrote)
+    _report_added(invocation, name, added)
     return 0
 
 
-def _files(keys: tuple[str, ...], options: dict[str, Any], progress: AddProgress) -> InputFiles | None:
-    form = InputFormat(options["csv"], options["ndjson"], options["null"])
-    if sum((form.csv is not None, form.ndjson, form.null)) > 1:
-        raise Invalid("--csv, --ndjson and -0 exclude each other", "give one of them")
-    stdin = not keys or keys == (STDIN,)
-    if not stdin and options["files"]:
-        raise Invalid("keys must be given as arguments or by -f, got both", "give them one way")
-    return InputFiles(options["files"], form, report=progress.read) if stdin else None
-
-
-def _add_files(to: List, files: InputFiles, shared: dict[str, Any], progress: AddProgress) -> Added:
-    try:
-        return to.add(files.entries(), **shared, report=progress.wrote)
-    except Invalid as error:
-        raise files.with_line_in_file(error) from None
-
-
-def _add_stream(to: List, files: InputFiles, shared: dict[str, Any]) -> Added:
-    """Add lines in batches as they arrive; an invalid line ends it, and the batches before it stay added."""
+def _add_stream(to: List, entries: Iterator[Entry], shared: dict[str, Any]) -> Added:
+    """Add entries in batches as they arrive; an invalid line ends it, and the batches before it stay added."""
     added = existing = 0
     try:
-        for batch in batches(files):
+        for batch in batches(entries):
             landed = to.add(batch, **shared)
             added, existing = added + landed.added, existing + landed.existing
     except RowlockError as error:
@@ -106,62 +115,41 @@ def _add_stream(to: List, files: InputFiles, shared: dict[str, Any]) -> Added:
     return Added(added, existing)
 
 
-def _report_added(invocation: Invocation, name: str, added: Added, *, as_json: bool) -> None:
+def _report_added(invocation: Invocation, name: str, added: Added) -> None:
     sentence = f"added {output.plural(added.added)} to {name}"
     if added.existing:
         sentence += f"; {added.existing:,} {'was' if added.existing == 1 else 'were'} there already"
-    output.result(invocation, msgspec.structs.asdict(added), sentence=sentence, as_json=as_json)
+    output.result(invocation, added, sentence)
 
 
 @command("show")
 @list_argument()
 @click.argument("key")
 @json_option
-@click.pass_obj
-def show(invocation: Invocation, *, name: str, key: str, as_json: bool) -> None:
+def show(invocation: Invocation, *, name: str, key: str) -> None:
     """Show one item: its state, its data and its failures."""
     with invocation.open() as engine:
         item, failures = engine[name].show(key), engine[name].failures(key)
-    if as_json:
+    if invocation.as_json:
         output.document(ItemDetails.of(item, failures))
-    elif on_terminal():
-        _show_item(item, failures)
-    else:
-        output.lines([*_fields(item), *[("failure", *_failure_row(each)) for each in failures]])
-
-
-def _fields(item: Item) -> list[tuple[str, Any]]:
-    always = [("key", item.key), ("list", item.list), ("state", item.state), ("attempts", item.attempts)]
-    optional = [
-        ("gate", item.gate),
-        ("priority", item.priority),
-        ("due", item.due),
-        ("failed_at", item.failed_at),
-        ("version", item.version),
-        ("trace", item.trace),
-    ]
-    known = [(name, _text(value)) for name, value in optional if value is not None]
-    return [*always, *known, ("data", item.raw_data)]
-
-
-def _text(value: Any) -> str:
-    return output.format_time(value) if isinstance(value, datetime) else str(value)
-
-
-def _failure_row(failure: Failure) -> tuple[Any, ...]:
-    message = " ".join(failure.message.split())
-    return failure.attempt, output.format_time(failure.at), failure.kind, failure.holder, message
-
-
-def _show_item(item: Item, failures: list[Failure]) -> None:
-    fields = dict(_fields(item)) | {"state": f"{item.state.icon} {item.state}"}
-    for name, value in fields.items():
+        return
+    if not output.on_terminal():
+        rows = [[column.of(failure) for column in FAILURE_COLUMNS] for failure in failures]
+        output.lines([*_fields(item).items(), *(("failure", *row) for row in rows)])
+        return
+    for field, value in (_fields(item) | {"state": f"{item.state.icon} {item.state}"}).items():
         if value is not None:
-            output.write(f"{name.replace('_', ' '):<10} {output.visible(str(value))}\n")
+            output.write(f"{field.replace('_', ' '):<10} {output.visible(output.format_value(value))}\n")
     if failures:
         output.write("\n")
-        rows = [list(map(str, _failure_row(each))) for each in failures]
-        output.write_table(output.Table(("ATTEMPT", "AT", "KIND", "HOLDER", "ERROR"), rows))
+        output.write_table(failures, FAILURE_COLUMNS)
+
+
+def _fields(item: Item) -> dict[str, Any]:
+    always = {name: getattr(item, name) for name in ("key", "list", "state", "attempts")}
+    optional = {name: getattr(item, name) for name in ("gate", "priority", "due", "failed_at", "version", "trace")}
+    known = {name: value for name, value in optional.items() if value is not None}
+    return {**always, **known, "data": item.raw_data}
 
 
 @command("save")
@@ -172,8 +160,7 @@ def _show_item(item: Item, failures: list[Failure]) -> None:
 @click.option("--priority", type=int, metavar="N", help="0 is handed out first.")
 @version_option
 @json_option
-@click.pass_obj
-def save(invocation: Invocation, /, *, name: str, key: str, version: int | None, as_json: bool, **given: Any) -> None:
+def save(invocation: Invocation, /, *, name: str, key: str, version: int | None, **given: Any) -> None:
     """Change an item's data, due time or priority, and leave the rest.
 
     With --version only if nobody has changed it since `rowlock show` printed that version. An item that a worker holds
@@ -183,8 +170,120 @@ def save(invocation: Invocation, /, *, name: str, key: str, version: int | None,
     changes = {option: read[option](value) for option, value in given.items() if value is not None}
     with invocation.open() as engine, invocation.acting():
         item = engine[name].save(key, version=version, **changes)
-    if as_json:
-        output.document(item)
-    else:
-        sentence = f"saved {key} of {name}: version {item.version}"
-        output.result(invocation, {"version": item.version}, sentence=sentence, as_json=False)
+    sentence = f"saved {key} of {name}: version {item.version}"
+    output.result(invocation, {"version": item.version}, sentence, value=item)
+
+
+def failed_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare the options that name failed items instead of keys."""
+    for_state = click.option("--state", type=click.Choice(["failed"]), help="An alias of --failed.")
+    for_error = click.option("--error", metavar="TEXT", help="All failed items whose last error contains TEXT.")
+    return click.option("--failed", is_flag=True, help="All failed items of the list.")(for_state(for_error(function)))
+
+
+@command("done")
+@list_argument()
+@keys_argument
+@dry_run_option
+@json_option
+def done(invocation: Invocation, *, name: str, keys: tuple[str, ...], dry_run: bool) -> int:
+    """Take items that are done off their list."""
+    return _change(invocation, name, keys, List.done, "done", dry_run=dry_run)
+
+
+@command("increment")
+@list_argument()
+@keys_argument
+@click.option("--error", metavar="TEXT", help="The error message to store with each item.")
+@json_option
+def increment(invocation: Invocation, *, name: str, keys: tuple[str, ...], error: str | None) -> int:
+    """Count one failed attempt for each item."""
+    return _change(invocation, name, keys, partial(List.increment, error=error), "incremented")
+
+
+@command("retry")
+@list_argument()
+@keys_argument
+@failed_options
+@dry_run_option
+@json_option
+def retry(invocation: Invocation, /, *, name: str, keys: tuple[str, ...], dry_run: bool, **which: Any) -> int:
+    """Make failed and delayed items ready at once.
+
+    Their count of attempts starts at 0 again.
+    """
+    if _wants_failed(keys, **which):
+        return _change_failed(invocation, name, which["error"], List.retry_failed, "retried", dry_run=dry_run)
+    return _change(invocation, name, keys, List.retry, "retried", dry_run=dry_run)
+
+
+@command("abandon")
+@list_argument()
+@keys_argument
+@failed_options
+@dry_run_option
+@yes_option
+@json_option
+def abandon(
+    invocation: Invocation, /, *, name: str, keys: tuple[str, ...], dry_run: bool, yes: bool, **which: Any
+) -> int:
+    """Take items off their list undone."""
+    if not _wants_failed(keys, **which):
+        return _change(invocation, name, keys, List.abandon, "abandoned", dry_run=dry_run)
+    error = which["error"]
+    if not yes and not dry_run:
+        confirm(f"Abandon all failed items of {name!r}{f' whose error contains {error!r}' if error else ''}?")
+    return _change_failed(invocation, name, error, List.abandon_failed, "abandoned", dry_run=dry_run)
+
+
+def _wants_failed(keys: tuple[str, ...], *, failed: bool, state: str | None, error: str | None) -> bool:
+    wanted = bool(failed or state or error)
+    if wanted and keys:
+        raise Invalid("keys cannot be combined with --failed, --state or --error", "give one of them")
+    if error == "":
+        raise Invalid("--error must not be empty", "give a part of the message, or --failed for all")
+    return wanted
+
+
+def _change(
+    invocation: Invocation,
+    name: str,
+    arguments: Sequence[str],
+    change: Callable[..., int],
+    word: str,
+    *,
+    dry_run: bool = False,
+) -> int:
+    if nothing_to_read(arguments):
+        return show_help()
+    with invocation.open() as engine:
+        keys = list(dict.fromkeys(keys_from(arguments)))
+        if not keys:
+            invocation.say("no keys were given on standard input")
+        with _audited(invocation, dry_run=dry_run):
+            changed = change(engine[name], keys, **({"dry_run": True} if dry_run else {}))
+        if not changed:
+            engine[name].info()  # keys that are absent are no error, but a list that does not exist is
+    missing = len(keys) - changed
+    more = f"; {missing:,} {'was' if missing == 1 else 'were'} not there to be" if missing else ""
+    return _report(invocation, name, {word: changed, "missing": missing}, more, dry_run=dry_run)
+
+
+def _change_failed(
+    invocation: Invocation, name: str, error: str | None, change: Callable[..., int], word: str, *, dry_run: bool
+) -> int:
+    with invocation.open() as engine, _audited(invocation, dry_run=dry_run):
+        changed = change(engine[name], error=error, dry_run=dry_run)
+    return _report(invocation, name, {word: changed}, dry_run=dry_run)
+
+
+def _audited(invocation: Invocation, *, dry_run: bool) -> AbstractContextManager[None]:
+    verb = click.get_current_context().command.name
+    return invocation.acting(f"items.{verb}", wanted=verb in AUDITED_VERBS and not dry_run)
+
+
+def _report(invocation: Invocation, name: str, counts: dict[str, int], more: str = "", *, dry_run: bool) -> int:
+    word, count = next(iter(counts.items()))
+    sentence = f"{'would be ' if dry_run else ''}{word}: {output.plural(count)} of {name}{more}"
+    output.result(invocation, {**counts, **({"dry_run": 1} if dry_run else {})}, sentence)
+    return 0

@@ -1,5 +1,6 @@
 """`rowlock settings`, `gate`, `seal`, `complete`, `reopen`, `pause`, `resume`, `rename` and `drop`: whole lists."""
 
+from operator import itemgetter
 from typing import Any
 
 import click
@@ -8,9 +9,10 @@ import msgspec
 from rowlock import json_codec
 from rowlock.cli import output
 from rowlock.cli.input import confirm, gate_value, json_value
-from rowlock.cli.invocation import Invocation, command, json_option, list_argument, version_option
+from rowlock.cli.invocation import Invocation, command, json_option, list_argument, version_option, yes_option
+from rowlock.cli.output import Column
 from rowlock.errors import InvalidSetting
-from rowlock.model import ConcurrencyBy, GateInfo, Processor, Settings, Then
+from rowlock.model import ConcurrencyBy, Processor, Settings, Then
 from rowlock.names import closest
 
 GATE_ICONS = {"passed": "✓", "open": "○", "shut": "⧗"}
@@ -21,6 +23,16 @@ SETTING_SYNTAX: dict[object, tuple[str, str]] = {
     ConcurrencyBy | None: ("JSON", """'{"separator": "/", "limit": 1}'"""),
 }
 """For each type of setting, what a value must be and an example."""
+SETTING_COLUMNS = (Column("SETTING", itemgetter(0)), Column("VALUE", lambda setting: _setting_text(setting[1])))
+GATE_COLUMNS = (
+    Column("GATE", "number", lambda gate: f"{gate.number} {gate.name or ''}".strip()),
+    Column("", "name"),
+    Column("STATE", "state", lambda gate: f"{GATE_ICONS[gate.state]} {gate.state}"),
+    Column("ITEMS", "counts.total"),
+    Column("FAILED", "counts.failed"),
+    Column("DONE", "progress.done"),
+    Column("MOVED", "progress.moved"),
+)
 
 
 @command("settings")
@@ -28,10 +40,7 @@ SETTING_SYNTAX: dict[object, tuple[str, str]] = {
 @click.argument("changes", metavar="[NAME=VALUE]...", nargs=-1)
 @version_option
 @json_option
-@click.pass_obj
-def settings(
-    invocation: Invocation, *, name: str, changes: tuple[str, ...], version: int | None, as_json: bool
-) -> None:
+def settings(invocation: Invocation, *, name: str, changes: tuple[str, ...], version: int | None) -> None:
     """Show a list's settings, or set some.
 
     The names are attempts, backoff, concurrency, concurrency_by (JSON), exclusive, gates, keep_for, keep_results,
@@ -40,10 +49,8 @@ def settings(
     """
     wanted: dict[str, Any] = dict(map(_assignment, changes))
     with invocation.open(create=bool(wanted)) as engine, invocation.acting(wanted=bool(wanted)):
-        found = engine[name].settings(version=version, **wanted)
-    values = msgspec.structs.asdict(found)
-    rows = [[each, _setting_text(value)] for each, value in values.items()]
-    output.rows(invocation, values, as_json=as_json, table=output.Table(("SETTING", "VALUE"), rows))
+        values = msgspec.structs.asdict(engine[name].settings(version=version, **wanted))
+    output.table(invocation, values, list(values.items()), SETTING_COLUMNS)
 
 
 def _assignment(text: str) -> tuple[str, object]:
@@ -104,7 +111,6 @@ def _processor(value: str) -> Processor:
 @command("pause")
 @list_argument()
 @version_option
-@click.pass_obj
 def pause(invocation: Invocation, *, name: str, version: int | None) -> None:
     """Stop handing out a list's items.
 
@@ -118,7 +124,6 @@ def pause(invocation: Invocation, *, name: str, version: int | None) -> None:
 @command("resume")
 @list_argument()
 @version_option
-@click.pass_obj
 def resume(invocation: Invocation, *, name: str, version: int | None) -> None:
     """Hand out a list's items again."""
     with invocation.open() as engine, invocation.acting():
@@ -130,7 +135,6 @@ def resume(invocation: Invocation, *, name: str, version: int | None) -> None:
 @list_argument()
 @click.argument("to", metavar="NEW")
 @version_option
-@click.pass_obj
 def rename(invocation: Invocation, *, name: str, to: str, version: int | None) -> None:
     """Give a list another name.
 
@@ -143,12 +147,11 @@ def rename(invocation: Invocation, *, name: str, to: str, version: int | None) -
 
 @command("drop")
 @list_argument()
-@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@yes_option
 @click.option("--dry-run", is_flag=True, help="Print what would be deleted, and change nothing.")
 @version_option
 @json_option
-@click.pass_obj
-def drop(invocation: Invocation, *, name: str, yes: bool, dry_run: bool, version: int | None, as_json: bool) -> None:
+def drop(invocation: Invocation, *, name: str, yes: bool, dry_run: bool, version: int | None) -> None:
     """Delete a list with all its items and history, after confirmation."""
     with invocation.open() as engine:
         count = engine[name].counts().total
@@ -159,15 +162,14 @@ def drop(invocation: Invocation, *, name: str, yes: bool, dry_run: bool, version
                 count = engine[name].drop(version=version)
     sentence = f"{'would drop' if dry_run else 'dropped'} {name} with {output.plural(count)}"
     counts = {"dropped": count, **({"dry_run": 1} if dry_run else {})}
-    output.result(invocation, counts, sentence=sentence, as_json=as_json)
+    output.result(invocation, counts, sentence)
 
 
 @command("gate")
 @list_argument()
 @click.argument("gate", metavar="[N|NAME]", required=False)
 @json_option
-@click.pass_obj
-def gate(invocation: Invocation, *, name: str, gate: str | None, as_json: bool) -> None:
+def gate(invocation: Invocation, *, name: str, gate: str | None) -> None:
     """Show a list's gates, or open one by hand.
 
     A gate opens by itself when nothing unfinished is left before it, unless the list is manual. Opened by hand it never
@@ -176,27 +178,11 @@ def gate(invocation: Invocation, *, name: str, gate: str | None, as_json: bool) 
     number = gate_value(gate)
     with invocation.open() as engine, invocation.acting(wanted=number is not None):
         changed = number is not None and engine[name].open_gate(number)
-        found = engine[name].gates()
-    if number is not None:
+        gates = engine[name].gates()
+    if number is None:
+        output.table(invocation, gates, gates, GATE_COLUMNS)
+    else:
         invocation.say(f"{name} is at gate {gate}" if changed else f"{name} was at gate {gate} already")
-        return
-    headings = ("GATE", "STATE", "ITEMS", "FAILED", "DONE", "MOVED")
-    output.rows(
-        invocation,
-        [msgspec.to_builtins(each) for each in found],
-        as_json=as_json,
-        piped=((each.number, each.name, each.state, *_gate_numbers(each)) for each in found),
-        table=output.Table(headings, [_gate_cells(each) for each in found]),
-    )
-
-
-def _gate_numbers(each: GateInfo) -> tuple[int, ...]:
-    return each.counts.total, each.counts.failed, each.progress.done, each.progress.moved
-
-
-def _gate_cells(each: GateInfo) -> list[str]:
-    numbers = [f"{number:,}" for number in _gate_numbers(each)]
-    return [f"{each.number} {each.name or ''}".strip(), f"{GATE_ICONS[each.state]} {each.state}", *numbers]
 
 
 @command("seal")
@@ -204,7 +190,6 @@ def _gate_cells(each: GateInfo) -> list[str]:
 @click.option("--then", "then_list", metavar="LIST", help="Add an item to this list when the sealed one is complete.")
 @click.option("--key", help="The key of that item; else the sealed list's name.")
 @click.option("--data", metavar="JSON", help="The data of that item.")
-@click.pass_obj
 def seal(invocation: Invocation, /, *, name: str, then_list: str | None, key: str | None, data: str | None) -> None:
     """Take no more items; the list is complete when none is left."""
     if then_list is None and (key is not None or data is not None):
@@ -219,7 +204,6 @@ def seal(invocation: Invocation, /, *, name: str, then_list: str | None, key: st
 
 @command("complete")
 @list_argument()
-@click.pass_obj
 def complete(invocation: Invocation, *, name: str) -> None:
     """End a list by hand, whatever is left on it.
 
@@ -234,7 +218,6 @@ def complete(invocation: Invocation, *, name: str) -> None:
 
 @command("reopen")
 @list_argument()
-@click.pass_obj
 def reopen(invocation: Invocation, *, name: str) -> None:
     """Take and hand out items again after seal or complete."""
     with invocation.open() as engine, invocation.acting():

@@ -2,9 +2,10 @@
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,12 +20,9 @@ _BAR_COLUMNS = 12
 _COLORS = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
 
 
-class Table(msgspec.Struct, frozen=True):
-    """Rows under headings; the columns in `numeric` are aligned to the right."""
-
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    numeric: Sequence[int] = ()
+def on_terminal() -> bool:
+    """Return whether stdout is a terminal."""
+    return sys.stdout.isatty()
 
 
 def visible(text: str) -> str:
@@ -37,76 +35,101 @@ def write(text: str) -> None:
     sys.stdout.write(text)
 
 
-def lines(rows: Iterable[Sequence[Any]]) -> None:
+def lines(rows: Iterable[Iterable[Any]]) -> None:
     """Write rows as tab-separated lines, unescaped, for other programs."""
-    write("".join("\t".join(map(_field, row)) + "\n" for row in rows))
+    write("".join("\t".join(map(format_value, row)) + "\n" for row in rows))
 
 
-def _field(value: Any) -> str:
+def format_value(value: Any) -> str:
+    """Return a value as text: a time in ISO 8601, structures as JSON, nothing for None."""
+    if isinstance(value, datetime):
+        return format_time(value)
+    if isinstance(value, dict | list | tuple):
+        return format_json(value)
     return "" if value is None else str(value)
 
 
 def document(value: Any) -> None:
     """Write one JSON document: indented on a terminal, one line in a pipe."""
     text = msgspec.json.encode(value)
-    if sys.stdout.isatty():
+    if on_terminal():
         with suppress(RecursionError):  # stored data may be nested too deeply to be indented
             text = msgspec.json.format(text, indent=2)
     write(text.decode() + "\n")
 
 
-def json_line(value: Any) -> None:
-    """Write one JSON document on one line, also on a terminal."""
-    write(msgspec.json.encode(value).decode() + "\n")
+def result(
+    invocation: "Invocation", counts: Mapping[str, Any] | msgspec.Struct, sentence: str, *, value: Any = None
+) -> None:
+    """Write what a command did: JSON on request, a sentence on a terminal, names and numbers in a pipe.
 
-
-def result(invocation: "Invocation", counts: Mapping[str, int], *, sentence: str, as_json: bool) -> None:
-    """Write what a command did: JSON on request, a sentence on a terminal, names and numbers in a pipe."""
-    if as_json:
-        document(counts)
+    `value` is the JSON document where it is more than the numbers.
+    """
+    if invocation.as_json:
+        document(counts if value is None else value)
     elif invocation.quiet:
         return
-    elif sys.stdout.isatty():
+    elif on_terminal():
         write(f"{visible(sentence)}\n")
     else:
-        lines(counts.items())
+        lines((msgspec.structs.asdict(counts) if isinstance(counts, msgspec.Struct) else counts).items())
 
 
-def rows(
+class Column(msgspec.Struct, frozen=True):
+    """A column of a table. Without a heading it is written in a pipe only."""
+
+    heading: str
+    value: str | Callable[[Any], Any]
+    """The attribute of a row, or a function of it. Whole numbers are aligned to the right; identifiers are text."""
+    shown: Callable[[Any], str] | None = None
+    """The text of a row on a terminal, where it differs from the value."""
+
+    def of(self, row: Any) -> Any:
+        """Return the value of a row."""
+        return attrgetter(self.value)(row) if isinstance(self.value, str) else self.value(row)
+
+    def cells(self, rows: Sequence[Any], blank: str) -> list[str]:
+        """Return the column as a terminal shows it: the heading and the text of each row, padded to one width."""
+        values = [(self.shown or self.of)(row) for row in rows]
+        texts = [f"{value:,}" if isinstance(value, int) else format_value(value) for value in values]
+        cells = [self.heading, *(visible(text or blank) for text in texts)]
+        width = max(map(_width, cells))
+        numeric = any(isinstance(value, int) for value in values)
+        return [_padded(cell, width, right=numeric) for cell in cells]
+
+
+def table(
     invocation: "Invocation",
     value: Any,
+    rows: Sequence[Any],
+    columns: Sequence[Column],
     *,
-    as_json: bool,
-    table: Table,
-    piped: Iterable[Sequence[Any]] | None = None,
     empty: str = "",
+    blank: str = "",
 ) -> None:
-    """Write `value` as JSON on request, `piped` or the table's rows in a pipe, and the table on a terminal.
+    """Write `value` as JSON on request, tab-separated rows in a pipe, and a table on a terminal.
 
-    `empty` is said instead of a table without rows.
+    `empty` is said instead of a table without rows; `blank` stands in cells without text.
     """
-    if as_json:
+    if invocation.as_json:
         document(value)
-    elif not sys.stdout.isatty():
-        lines(table.rows if piped is None else piped)
-    elif table.rows or not empty:
-        write_table(table)
+    elif not on_terminal():
+        lines([column.of(row) for column in columns] for row in rows)
+    elif rows or not empty:
+        write_table(rows, columns, blank=blank)
     else:
         invocation.say(empty)
 
 
-def write_table(table: Table) -> None:
+def write_table(rows: Sequence[Any], columns: Sequence[Column], *, blank: str = "") -> None:
     """Write a table whose columns are as wide as their widest cell."""
-    whole = [list(table.headings), *[[visible(cell) for cell in row] for row in table.rows]]
-    widths = [max(_width(row[column]) for row in whole) for column in range(len(table.headings))]
-    for row in whole:
-        cells = [_padded(cell, widths[at], right=at in table.numeric) for at, cell in enumerate(row)]
+    for cells in zip(*(column.cells(rows, blank) for column in columns if column.heading), strict=True):
         write("  ".join(cells).rstrip() + "\n")
 
 
 def _padded(cell: str, size: int, *, right: bool) -> str:
-    blank = " " * (size - _width(cell))
-    return blank + cell if right else cell + blank
+    padding = " " * (size - _width(cell))
+    return padding + cell if right else cell + padding
 
 
 def _width(text: str) -> int:

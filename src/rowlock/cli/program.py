@@ -1,19 +1,30 @@
-"""The program `rowlock`: the table of its commands, whose modules are imported when they run."""
+"""The program `rowlock`: the table of its commands, whose modules are imported when they run; and how it ends."""
 
+import os
+import sys
+from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
+from typing import TextIO
 
 import click
 
 import rowlock
-from rowlock.cli.invocation import HELP_OPTIONS, SHARED_OPTIONS
+from rowlock.cli.invocation import BUG, INTERRUPTED, OUTPUT_LOST, PIPE_CLOSED, SHARED_OPTIONS, Invocation
+from rowlock.cli.output import visible
+from rowlock.errors import RowlockError, TokenRefused
 from rowlock.names import closest
+
+# The hint of a server is about a header, which a user of the command line cannot set.
+TOKEN_HINT = "set ROWLOCK_TOKEN to a token made there by `rowlock token create`"  # noqa: S105
+COMPLETION_VARIABLE = "_ROWLOCK_COMPLETE"
 
 FAMILIES: dict[str, dict[str, str]] = {
     "Add": {"add": "items"},
-    "Work": {"work": "work", "run": "work", "claim": "claims", "ack": "claims", "sessions": "claims"},
+    "Work": {"work": "work", "run": "run", "claim": "claims", "ack": "claims", "sessions": "claims"},
     "Recurring": {"schedule": "schedules"},
     "Look": {"status": "listing", "ls": "listing", "show": "items", "split": "listing", "failures": "listing"},
-    "Items": {"save": "items", "done": "bulk", "increment": "bulk", "retry": "bulk", "abandon": "bulk"},
+    "Items": {"save": "items", "done": "items", "increment": "items", "retry": "items", "abandon": "items"},
     "Lists": {
         "settings": "lists",
         "gate": "lists",
@@ -34,7 +45,7 @@ FAMILIES: dict[str, dict[str, str]] = {
     },
     "Numbers": {"counter": "counters"},
     "Service": {"up": "serve", "serve": "serve", "openapi": "serve"},
-    "Access": {"token": "tokens", "audit": "tokens"},
+    "Access": {"token": "admin", "audit": "admin"},
     "Database": {"migrate": "admin", "upkeep": "admin", "doctor": "admin"},
     "Program": {"config": "admin", "completion": "admin"},
 }
@@ -64,8 +75,8 @@ class Program(click.Group):
         """Return the command of that name, if there is one."""
         if name not in COMMANDS:
             return None
-        found: click.Command = getattr(import_module(f"rowlock.cli.{COMMANDS[name]}"), name)
-        return found
+        command: click.Command = getattr(import_module(f"rowlock.cli.{COMMANDS[name]}"), name)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -80,14 +91,12 @@ class Program(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by family, each with its summary."""
         for family, commands in FAMILIES.items():
-            found = [(name, self.get_command(ctx, name)) for name in commands]
+            rows = [(f"{name:<10}", command) for name in commands if (command := self.get_command(ctx, name))]
             with formatter.section(family):
-                formatter.write_dl(
-                    [(f"{name:<10}", command.get_short_help_str(64)) for name, command in found if command]
-                )
+                formatter.write_dl([(name, command.get_short_help_str(64)) for name, command in rows])
 
 
-@click.group(cls=Program, invoke_without_command=True, context_settings=HELP_OPTIONS)
+@click.group(cls=Program, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(rowlock.__version__, "-V", "--version", message="rowlock %(version)s")
 @click.pass_context
 def program(context: click.Context) -> None:
@@ -97,3 +106,79 @@ def program(context: click.Context) -> None:
 
 
 program.params.extend(SHARED_OPTIONS)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code; an error is one sentence and a hint, a traceback only with -v."""
+    invocation = Invocation()
+    try:
+        _write_utf8()
+        if COMPLETION_VARIABLE in os.environ:
+            program.main(list(arguments), "rowlock", COMPLETION_VARIABLE)
+        return _invoke(arguments, invocation)
+    except RowlockError as error:
+        hint = TOKEN_HINT if isinstance(error, TokenRefused) else error.hint
+        return _print_error(error.what, hint, error.exit_status)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        message = error.format_message().rstrip(".")
+        context = getattr(error, "ctx", None)
+        hint = f"see: {context.command_path} --help" if context else ""
+        return _print_error(f"{message[:1].lower()}{message[1:]}", hint, error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        return _print_error("interrupted", "", INTERRUPTED)
+    except BrokenPipeError:
+        return _discard_stdout()
+    except OSError as error:
+        _discard_stdout()
+        reason = (error.strerror or "no reason given").lower()
+        return _print_error(f"reading or writing failed: {reason}", "", OUTPUT_LOST)
+    except Exception as error:
+        return _print_bug(error, invocation)
+
+
+def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
+    try:
+        with program.make_context("rowlock", list(arguments), obj=invocation) as context:
+            status = program.invoke(context)
+    except click.exceptions.Exit as done:
+        status = done.exit_code
+    sys.stdout.flush()
+    return status if isinstance(status, int) else 0
+
+
+def _write_utf8() -> None:
+    # Keys are UTF-8 everywhere; a terminal with another encoding shows the characters it lacks escaped.
+    sys.stdout, sys.stderr = sys.stdout or _null_stream(), sys.stderr or _null_stream()
+    for stream in (sys.stdout, sys.stderr):
+        encoding = stream.encoding if stream.isatty() else "utf-8"
+        stream.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _null_stream() -> TextIO:
+    """Open a stream in place of one that the caller has closed."""
+    return Path(os.devnull).open("w")
+
+
+def _print_error(what: str, hint: str, status: int) -> int:
+    print(f"rowlock: {visible(what)}", file=sys.stderr)  # noqa: T201
+    for line in hint.splitlines():
+        print(f"  {visible(line)}", file=sys.stderr)  # noqa: T201
+    return status
+
+
+def _discard_stdout() -> int:
+    # The reader of the pipe has gone; the interpreter must not complain when it flushes at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return PIPE_CLOSED
+
+
+def _print_bug(error: Exception, invocation: Invocation) -> int:
+    if invocation.verbose:
+        import traceback  # imported only to report a bug
+
+        traceback.print_exception(error)
+    hint = "this is a bug in rowlock; please report it" + ("" if invocation.verbose else ", with what -v prints")
+    return _print_error(f"something unexpected went wrong ({type(error).__name__})", hint, BUG)

@@ -1,23 +1,18 @@
-"""Progress of long commands on stderr: whole outputs of commands, and below them a status line that is redrawn."""
+"""Progress of long commands on stderr: a status line that is redrawn, or a line now and then in a pipe."""
 
 import os
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from types import TracebackType
-from typing import IO
 
 from rowlock.cli import output
-from rowlock.cli.exits import INTERRUPTED
-from rowlock.cli.invocation import on_terminal
+from rowlock.cli.terminal import STDERR, Terminal
 from rowlock.engine import List
 from rowlock.errors import RowlockError
 from rowlock.model import ListInfo
 
-STDOUT, STDERR = 1, 2
-COPY_BYTES = 64 * 1024
 BAR_COLUMNS = 26
 QUIET_SECONDS = 1.0
 """An add that takes less draws nothing."""
@@ -30,75 +25,6 @@ MAX_DELAYED_READ = 100
 """Delayed items among which the one due next is searched."""
 MAX_DUE_SECONDS = 100 * 24 * 3600
 """An item due later than this waits for another list, not for a time."""
-WATCH_SECONDS = 1.0
-_CLEAR_LINE = "\r\x1b[K"
-_CLEAR_SCREEN = "\x1b[H\x1b[J"
-
-
-class Terminal:
-    """The output of a command that works in many threads; unbuffered, and safe to use in a signal handler."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._lock = threading.RLock()  # a signal may arrive while its own thread is writing
-        self._line = ""
-        self._unended: set[int] = set()
-
-    def show(self, out: IO[bytes], error: IO[bytes]) -> None:
-        """Write the whole output of one command, separate from that of others."""
-        with self._lock:
-            self._clear()
-            self._copy(out, STDOUT)
-            self._copy(error, STDERR)
-            self._redraw()
-
-    def say(self, sentence: str) -> None:
-        """Write a sentence on a line of its own, unless --quiet was given."""
-        if not self._quiet:
-            self.write(sentence)
-
-    def write(self, text: str) -> None:
-        """Write text on a line of its own, also with --quiet."""
-        with self._lock:
-            self._clear()
-            self._end_line(STDERR)
-            _write_all(STDERR, f"{text}\n".encode(errors="backslashreplace"))
-            self._redraw()
-
-    def draw(self, line: str) -> None:
-        """Replace the status line; an empty one removes it."""
-        with self._lock:
-            self._clear()
-            self._line = line
-            self._redraw()
-
-    def _clear(self) -> None:
-        if self._line:
-            _write_all(STDERR, _CLEAR_LINE.encode())
-
-    def _redraw(self) -> None:
-        if self._line:
-            self._end_line(STDERR)
-            _write_all(STDERR, self._line.encode())
-
-    def _copy(self, file: IO[bytes], stream: int) -> None:
-        while chunk := file.read(COPY_BYTES):
-            self._end_line(stream)
-            _write_all(stream, chunk)
-            last = chunk
-        if file.tell() and not last.endswith(b"\n"):
-            self._unended.add(stream)
-
-    def _end_line(self, stream: int) -> None:
-        if stream in self._unended:
-            self._unended.remove(stream)
-            _write_all(stream, b"\n")
-
-
-def _write_all(stream: int, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(stream, rest) :]
 
 
 def _can_redraw() -> bool:
@@ -235,16 +161,3 @@ def _cut(line: str) -> str:
     except OSError:
         columns = 80
     return line[: columns - 1]
-
-
-def watch(draw: Callable[[], None]) -> int:
-    """Call `draw` every second until Ctrl-C, on a terminal over a cleared screen, and return the exit code."""
-    try:
-        while True:
-            if on_terminal():
-                output.write(_CLEAR_SCREEN)
-            draw()
-            sys.stdout.flush()
-            time.sleep(WATCH_SECONDS)
-    except KeyboardInterrupt:  # the only way to end it, so no error
-        return INTERRUPTED

@@ -4,14 +4,15 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO
 
 import click
+import msgspec
 from click.core import ParameterSource
 
 from rowlock.errors import Invalid
-from rowlock.model import ListInfo, Processor
-from rowlock.settings import secrets_in
+from rowlock.model import ListInfo
+from rowlock.settings import Processor, secrets_in
 from rowlock.worker import Worker
 from rowlock.worker.exec.commands import CommandHandler, OutputCapture, Trouble, check_program
 from rowlock.worker.exec.templates import CommandTemplate
@@ -22,47 +23,72 @@ COMMAND_OPTIONS = ("batch", "keep_output", "later", "shell")
 REQUEST_OPTIONS = ("allow_host", "header", "secret_env")
 
 
-class ItemRunner(Protocol):
-    """What runs the items of a list."""
+class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The arguments and options of `rowlock work`: what runs for each item, and how."""
 
-    default_concurrency: int
+    words: tuple[str, ...]
+    """The command and its arguments."""
+    concurrency: int | None
+    attempts: int | None
+    backoff: str | None
+    timeout: str | None
+    later: str
+    batch: int | None
+    shell: bool
+    keep_output: Path | None
+    http: str | None
+    header: tuple[str, ...]
+    secret_env: tuple[str, ...]
+    allow_host: tuple[str, ...]
+    wait: bool
+    expiry: str
 
-    def register(self, worker: Worker, name: str) -> None:
-        """Register with a worker as the handler of a list."""
+    def check(self) -> None:
+        """Refuse options that exclude each other, and a command that cannot run, before a database is opened."""
+        if self.words and self.http:
+            raise Invalid("a command cannot be combined with --http", "give one of them")
+        needs = "--http" if self.words else "a command"
+        _refuse_given(REQUEST_OPTIONS if self.words else COMMAND_OPTIONS, needs, "leave it out")
+        if self.words:
+            check_program(self.template())
+        elif self.http:
+            self.processor(self.http)
 
-    @property
-    def running(self) -> int:
-        """Return how many items are running."""
+    def template(self) -> CommandTemplate:
+        """Return the command; Invalid if it has a wrong placeholder."""
+        return CommandTemplate(self.words, shell=self.shell, batch=self.batch is not None)
 
-    def stop(self, *, now: bool) -> None:
-        """Prepare for the end of the worker; with `now`, end what runs."""
-
-    def close(self) -> None:
-        """End everything that still runs."""
+    def processor(self, url: str) -> Processor:
+        """Return the processor at a URL; Invalid if a header is wrong."""
+        headers = {}
+        for text in self.header:
+            name, colon, value = text.partition(":")
+            if not colon:
+                raise Invalid(f"a header must be NAME: VALUE, got {name!r}", "write it like 'x-team: blue'")
+            headers[name.strip()] = value.strip()
+        return Processor(url, timeout=self.timeout or "30s", headers=headers)
 
 
 class CommandRunner:
     """A command for each item, or for each batch of items."""
 
-    def __init__(
-        self, template: CommandTemplate, options: dict[str, Any], *, show: ShowOutput, on_error: Trouble
-    ) -> None:
+    def __init__(self, options: WorkOptions, *, show: ShowOutput, on_error: Trouble) -> None:
         self.default_concurrency = len(os.sched_getaffinity(0))
-        self._handles_batches = template.batch
-        self._handler_options = {name: options[name] for name in ("attempts", "backoff", "batch")}
+        self._options = options
         self._commands = CommandHandler(
-            template,
+            options.template(),
             show=show,
             trouble=on_error,
-            timeout=options["timeout"],
-            later=options["later"],
-            outputs=OutputCapture(_created_folder(options["keep_output"])),
+            timeout=options.timeout,
+            later=options.later,
+            outputs=OutputCapture(_created_folder(options.keep_output)),
         )
 
     def register(self, worker: Worker, name: str) -> None:
         """Run the command for the items of a list."""
-        handler = self._commands.handle_batch if self._handles_batches else self._commands.handle
-        worker.on(name, handler, **self._handler_options)
+        options = self._options
+        handler = self._commands.handle if options.batch is None else self._commands.handle_batch
+        worker.on(name, handler, attempts=options.attempts, backoff=options.backoff, batch=options.batch)
 
     @property
     def running(self) -> int:
@@ -85,16 +111,20 @@ class RequestRunner:
 
     default_concurrency = 16
 
-    def __init__(self, processor: Processor | None, options: dict[str, Any], *, allow: Sequence[str]) -> None:
-        self._processor = processor
-        self._secrets = [secret for name in options["secret_env"] for secret in secrets_in(name, os.environ)]
-        self._handler_options = {"attempts": options["attempts"], "backoff": options["backoff"], "allow": allow}
-        self._lock = threading.Lock()
+    def __init__(self, processor: Processor | None, options: WorkOptions, *, allow: Sequence[str]) -> None:
         self.running = 0
+        self._processor = processor
+        self._options = options
+        self._allow = allow
+        self._secrets = [secret for name in options.secret_env for secret in secrets_in(name, os.environ)]
+        self._lock = threading.Lock()
 
     def register(self, worker: Worker, name: str) -> None:
         """Send the items of a list."""
-        worker.process(name, self._processor, secrets=self._secrets, **self._handler_options)
+        attempts, backoff = self._options.attempts, self._options.backoff
+        worker.process(
+            name, self._processor, secrets=self._secrets, attempts=attempts, backoff=backoff, allow=self._allow
+        )
         worker.before(lambda _: self._count(1))
         worker.after(lambda *_: self._count(-1))
 
@@ -109,70 +139,30 @@ class RequestRunner:
         """Do nothing: the worker closes its connections."""
 
 
-def check(words: Sequence[str], options: dict[str, Any]) -> None:
-    """Refuse options that exclude each other, and a command that cannot run, before a database is opened."""
-    if words and options["http"]:
-        raise Invalid("a command cannot be combined with --http", "give one of them")
-    given = [name for name in (REQUEST_OPTIONS if words else COMMAND_OPTIONS) if _was_given(name)]
-    if given:
-        raise Invalid(f"{_flag(given[0])} needs {'--http' if words else 'a command'}", "leave it out")
-    if words:
-        check_program(_template(words, options))
-    elif options["http"]:
-        _processor(options)
-
-
 def choose(
-    info: ListInfo,
-    words: Sequence[str],
-    *,
-    options: dict[str, Any],
-    show: ShowOutput,
-    on_error: Trouble,
-    allow: Sequence[str],
-) -> ItemRunner:
+    info: ListInfo, options: WorkOptions, *, show: ShowOutput, on_error: Trouble, allow: Sequence[str]
+) -> CommandRunner | RequestRunner:
     """Return the runner for a command, for --http, or for the processor of the list's settings."""
-    if words:
-        return CommandRunner(_template(words, options), options, show=show, on_error=on_error)
-    if options["http"]:
-        return RequestRunner(_processor(options), options, allow=allow)
+    if options.words:
+        return CommandRunner(options, show=show, on_error=on_error)
+    if options.http:
+        return RequestRunner(options.processor(options.http), options, allow=allow)
     if info.settings.processor is None:
-        raise Invalid(
-            f"work needs a command, --http, or a processor in the settings of {info.name!r}",
-            "put a command after --, as in: rowlock work LIST -- curl -fsSO {}",
-        )
-    given = [name for name in ("header", "secret_env", "timeout") if _was_given(name)]
-    if given:
-        raise Invalid(f"{_flag(given[0])} needs --http", "set it in the list's settings for its processor")
+        what = f"work needs a command, --http, or a processor in the settings of {info.name!r}"
+        raise Invalid(what, "put a command after --, as in: rowlock work LIST -- curl -fsSO {}")
+    hint = "set it in the list's settings for its processor"
+    _refuse_given(("header", "secret_env", "timeout"), "--http", hint)
     from rowlock.worker.http_processor import check as check_processor  # heavy: imported only to send requests
 
     check_processor(info.settings.processor, allow)
     return RequestRunner(None, options, allow=allow)
 
 
-def _was_given(name: str) -> bool:
-    source = click.get_current_context().get_parameter_source(name)
-    return source is not None and source is not ParameterSource.DEFAULT
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _template(words: Sequence[str], options: dict[str, Any]) -> CommandTemplate:
-    return CommandTemplate(tuple(words), shell=options["shell"], batch=options["batch"] is not None)
-
-
-def _processor(options: dict[str, Any]) -> Processor:
-    headers = dict(_header(text) for text in options["header"])
-    return Processor(options["http"], timeout=options["timeout"] or "30s", headers=headers)
-
-
-def _header(text: str) -> tuple[str, str]:
-    name, colon, value = text.partition(":")
-    if not colon:
-        raise Invalid(f"a header must be NAME: VALUE, got {name!r}", "write it like 'x-team: blue'")
-    return name.strip(), value.strip()
+def _refuse_given(names: Sequence[str], needs: str, hint: str) -> None:
+    """Refuse those of the options that were given, on the command line or in the environment."""
+    for name in names:
+        if click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise Invalid(f"--{name.replace('_', '-')} needs {needs}", hint)
 
 
 def _created_folder(path: Path | None) -> Path | None:

@@ -10,20 +10,10 @@ import click
 import msgspec
 
 from rowlock.cli import output
-from rowlock.cli.exits import StopSignals
 from rowlock.cli.input import json_value, time_value
-from rowlock.cli.invocation import (
-    HELP_OPTIONS,
-    Invocation,
-    command,
-    every,
-    json_option,
-    list_argument,
-    named_argument,
-    on_terminal,
-    version_option,
-)
-from rowlock.cli.logs import log_option, show_logs
+from rowlock.cli.invocation import Invocation, every, group, json_option, list_argument, named_argument, version_option
+from rowlock.cli.output import Column
+from rowlock.cli.terminal import StopSignals, log_option, show_logs
 from rowlock.durations import milliseconds
 from rowlock.engine import Engine
 from rowlock.errors import Invalid, InvalidSchedule, Unavailable
@@ -33,7 +23,19 @@ from rowlock.schedules.plans import DEFAULT_KEY, CatchUp, ticks, zone
 from rowlock.worker.schedule_ticker import MAX_WAIT_SECONDS, ScheduleTicker
 
 MAX_TICK_MILLISECONDS = 2**53
-HEADINGS = ("SCHEDULE", "LIST", "WHEN", "STATE", "NEXT", "LAST")
+SCHEDULE_COLUMNS = (
+    Column("SCHEDULE", "name"),
+    Column("LIST", "list"),
+    Column("WHEN", "when"),
+    Column(
+        "STATE",
+        lambda info: "paused" if info.paused else "open",
+        lambda info: "‖ paused" if info.paused else "● open",
+    ),
+    Column("NEXT", "next_at", lambda info: _local_time(info, info.next_at)),
+    Column("LAST", "last_at", lambda info: _local_time(info, info.last_at)),
+    Column("", "error"),
+)
 
 cron_option = click.option(
     "--cron", metavar="EXPRESSION", help="Five fields, or @hourly, @daily, @weekly, @monthly, @yearly."
@@ -47,7 +49,7 @@ def name_argument(*, required: bool = True) -> Callable[[Callable[..., Any]], Ca
     return named_argument("schedule_name", "NAME", names=lambda engine: engine.schedules(), required=required)
 
 
-@click.group("schedule", context_settings=HELP_OPTIONS)
+@group("schedule")
 def schedule() -> None:
     """Recurring work: each tick of a schedule adds one item to a list.
 
@@ -55,7 +57,7 @@ def schedule() -> None:
     """
 
 
-@command("add")
+@schedule.command("add")
 @name_argument()
 @list_argument()
 @cron_option
@@ -75,8 +77,7 @@ def schedule() -> None:
 )
 @version_option
 @json_option
-@click.pass_obj
-def add(invocation: Invocation, /, *, schedule_name: str, name: str, as_json: bool, **options: Any) -> None:
+def add(invocation: Invocation, /, *, schedule_name: str, name: str, **options: Any) -> None:
     """Set a schedule: items for LIST, by --cron or --every.
 
     Setting the same again changes nothing, so that every deployment may do it.
@@ -85,19 +86,20 @@ def add(invocation: Invocation, /, *, schedule_name: str, name: str, as_json: bo
     with invocation.open(create=True) as engine, invocation.acting():
         change = engine.schedule(schedule_name).set(name, **wanted)
         info = engine.schedule(schedule_name).info()
-    if as_json:
-        output.document({"change": change, **_document(info)})
-    elif on_terminal():
+    if invocation.as_json:
+        document = dict(zip(info.__struct_encode_fields__, msgspec.structs.astuple(info), strict=True))
+        output.document({"change": change, **document})
+    elif output.on_terminal():
         output.write(output.visible(f"{schedule_name} is {change}; {_next_tick(info)}") + "\n")
     elif not invocation.quiet:
         output.lines([(schedule_name, change, output.format_time(info.next_at))])
 
 
 def _datetime(text: str | None) -> datetime | None:
-    found = None if text is None else time_value(text)
-    if found is not None and not isinstance(found, datetime):
+    value = None if text is None else time_value(text)
+    if value is not None and not isinstance(value, datetime):
         raise InvalidSchedule(f"a time must be a date and time, got {text!r}", "write it like 2030-01-31T12:00Z")
-    return found
+    return value
 
 
 def _next_tick(info: ScheduleInfo) -> str:
@@ -108,49 +110,27 @@ def _local_time(info: ScheduleInfo, at: datetime | None) -> str:
     return "" if at is None else output.format_time(at.astimezone(zone(info.zone or "UTC")))
 
 
-def _document(info: ScheduleInfo) -> dict[str, Any]:
-    return dict(zip(info.__struct_encode_fields__, msgspec.structs.astuple(info), strict=True))
-
-
-@command("ls")
+@schedule.command("ls")
 @json_option
-@click.pass_obj
-def ls(invocation: Invocation, *, as_json: bool) -> None:
+def ls(invocation: Invocation) -> None:
     """Show all schedules: their lists, when they tick, the next tick and the last.
 
     In a pipe each line is name, list, rhythm, state, next tick, last tick and the error of the last tick, if there was
     one; times are in UTC.
     """
     with invocation.open() as engine:
-        found = list(every(engine.schedules))
-    output.rows(
-        invocation,
-        {"schedules": found},
-        as_json=as_json,
-        piped=map(_row, found),
-        table=output.Table(HEADINGS, [_cells(info) for info in found]),
-        empty="there are no schedules yet; begin with: rowlock schedule add NAME LIST --every 15m",
-    )
-    if on_terminal() and not as_json:
-        for info in found:
+        schedules = list(every(engine.schedules))
+    empty = "there are no schedules yet; begin with: rowlock schedule add NAME LIST --every 15m"
+    output.table(invocation, {"schedules": schedules}, schedules, SCHEDULE_COLUMNS, empty=empty)
+    if output.on_terminal() and not invocation.as_json:
+        for info in schedules:
             if info.error:
                 invocation.say(f"the last tick of {info.name} added no item: {info.error}")
 
 
-def _row(info: ScheduleInfo) -> tuple[str | None, ...]:
-    times = output.format_time(info.next_at), output.format_time(info.last_at)
-    return info.name, info.list, info.when, "paused" if info.paused else "open", *times, info.error
-
-
-def _cells(info: ScheduleInfo) -> list[str]:
-    state = "‖ paused" if info.paused else "● open"
-    return [info.name, info.list, info.when, state, _local_time(info, info.next_at), _local_time(info, info.last_at)]
-
-
-@command("rm")
+@schedule.command("rm")
 @name_argument()
 @version_option
-@click.pass_obj
 def rm(invocation: Invocation, *, schedule_name: str, version: int | None) -> None:
     """Remove a schedule; the items it has added stay."""
     with invocation.open() as engine, invocation.acting():
@@ -158,10 +138,9 @@ def rm(invocation: Invocation, *, schedule_name: str, version: int | None) -> No
     invocation.say(f"{schedule_name} is removed")
 
 
-@command("pause")
+@schedule.command("pause")
 @name_argument()
 @version_option
-@click.pass_obj
 def pause(invocation: Invocation, *, schedule_name: str, version: int | None) -> None:
     """Stop a schedule's ticks; those of the pause are not caught up."""
     with invocation.open() as engine, invocation.acting():
@@ -169,10 +148,9 @@ def pause(invocation: Invocation, *, schedule_name: str, version: int | None) ->
     invocation.say(f"{schedule_name} is paused" if changed else f"{schedule_name} was paused already")
 
 
-@command("resume")
+@schedule.command("resume")
 @name_argument()
 @version_option
-@click.pass_obj
 def resume(invocation: Invocation, *, schedule_name: str, version: int | None) -> None:
     """Let a schedule tick again, from its next tick on."""
     with invocation.open() as engine, invocation.acting():
@@ -181,19 +159,18 @@ def resume(invocation: Invocation, *, schedule_name: str, version: int | None) -
     invocation.say(f"{schedule_name} {'ticks again' if changed else 'was not paused'}; {_next_tick(info)}")
 
 
-@command("trigger")
+@schedule.command("trigger")
 @name_argument()
 @json_option
-@click.pass_obj
-def trigger(invocation: Invocation, *, schedule_name: str, as_json: bool) -> None:
+def trigger(invocation: Invocation, *, schedule_name: str) -> None:
     """Add an item now, as if this second were a tick."""
     with invocation.open() as engine, invocation.acting():
         added = engine.schedule(schedule_name).trigger()
     sentence = "added 1 item" if added.added else "the item is there already"
-    output.result(invocation, msgspec.structs.asdict(added), sentence=sentence, as_json=as_json)
+    output.result(invocation, added, sentence)
 
 
-@command("next")
+@schedule.command("next")
 @name_argument(required=False)
 @cron_option
 @every_option
@@ -202,33 +179,29 @@ def trigger(invocation: Invocation, *, schedule_name: str, as_json: bool) -> Non
 @click.option("--after", metavar="TIME", help="The first ticks after this time instead of after now.")
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of ticks.")
 @json_option
-@click.pass_obj
-def show_next(
-    invocation: Invocation, /, *, schedule_name: str | None, limit: int, as_json: bool, **options: Any
-) -> None:
+def show_next(invocation: Invocation, /, *, schedule_name: str | None, limit: int, **options: Any) -> None:
     """Show the next ticks of a schedule, or of --cron or --every.
 
     Each line is the time in the schedule's zone and in UTC. Without NAME no database is needed.
     """
-    given = {name: options[name] for name in ("cron", "every", "zone")}
-    if schedule_name is not None:
-        if any(given.values()) or options["start"] or options["after"]:
-            raise Invalid(
-                "NAME cannot be combined with --cron, --every, --zone, --start or --after", "give one of them"
-            )
-        with invocation.open() as engine:
-            found = engine.schedule(schedule_name).ticks(limit)
-        explanation = ""
-    else:
-        plan = plans.planned("next", "next", **given, start=_datetime(options["start"]))
+    explanation = ""
+    if schedule_name is None:
+        start, after = _datetime(options.pop("start")), _datetime(options.pop("after"))
+        plan = plans.planned("next", "next", **options, start=start)
         explanation = plan.recurrence().explain()
-        found = _ticks(plan, _datetime(options["after"]), limit)
-    if as_json:
-        output.document({"ticks": found})
+        times = _ticks(plan, after, limit)
+    elif any(options.values()):
+        what = "NAME cannot be combined with --cron, --every, --zone, --start or --after"
+        raise Invalid(what, "give one of them")
+    else:
+        with invocation.open() as engine:
+            times = engine.schedule(schedule_name).ticks(limit)
+    if invocation.as_json:
+        output.document({"ticks": times})
         return
-    if explanation and on_terminal():
+    if explanation and output.on_terminal():
         invocation.say(explanation)
-    output.lines((output.format_time(at), output.format_time(at.astimezone(UTC))) for at in found)
+    output.lines((at, at.astimezone(UTC)) for at in times)
 
 
 def _ticks(plan: plans.Plan, after: datetime | None, limit: int) -> list[datetime]:
@@ -238,10 +211,9 @@ def _ticks(plan: plans.Plan, after: datetime | None, limit: int) -> list[datetim
     return [datetime.fromtimestamp(tick / 1000, local) for tick, _ in zip(recurrence, range(limit), strict=False)]
 
 
-@command("run")
+@schedule.command("run")
 @click.option("--for", "length", metavar="DURATION", help="Stop after this time; run for ever if left out.")
 @log_option
-@click.pass_obj
 def run(invocation: Invocation, *, length: str | None, log_format: str) -> int:
     """Tick, and do nothing else, until stopped.
 
@@ -276,7 +248,3 @@ def _print_tick(tick: Tick) -> None:
     if tick.added:
         output.lines((tick.schedule, tick.list, key) for key in tick.keys)
         sys.stdout.flush()
-
-
-for each in (add, ls, rm, pause, resume, trigger, show_next, run):
-    schedule.add_command(each)

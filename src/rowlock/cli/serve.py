@@ -15,7 +15,7 @@ import msgspec
 from rowlock import config
 from rowlock.cli import output
 from rowlock.cli.invocation import Invocation, command
-from rowlock.cli.logs import log_option, show_logs
+from rowlock.cli.terminal import log_option, show_logs
 from rowlock.db import parse
 from rowlock.engine import Engine
 from rowlock.errors import ExtraMissing, Invalid
@@ -32,6 +32,8 @@ CONCURRENCY = 16
 GC_THRESHOLDS = (20_000, 20, 20)
 ENTRY_POINTS = "rowlock.apps"
 """The entry points of installed applications, and the package of our own."""
+WORK_HELP = "Also send items to the processors of their lists; or do not even work for applications."
+CONCURRENCY_HELP = "Items at once, where it works."
 LIMIT_HELP = {
     "connections": "Maximum of connections.",
     "connections_per_address": "Maximum from one address; raise it behind a proxy.",
@@ -76,7 +78,6 @@ def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @port_option
 @app_option
 @app_options
-@click.pass_obj
 def up(invocation: Invocation, /, *, host: str, port: int, apps: tuple[str, ...], app_options: tuple[str, ...]) -> int:
     """Start the service on this machine, without any setup.
 
@@ -92,22 +93,12 @@ def up(invocation: Invocation, /, *, host: str, port: int, apps: tuple[str, ...]
 @click.option("--access-log/--no-access-log", default=True, help="A line of JSON on stderr for each request.")
 @app_option
 @app_options
+@click.option("--work/--no-work", default=None, help=WORK_HELP)
 @click.option(
-    "--work/--no-work",
-    default=None,
-    help="Also send items to the processors of their lists; or do not even work for applications.",
-)
-@click.option(
-    "-j",
-    "--concurrency",
-    type=click.IntRange(1),
-    default=CONCURRENCY,
-    show_default=True,
-    help="Items at once, where it works.",
+    "-j", "--concurrency", type=click.IntRange(1), default=CONCURRENCY, show_default=True, help=CONCURRENCY_HELP
 )
 @limit_options
 @log_option
-@click.pass_obj
 def serve(invocation: Invocation, /, *, log_format: str, **options: Any) -> int:
     """Serve the database over HTTP.
 
@@ -121,7 +112,7 @@ def serve(invocation: Invocation, /, *, log_format: str, **options: Any) -> int:
 
 
 @command("openapi")
-def openapi() -> None:
+def openapi(_: Invocation) -> None:
     """Print the OpenAPI 3.1 document of the service."""
     _require_server_extra()
     from rowlock.http.openapi import document
@@ -214,25 +205,25 @@ def _built(engine: Engine, names: Sequence[str], *, settings: Sequence[str]) -> 
     """Build the applications of these names, and close them in reverse order at the end of the block."""
     options = _options_by_app(names, settings)
     with ExitStack() as stack:
-        found: dict[str, Application] = {}
+        applications: dict[str, Application] = {}
         for name in dict.fromkeys(names):
-            found[name] = _build(name, engine, options[name])
-            stack.callback(found[name].close)
-        yield found
+            applications[name] = _build(name, engine, options[name])
+            stack.callback(applications[name].close)
+        yield applications
 
 
 def _options_by_app(names: Sequence[str], settings: Sequence[str]) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {name: {} for name in names}
+    options: dict[str, dict[str, str]] = {name: {} for name in names}
     for each in settings:
         place, equals, value = each.partition("=")
         name, dot, key = place.partition(".")
         if not (equals and dot and key.isidentifier()):
             what = f"--app-option must be NAME.KEY=VALUE, got {place!r}"
             raise Invalid(what, "write it like: --app-option chat.search=fts")
-        if name not in found:
+        if name not in options:
             raise Invalid(f"--app-option {place} needs --app {name}", f"add --app {name}")
-        found[name][key] = value
-    return found
+        options[name][key] = value
+    return options
 
 
 def _build(name: str, engine: Engine, options: dict[str, str]) -> "Application":

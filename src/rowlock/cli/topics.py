@@ -12,17 +12,10 @@ import click
 import msgspec
 
 from rowlock.cli import output, predicate_syntax
-from rowlock.cli.exits import SOME_FAILED, StopSignals
-from rowlock.cli.invocation import (
-    HELP_OPTIONS,
-    Invocation,
-    command,
-    every,
-    json_option,
-    named_argument,
-)
-from rowlock.cli.logs import log_option, show_logs
-from rowlock.cli.progress import Terminal
+from rowlock.cli.input import json_lines_of_stdin
+from rowlock.cli.invocation import SOME_FAILED, Invocation, command, every, group, json_option, named_argument
+from rowlock.cli.output import Column
+from rowlock.cli.terminal import StopSignals, Terminal, log_option, show_logs
 from rowlock.engine import Topic
 from rowlock.errors import Invalid, InvalidField, InvalidRecord
 from rowlock.model import Item, Notification, Published, TopicInfo
@@ -35,12 +28,24 @@ if TYPE_CHECKING:
 
 SUBSCRIPTIONS_PER_TRANSACTION = 10_000
 RECORDS_PER_TRANSACTION = 1_000
+TOPIC_COLUMNS = (
+    Column("TOPIC", "name"),
+    Column("FIELDS", lambda info: " ".join(f"{name}={kind}" for name, kind in info.fields.items())),
+)
+NOTIFICATION_COLUMNS = (
+    Column("NUMBER", lambda notification: str(notification.number)),
+    Column("SUBSCRIBER", "subscriber"),
+    Column("RECORD", lambda notification: str(notification.record_id)),
+    Column("DELIVERED", "delivered_at"),
+    Column("WHY", "predicates"),
+    Column("WHAT", "record"),
+)
 
 topic_argument = named_argument("name", "TOPIC", names=lambda engine: engine.topics())
 terms_argument = click.argument("terms", metavar="[PREDICATE]...", nargs=-1)
 
 
-@click.group("topic", context_settings=HELP_OPTIONS)
+@group("topic")
 def topic() -> None:
     """Topics: standing queries, and the records that match them.
 
@@ -48,13 +53,12 @@ def topic() -> None:
     """
 
 
-@command("define")
+@topic.command("define")
 @topic_argument
 @click.argument("fields", metavar="[FIELD=KIND]...", nargs=-1)
 @click.option("--keep-for", metavar="DURATION", help="How long its history is kept: 90d.")
 @json_option
-@click.pass_obj
-def define(invocation: Invocation, *, name: str, fields: tuple[str, ...], keep_for: str | None, as_json: bool) -> None:
+def define(invocation: Invocation, *, name: str, fields: tuple[str, ...], keep_for: str | None) -> None:
     """Create a topic, or add fields to it: text, integer, number, boolean or date."""
     kinds = {}
     for each in fields:
@@ -64,70 +68,60 @@ def define(invocation: Invocation, *, name: str, fields: tuple[str, ...], keep_f
         kinds[field] = kind
     with invocation.open(create=True) as engine, invocation.acting():
         info = engine.topic(name).define(kinds, keep_for=keep_for)
-    _show_topic(invocation, info, as_json=as_json)
+    _show_topic(invocation, info)
 
 
-def _show_topic(invocation: Invocation, info: TopicInfo, *, as_json: bool, **counts: int) -> None:
-    if as_json:
+def _show_topic(invocation: Invocation, info: TopicInfo, **counts: int) -> None:
+    if invocation.as_json:
         output.document({**msgspec.structs.asdict(info), **counts})
     elif not invocation.quiet:
         output.lines([*info.fields.items(), ("keep_for", info.keep_for), *counts.items()])
 
 
-@command("show")
+@topic.command("show")
 @topic_argument
 @json_option
-@click.pass_obj
-def show(invocation: Invocation, *, name: str, as_json: bool) -> None:
+def show(invocation: Invocation, *, name: str) -> None:
     """Show a topic's fields, its number of subscriptions, and of failed deliveries."""
     with invocation.open() as engine:
-        found = engine.topic(name)
-        info, counts = found.info(), {"subscriptions": found.count(), "failed": found.failed()}
-    _show_topic(invocation, info, as_json=as_json, **counts)
+        handle = engine.topic(name)
+        info, counts = handle.info(), {"subscriptions": handle.count(), "failed": handle.failed()}
+    _show_topic(invocation, info, **counts)
 
 
-@command("ls")
+@topic.command("ls")
 @json_option
-@click.pass_obj
-def ls(invocation: Invocation, *, as_json: bool) -> None:
+def ls(invocation: Invocation) -> None:
     """List all topics with their fields, by name."""
     with invocation.open() as engine:
-        found = list(every(engine.topics))
-    rows = [(info.name, " ".join(f"{name}={kind}" for name, kind in info.fields.items())) for info in found]
-    output.rows(
-        invocation,
-        {"topics": found},
-        as_json=as_json,
-        table=output.Table(("TOPIC", "FIELDS"), rows),
-        empty="there are no topics yet; begin with: rowlock topic define NAME FIELD=KIND",
-    )
+        topics = list(every(engine.topics))
+    empty = "there are no topics yet; begin with: rowlock topic define NAME FIELD=KIND"
+    output.table(invocation, {"topics": topics}, topics, TOPIC_COLUMNS, empty=empty)
 
 
-@command("subscriptions")
+@topic.command("subscriptions")
 @topic_argument
 @click.option("--subscriber", metavar="NAME", help="Only those of one subscriber.")
 @json_option
-@click.pass_obj
-def subscriptions(invocation: Invocation, *, name: str, subscriber: str | None, as_json: bool) -> None:
+def subscriptions(invocation: Invocation, *, name: str, subscriber: str | None) -> None:
     """List subscriptions: number, subscriber and predicates."""
     with invocation.open() as engine:
-        found = every(partial(engine.topic(name).subscriptions, subscriber=subscriber), by="id", after=0)
-        if as_json:
-            output.document({"subscriptions": list(found)})
+        each = every(partial(engine.topic(name).subscriptions, subscriber=subscriber), by="id", after=0)
+        if invocation.as_json:
+            output.document({"subscriptions": list(each)})
         else:
-            output.lines((each.id, each.subscriber, output.format_json(each.predicates)) for each in found)
+            output.lines((subscription.id, subscription.subscriber, subscription.predicates) for subscription in each)
 
 
-@command("retry")
+@topic.command("retry")
 @topic_argument
 @json_option
-@click.pass_obj
-def retry(invocation: Invocation, *, name: str, as_json: bool) -> None:
+def retry(invocation: Invocation, *, name: str) -> None:
     """Retry all failed deliveries."""
     with invocation.open() as engine, invocation.acting():
         count = engine.topic(name).retry()
     sentence = f"{output.plural(count, 'delivery')} will be tried again"
-    output.result(invocation, {"retried": count}, sentence=sentence, as_json=as_json)
+    output.result(invocation, {"retried": count}, sentence)
 
 
 @command("subscribe")
@@ -137,30 +131,35 @@ def retry(invocation: Invocation, *, name: str, as_json: bool) -> None:
 @click.option("--predicates", metavar="JSON", help="""All predicates as one object: '{"issue": {"from": 1}}'.""")
 @click.option("--ndjson", is_flag=True, help="Many, from standard input: subscriber and predicates on each line.")
 @json_option
-@click.pass_obj
-def subscribe(invocation: Invocation, /, *, name: str, subscriber: str | None, as_json: bool, **given: Any) -> None:
+def subscribe(invocation: Invocation, /, *, name: str, subscriber: str | None, **options: Any) -> None:
     """Subscribe to records that match all predicates, and print the subscription's number.
 
     FIELD=VALUE, given several times for any of several values; FIELD^=PREFIX; 'FIELD>=N', '>', '<=', '<'. Without
     predicates every record matches. Subscribing to the same again changes nothing.
     """
-    if (subscriber is None) is not given["ndjson"]:
+    if (subscriber is None) is not options["ndjson"]:
         raise Invalid("subscribe needs either SUBSCRIBER or --ndjson", "with --ndjson each line names its subscriber")
     with invocation.open() as engine:
-        found = engine.topic(name)
-        if given["ndjson"]:
-            numbers = [each for batch in _subscription_batches() for each in found.subscribe_many(batch)]
+        handle = engine.topic(name)
+        if options["ndjson"]:
+            numbers = [each for batch in _subscription_batches() for each in handle.subscribe_many(batch)]
         else:
-            predicates = predicate_syntax.predicates(found.info().fields, given["terms"], given=given["predicates"])
-            numbers = [found.subscribe(subscriber or "", predicates)]
-    if as_json:
+            predicates = predicate_syntax.predicates(
+                handle.info().fields, options["terms"], document=options["predicates"]
+            )
+            numbers = [handle.subscribe(subscriber or "", predicates)]
+    if invocation.as_json:
         output.document({"subscriptions": numbers})
     else:
         output.lines((number,) for number in numbers)
 
 
+def _predicates(handle: Topic, options: dict[str, Any]) -> dict[str, Any]:
+    return predicate_syntax.predicates(handle.info().fields, options["terms"], document=options["predicates"])
+
+
 def _subscription_batches() -> Iterator[list[tuple[str, dict[str, Any]]]]:
-    lines = predicate_syntax.json_lines()
+    lines = json_lines_of_stdin()
     while batch := list(islice(lines, SUBSCRIPTIONS_PER_TRANSACTION)):
         yield [_subscription(number, line) for number, line in batch]
 
@@ -179,23 +178,24 @@ def _subscription(number: int, line: Any) -> tuple[str, dict[str, Any]]:
 @click.option("--predicates", metavar="JSON", help="All predicates as one object.")
 @click.option("--id", "number", type=int, metavar="N", help="The subscription of this number instead.")
 @json_option
-@click.pass_obj
-def unsubscribe(invocation: Invocation, /, *, name: str, subscriber: str | None, as_json: bool, **given: Any) -> None:
+def unsubscribe(invocation: Invocation, /, *, name: str, subscriber: str | None, **options: Any) -> None:
     """Remove all subscriptions of a subscriber, or the one with these predicates."""
-    number = given["number"]
+    number = options["number"]
     if (subscriber is None) is (number is None):
         raise Invalid("unsubscribe needs either SUBSCRIBER or --id", "give one of them")
     with invocation.open() as engine:
-        found = engine.topic(name)
+        handle = engine.topic(name)
         if number is not None:
-            count = found.unsubscribe(number)
-        elif given["terms"] or given["predicates"]:
-            predicates = predicate_syntax.predicates(found.info().fields, given["terms"], given=given["predicates"])
-            count = found.unsubscribe(subscriber or "", predicates)
+            count = handle.unsubscribe(number)
+        elif options["terms"] or options["predicates"]:
+            predicates = predicate_syntax.predicates(
+                handle.info().fields, options["terms"], document=options["predicates"]
+            )
+            count = handle.unsubscribe(subscriber or "", predicates)
         else:
-            count = found.unsubscribe(subscriber or "")
+            count = handle.unsubscribe(subscriber or "")
     sentence = f"removed {output.plural(count, 'subscription')}"
-    output.result(invocation, {"unsubscribed": count}, sentence=sentence, as_json=as_json)
+    output.result(invocation, {"unsubscribed": count}, sentence)
 
 
 @command("publish")
@@ -206,41 +206,40 @@ def unsubscribe(invocation: Invocation, /, *, name: str, subscriber: str | None,
 @click.option("--ndjson", is_flag=True, help="Many, from standard input: one record on each line.")
 @click.option("--partial", is_flag=True, help="Of many, publish those that are valid.")
 @json_option
-@click.pass_obj
-def publish(invocation: Invocation, /, *, name: str, terms: tuple[str, ...], as_json: bool, **given: Any) -> int:
+def publish(invocation: Invocation, /, *, name: str, terms: tuple[str, ...], **options: Any) -> int:
     """Publish a record to all who are subscribed when it commits, and print its number.
 
     With --ndjson a thousand lines are one transaction. An invalid record ends it, and is named; with --partial its
     error is printed on stderr, and the exit code is 1.
     """
-    if given["ndjson"] and (terms or given["record"] or given["key"]):
+    if options["ndjson"] and (terms or options["record"] or options["key"]):
         raise Invalid("--ndjson cannot be combined with a record or --key", "give one of them")
     with invocation.open() as engine:
-        found = engine.topic(name)
-        if given["ndjson"]:
-            done = list(_publish_lines(found, partial=given["partial"]))
+        handle = engine.topic(name)
+        if options["ndjson"]:
+            done = list(_publish_lines(handle, partial=options["partial"]))
         else:
-            fields = found.info().fields
-            if fields and not terms and given["record"] is None:
+            fields = handle.info().fields
+            if fields and not terms and options["record"] is None:
                 raise InvalidRecord("publish needs at least one FIELD=VALUE", f"give a value: {next(iter(fields))}=…")
-            record = predicate_syntax.record(fields, terms, given=given["record"])
-            done = [(1, Published(found.publish(record, key=given["key"])))]
+            record = predicate_syntax.record(fields, terms, document=options["record"])
+            done = [(1, Published(handle.publish(record, key=options["key"])))]
     invalid = [(line, each.error) for line, each in done if each.id is None]
     for line, error in invalid:
         click.echo(f"line {line}: {error}", err=True)
-    if as_json:
+    if invocation.as_json:
         output.document({"published": [each.id for _, each in done]})
     else:
         output.lines((each.id,) for _, each in done if each.id is not None)
     return SOME_FAILED if invalid else 0
 
 
-def _publish_lines(found: Topic, *, partial: bool) -> Iterator[tuple[int, Published]]:
-    lines = predicate_syntax.json_lines()
+def _publish_lines(handle: Topic, *, partial: bool) -> Iterator[tuple[int, Published]]:
+    lines = json_lines_of_stdin()
     while batch := list(islice(lines, RECORDS_PER_TRANSACTION)):
         numbers = [number for number, _ in batch]
         try:
-            done = found.publish_many([record for _, record in batch], partial=partial)
+            done = handle.publish_many([record for _, record in batch], partial=partial)
         except InvalidRecord as error:
             place = error.fields.get("record")
             where = f"line {numbers[place - 1]}: " if isinstance(place, int) else ""
@@ -255,30 +254,18 @@ def _publish_lines(found: Topic, *, partial: bool) -> Iterator[tuple[int, Publis
 @click.option("--before", type=int, metavar="N", help="Only numbers below N.")
 @click.option("-n", "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum of rows.")
 @json_option
-@click.pass_obj
-def notifications(invocation: Invocation, /, *, name: str, as_json: bool, **given: Any) -> None:
+def notifications(invocation: Invocation, /, *, name: str, **options: Any) -> None:
     """Show notifications, the newest first, each with the predicates that matched.
 
     In a pipe each line is number, subscriber, the record's number, when it was delivered, predicates and record.
     """
     with invocation.open() as engine:
-        found = engine.topic(name).notifications(**given)
-    headings = ("NUMBER", "SUBSCRIBER", "RECORD", "DELIVERED", "WHY", "WHAT")
-    output.rows(
-        invocation,
-        {"notifications": found},
-        as_json=as_json,
-        table=output.Table(headings, [_notification_cells(each) for each in found]),
-        empty="there are no notifications",
-    )
+        notifications = engine.topic(name).notifications(**options)
+    value, empty = {"notifications": notifications}, "there are no notifications"
+    output.table(invocation, value, notifications, NOTIFICATION_COLUMNS, empty=empty)
 
 
-def _notification_cells(each: Notification) -> list[str]:
-    numbers = [str(each.number), each.subscriber, str(each.record_id), output.format_time(each.delivered_at)]
-    return [*numbers, output.format_json(each.predicates), output.format_json(each.record)]
-
-
-@command("deliver")
+@topic.command("deliver")
 @topic_argument
 @click.option("--to", required=True, metavar="ADDRESS", help="https://…, smtp://…, maildir:… or 'subscriber'.")
 @click.option("--sender", metavar="ADDRESS", help="The sender of mails.")
@@ -290,8 +277,7 @@ def _notification_cells(each: Notification) -> list[str]:
 @click.option("--in-memory", is_flag=True, help="Match in memory: faster with very many subscriptions.")
 @click.option("--once", is_flag=True, help="Exit when everything has been delivered.")
 @log_option
-@click.pass_obj
-def deliver(invocation: Invocation, /, *, name: str, log_format: str, concurrency: int, **given: Any) -> int:
+def deliver(invocation: Invocation, /, *, name: str, log_format: str, concurrency: int, **options: Any) -> int:
     """Notify subscribers: POST to an address, or to each subscriber's own; by mail; or into a maildir.
 
     Runs until it is stopped; with --once until everything has been delivered, and exits with 1 if a delivery failed.
@@ -301,17 +287,18 @@ def deliver(invocation: Invocation, /, *, name: str, log_format: str, concurrenc
     terminal = Terminal(quiet=invocation.quiet)
     show_logs(invocation, form=log_format, write=terminal.write)
     with invocation.open() as engine:
-        found = engine.topic(name)
-        found.info()
+        handle = engine.topic(name)
+        handle.info()
         worker = Worker(engine, concurrency=concurrency)
         counts = DeliveryCounts(worker)
-        options = {name: given[name] for name in ("attempts", "backoff", "in_memory")}
-        found.deliver(worker, _deliverer(given, invocation.allowed_hosts(given["allow_host"])), **options)
+        deliverer = _deliverer(options, invocation.allowed_hosts(options["allow_host"]))
+        limits = {name: options[name] for name in ("attempts", "backoff", "in_memory")}
+        handle.deliver(worker, deliverer, **limits)
         terminal.say(f"notifying subscribers of {name}; Ctrl-C stops")
         with StopSignals(lambda now: worker.stop(now=now)) as signals:
-            worker.run(until="done" if given["once"] else "stopped", signals=False)
+            worker.run(until="done" if options["once"] else "stopped", signals=False)
         terminal.say(counts.summary())
-        failed = found.failed() if given["once"] else 0
+        failed = handle.failed() if options["once"] else 0
         if failed:
             failures = output.plural(failed, "delivery")
             terminal.say(f"{failures} failed; retry them with: rowlock topic retry {name}")
@@ -338,20 +325,16 @@ class DeliveryCounts:
         return f"{matched} matched · delivered {delivered:,} · failed {failed:,} · retried {retried:,}"
 
 
-def _deliverer(given: dict[str, Any], allow: list[str]) -> Callable[[Notification], Any]:
+def _deliverer(options: dict[str, Any], allow: list[str]) -> Callable[[Notification], Any]:
     from rowlock.delivery.mail import Mail  # heavy: imported only to send
     from rowlock.delivery.webhooks import Webhook
 
-    to = given["to"]
+    to = options["to"]
     if to.startswith(("smtp:", "smtps:", "maildir:")):
-        if not given["sender"]:
+        if not options["sender"]:
             raise Invalid("mail needs --sender", "give --sender shop@example.org")
-        return Mail(to, sender=given["sender"])
-    secrets = [secret for name in given["secret_env"] for secret in secrets_in(name, os.environ)]
+        return Mail(to, sender=options["sender"])
+    secrets = [secret for name in options["secret_env"] for secret in secrets_in(name, os.environ)]
     webhook = Webhook(None if to == "subscriber" else to, secrets=secrets, allow=allow)
     webhook.check()
     return webhook
-
-
-for each in (define, show, ls, subscriptions, retry, deliver):
-    topic.add_command(each)
