@@ -43,7 +43,7 @@ def test_nothing_on_standard_input_adds_nothing(quick: QuickShell) -> None:
 @pytest.mark.parametrize(
     "key", ["two words", "a/b\\c", 'it\'s "so"', CLEF, "日本語", "e\N{COMBINING ACUTE ACCENT}", "é" * 256]
 )
-def test_a_key_comes_out_as_it_went_in(quick: Shell, key: str) -> None:
+def test_a_key_is_stored_unchanged(quick: Shell, key: str) -> None:
     quick("add", "fruit", given=f"{key}\n")
     assert quick("ls", "fruit", "--keys").out == f"{key}\n"
 
@@ -112,12 +112,12 @@ def test_a_line_break_in_a_key_that_ends_with_nul_is_refused(quick: Shell) -> No
     assert "contains a line break" in ran.error
 
 
-def test_a_column_of_csv_is_taken_by_its_heading(quick: Shell) -> None:
+def test_keys_are_read_from_a_csv_column_by_its_heading(quick: Shell) -> None:
     quick("add", "fruit", "--csv", "name", given='id,name\r\n1,apple\r\n2,"pear, green"\r\n')
     assert quick("ls", "fruit", "-k").lines == ["apple", "pear, green"]
 
 
-def test_a_column_of_csv_is_taken_by_its_number(quick: Shell) -> None:
+def test_keys_are_read_from_a_csv_column_by_its_number(quick: Shell) -> None:
     quick("add", "fruit", "--csv", "2", given="1,apple\n2,pear\n")
     assert quick("ls", "fruit", "-k").lines == ["apple", "pear"]
 

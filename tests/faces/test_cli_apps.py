@@ -42,7 +42,7 @@ def installed(tmp_path: Path) -> str:
     return str(place)
 
 
-def test_an_application_of_somebody_else_is_served_worked_and_closed(shell: Shell, installed: str) -> None:
+def test_an_installed_application_is_served_worked_and_closed(shell: Shell, installed: str) -> None:
     shell.environment["PYTHONPATH"] = f"{installed}:{shell.environment.get('PYTHONPATH', '')}"
     words = ("serve", "--port", "0", "--app", "third", "--app-option", "third.greeting=ahoy", "--no-access-log")
     process = shell.start(*words)

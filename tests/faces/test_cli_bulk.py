@@ -33,7 +33,7 @@ def test_done_items_leave_the_list(fruit: Shell) -> None:
     assert fruit("ls", "fruit", "-k").out == "pear\n"
 
 
-def test_keys_come_from_a_pipe(fruit: Shell) -> None:
+def test_keys_are_read_from_a_pipe(fruit: Shell) -> None:
     assert fruit("abandon", "fruit", "-", given="apple\n\nplum\n").out == "abandoned\t2\nmissing\t0\n"
 
 
@@ -42,7 +42,7 @@ def test_an_attempt_is_noted_with_its_error(fruit: Shell) -> None:
     assert fruit("show", "fruit", "apple").lines[-1].endswith("\t404")
 
 
-def test_nothing_on_standard_input_is_said_to_be_nothing(quick: Shell) -> None:
+def test_empty_standard_input_is_reported(quick: Shell) -> None:
     quick("add", "fruit", "apple")
     for words in (("retry", "fruit", "-"), ("retry", "fruit"), ("done", "fruit", "-")):
         ran = quick(*words, given="\n")
@@ -106,7 +106,7 @@ def test_all_failed_items_are_counted_by_a_dry_run(failed: Shell) -> None:
     assert len(failed("ls", "fruit", "--state", "failed").lines) == 2
 
 
-def test_giving_up_on_all_failed_items_without_a_terminal_needs_a_yes(failed: Shell) -> None:
+def test_abandoning_all_failed_items_without_a_terminal_needs_yes(failed: Shell) -> None:
     assert failed("abandon", "fruit", "--failed").status == 2
     assert len(failed("ls", "fruit", "--state", "failed").lines) == 2
 

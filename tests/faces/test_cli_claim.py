@@ -45,7 +45,7 @@ def test_each_item_is_settled_once_by_its_key(names: QuickShell) -> None:
     assert names("failures", "names").lines == ["names\t1\tfail\ttoo bad\tc"]
 
 
-def test_keys_may_come_on_stdin(names: QuickShell) -> None:
+def test_keys_may_be_read_from_stdin(names: QuickShell) -> None:
     session, token, _ = claimed(names, "-n", "2")
     assert ack(names, session, token, "-", given="a\nb b\n").lines == ["a\tdone", "b b\tdone"]
 
@@ -78,7 +78,7 @@ def test_a_claim_that_is_no_more_is_stale(names: QuickShell) -> None:
     assert "it was settled, closed, or has expired" in ran.error
 
 
-def test_a_key_that_is_gone_is_said_to_be(names: QuickShell) -> None:
+def test_a_key_that_is_gone_gets_the_verdict_gone(names: QuickShell) -> None:
     session, token, _ = claimed(names, "-n", "2")
     names("abandon", "names", "a")
     assert ack(names, session, token, "a", "b b").lines == ["a\tgone", "b b\tdone"]
@@ -103,14 +103,14 @@ def test_an_expiry_out_of_bounds_is_refused(names: QuickShell, expiry: str) -> N
         assert (ran.status, ran.error) == (2, f"rowlock: expiry must be 1s to 24h, got '{expiry}'\n")
 
 
-def test_an_expired_claim_goes_to_the_next_who_asks(names: QuickShell, url: str) -> None:
+def test_items_of_an_expired_claim_go_to_the_next_claim(names: QuickShell, url: str) -> None:
     with Engine(url) as engine:
         engine.run(sessions.open_session, "0" * 32, holder="ann", expiry=1, beats=False)
         engine.run(claims.take_thoroughly, ClaimRequest("0" * 32, "names", 4, "1" * 32))
     assert claimed(names, "-n", "4")[2]
 
 
-def test_what_a_dead_worker_had_goes_to_the_next_who_asks(names: QuickShell, url: str) -> None:
+def test_items_of_a_dead_worker_go_to_the_next_claim(names: QuickShell, url: str) -> None:
     with Engine(url) as engine:
         engine.run(sessions.open_session, "0" * 32, holder="ann", expiry=1)
         engine.run(claims.take_thoroughly, ClaimRequest("0" * 32, "names", 4, "1" * 32))
@@ -136,7 +136,7 @@ def test_a_confused_ack_is_refused(names: QuickShell, words: tuple[str, ...]) ->
     assert ack(names, session, token, *words).status == 2
 
 
-def test_sessions_tell_who_has_how_much_in_hand(names: QuickShell) -> None:
+def test_sessions_show_how_many_items_each_holder_has_claimed(names: QuickShell) -> None:
     session, _, _ = claimed(names, "-n", "3")
     [line] = names("sessions").lines
     assert line.split("\t")[0] == session

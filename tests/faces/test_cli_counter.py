@@ -57,7 +57,7 @@ def test_a_counter_is_raised_and_never_lowered(shell: Shell) -> None:
     assert "orders continues with 43" in shell.screen("counter", "raise", "orders", "1")
 
 
-def test_a_counter_that_was_never_asked_stands_at_nothing(shell: Shell) -> None:
+def test_an_unused_counter_shows_0(shell: Shell) -> None:
     shell("counter", "other")
     assert shell("counter", "show", "orders").out == "0\n"
     assert shell("counter", "show", "other", "--json").document == {"counter": "other", "value": 1}

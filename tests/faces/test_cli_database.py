@@ -18,7 +18,7 @@ def test_the_program_introduces_itself(quick: Shell) -> None:
     assert ran.out.startswith(f"rowlock {rowlock.__version__} — durable work")
 
 
-def test_the_version_is_told(quick: Shell) -> None:
+def test_the_version_is_printed(quick: Shell) -> None:
     assert quick("--version").out == f"rowlock {rowlock.__version__}\n"
 
 
@@ -99,7 +99,7 @@ def test_the_grants_that_the_doctor_prints_are_all_that_a_user_needs(shell: Shel
     assert shell("add", "fruit", "apple", "-d", guest_url).status == 0
 
 
-def test_the_doctor_says_when_nobody_answers(quick: Shell) -> None:
+def test_the_doctor_reports_an_unreachable_database(quick: Shell) -> None:
     ran = quick("doctor", "-d", "postgresql://ann:hush@127.0.0.1:1/x")
     assert ran.status == 5
     assert ran.out.startswith(
@@ -123,7 +123,7 @@ def test_the_doctor_is_content_with_a_pooler_that_the_address_names(quick: Shell
     assert found(quick, f"{pooled_url}&pooler=transaction")["pooler"] == ("fine", "")
 
 
-def test_the_doctor_says_nothing_of_a_pooler_where_there_is_none(quick: Shell, postgres_url: str) -> None:
+def test_the_doctor_mentions_no_pooler_where_there_is_none(quick: Shell, postgres_url: str) -> None:
     assert not {"pooler", "listening"} & found(quick, postgres_url).keys()
 
 
@@ -189,7 +189,7 @@ def test_a_wrong_configuration_file_is_refused(quick: Shell, content: str, wrong
     assert wrong in ran.error
 
 
-def test_a_secret_file_that_is_not_there_is_told(quick: Shell) -> None:
+def test_a_missing_secret_file_is_reported(quick: Shell) -> None:
     ran = quick("status", ROWLOCK_DATABASE_URL_FILE="/nowhere/secret")
     assert (ran.status, "secret' of ROWLOCK_DATABASE_URL_FILE" in ran.error) == (2, True)
 

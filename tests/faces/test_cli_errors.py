@@ -63,13 +63,13 @@ def test_a_file_that_is_no_database(quick: Shell, command: list[str]) -> None:
     assert path.read_text().startswith("this is a letter")
 
 
-def test_a_server_without_that_database_is_told(shell: Shell, postgres_url: str) -> None:
+def test_a_missing_database_on_a_server_is_reported(shell: Shell, postgres_url: str) -> None:
     ran = shell("-d", re.sub(r"(?<=/)\w+(?=\?)", "nowhere", postgres_url), "ls", "fruit")
     assert (ran.status, is_short(ran)) == (5, True)
     assert "has no such database" in ran.error
 
 
-def test_a_database_without_our_tables_is_told_to_migrate(shell: Shell, unmigrated_url: str) -> None:
+def test_a_database_without_tables_suggests_to_migrate(shell: Shell, unmigrated_url: str) -> None:
     ran = shell("-d", unmigrated_url, "add", "fruit", "apple")
     assert (ran.status, is_short(ran)) == (4, True)
     assert "migrate" in ran.error
@@ -100,7 +100,7 @@ def test_what_this_user_may_not_write(shell: Shell, what: str) -> None:
     assert "rowlock.db cannot be written" in ran.stderr
 
 
-def test_an_unknown_command_is_told_with_the_nearest(shell: Shell) -> None:
+def test_an_unknown_command_suggests_the_closest_name(shell: Shell) -> None:
     ran = shell("stauts")
     assert (ran.status, is_short(ran)) == (2, True)
     assert "unknown command 'stauts'; did you mean 'status'?" in ran.error
@@ -109,7 +109,7 @@ def test_an_unknown_command_is_told_with_the_nearest(shell: Shell) -> None:
 @pytest.mark.parametrize(
     "arguments", [["ls", "--nonsense"], ["show", "fruit"], ["ls", "-n", "some"], ["config", "shwo"]]
 )
-def test_wrong_usage_is_told_where_to_look(quick: Shell, arguments: list[str]) -> None:
+def test_wrong_usage_names_the_help(quick: Shell, arguments: list[str]) -> None:
     ran = quick(*arguments)
     assert (ran.status, ran.out, is_short(ran)) == (2, "", True)
     assert "--help" in ran.error
@@ -121,7 +121,7 @@ def test_a_bug_is_one_sentence(shell: Shell) -> None:
     assert "something unexpected went wrong (ZeroDivisionError)" in ran.error
 
 
-def test_a_bug_shows_its_traceback_if_asked_for(shell: Shell) -> None:
+def test_a_bug_shows_its_traceback_with_verbose(shell: Shell) -> None:
     ran = broken(shell, "ls", "fruit", "-v")
     assert ran.status == 70
     assert "Traceback" in ran.error
@@ -134,7 +134,7 @@ def broken(shell: Shell, *arguments: str) -> Ran:
     return Ran(ran.returncode, ran.stdout, ran.stderr)
 
 
-def test_an_empty_address_is_refused_and_not_taken_for_the_default(shell: Shell) -> None:
+def test_an_empty_address_is_refused_instead_of_using_the_default(shell: Shell) -> None:
     shell("add", "fruit", "seed")
     ran = shell("-d", "", "add", "fruit", "apple")
     assert (ran.status, ran.out, is_short(ran)) == (2, "", True)
@@ -155,6 +155,6 @@ main()
 """
 
 
-def test_an_interrupt_while_modules_load_is_told_as_such() -> None:
+def test_an_interrupt_while_modules_load_is_reported() -> None:
     ran = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (130, "rowlock: interrupted\n")

@@ -44,7 +44,7 @@ def test_what_says_something_is_retried(failed: QuickShell) -> None:
     assert failed("ls", "names").lines == ["a\t0\tready", "b\t0\tready", "c\t1\tfailed", "d\t0\tready"]
 
 
-def test_what_says_something_is_given_up(failed: QuickShell) -> None:
+def test_items_whose_error_contains_a_text_are_abandoned(failed: QuickShell) -> None:
     assert failed("abandon", "names", "--error", "timed").status == 2
     assert failed("abandon", "names", "--error", "timed", "--yes").lines == ["abandoned\t1"]
     assert failed("ls", "names", "-k").lines == ["a", "b", "d"]

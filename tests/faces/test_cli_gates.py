@@ -16,7 +16,7 @@ def test_the_gates_are_shown_in_order(stages: Shell) -> None:
     assert stages("gate", "work").lines == ["0\tfirst\topen\t2\t0\t0\t0", "1\tsecond\tshut\t1\t0\t0\t0"]
 
 
-def test_the_gates_are_told_in_json(stages: Shell) -> None:
+def test_gates_are_printed_as_json(stages: Shell) -> None:
     document = stages("gate", "work", "--json").document
     assert [(each["number"], each["name"], each["counts"]["gated"]) for each in document] == [
         (0, "first", 0),
@@ -78,7 +78,7 @@ def test_what_follows_needs_a_list(stages: Shell) -> None:
 
 
 @pytest.mark.parametrize("command", ["gate", "seal", "complete", "reopen"])
-def test_an_unknown_list_is_told(stages: Shell, command: str) -> None:
+def test_an_unknown_list_is_reported(stages: Shell, command: str) -> None:
     ran = stages(command, "wrok")
     assert (ran.status, "did you mean 'work'?" in ran.error) == (3, True)
 

@@ -178,7 +178,7 @@ def test_the_doctor_asks_the_processors(quick: QuickShell, tmp_path: Path) -> No
         assert quick("doctor", *ALLOW).status == 0
 
 
-def test_the_doctor_says_that_a_processor_was_not_asked(quick: QuickShell) -> None:
+def test_the_doctor_reports_a_processor_without_a_health_address(quick: QuickShell) -> None:
     quick("add", "names", "a")
     quick("settings", "names", 'processor={"url": "http://127.0.0.1:1/"}')
     [line] = [line for line in quick("doctor", *ALLOW).lines if line.startswith("processor of names")]

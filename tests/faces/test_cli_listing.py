@@ -74,7 +74,7 @@ def test_a_page_starts_after_a_key_and_is_bounded(many: Shell) -> None:
     assert many("ls", "many", "--after", "key-00100", "-n", "2", "-k").lines == ["key-00101", "key-00102"]
 
 
-def test_without_a_limit_all_pages_come(many: Shell) -> None:
+def test_without_a_limit_all_pages_are_listed(many: Shell) -> None:
     assert len(many("ls", "many").lines) == 5_000
 
 
@@ -100,7 +100,7 @@ def test_ndjson_is_an_object_to_a_line(many: Shell) -> None:
     assert msgspec.json.decode(last)["key"] == "key-04999"
 
 
-def test_only_one_state_is_listed_if_asked_for(quick: Shell) -> None:
+def test_items_are_listed_by_state(quick: Shell) -> None:
     quick("add", "fruit", "apple")
     quick("add", "fruit", "pear", "--due", "1h")
     assert quick("ls", "fruit", "--state", "delayed").out == "pear\t0\tdelayed\n"
@@ -112,7 +112,7 @@ def test_an_unknown_state_is_refused_with_those_there_are(quick: Shell) -> None:
     assert "'ready', 'delayed', 'gated', 'claimed', 'failed'" in ran.error
 
 
-def test_a_reader_who_goes_away_is_no_error(many: Shell) -> None:
+def test_a_closed_pipe_is_no_error(many: Shell) -> None:
     listing = many.start("ls", "many")
     assert listing.stdout
     assert listing.stdout.readline() == b"key-00000\t0\tready\n"
@@ -123,7 +123,7 @@ def test_a_reader_who_goes_away_is_no_error(many: Shell) -> None:
     listing.communicate()
 
 
-def test_an_output_that_cannot_be_written_is_told(many: Shell) -> None:
+def test_an_output_that_cannot_be_written_is_reported(many: Shell) -> None:
     with Path("/dev/full").open("wb") as full:
         ran = subprocess.run(
             [*PROGRAM, "ls", "many"], stdout=full, stderr=subprocess.PIPE, cwd=many.folder, env=many.environment
@@ -141,12 +141,12 @@ def test_output_is_utf8_whatever_the_locale(shell: Shell) -> None:
     assert shell("ls", "fruit", "-k", PYTHONIOENCODING="latin-1").out == "日本\n"
 
 
-def test_an_unknown_list_is_told_with_the_nearest_name(fruit: Shell) -> None:
+def test_an_unknown_list_suggests_the_closest_name(fruit: Shell) -> None:
     ran = fruit("ls", "friut")
     assert (ran.status, ran.error) == (3, "rowlock: there is no list 'friut'\n  did you mean 'fruit'?\n")
 
 
-def test_an_unknown_item_is_told(fruit: Shell) -> None:
+def test_an_unknown_item_is_reported(fruit: Shell) -> None:
     ran = fruit("show", "fruit", "grape")
     assert ran.status == 3
     assert "the list 'fruit' has no item 'grape'" in ran.error

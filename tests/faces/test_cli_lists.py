@@ -22,7 +22,7 @@ def test_pausing_twice_is_no_error(fruit: Shell) -> None:
 
 
 @pytest.mark.parametrize("command", [["pause"], ["resume"], ["drop", "-y"], ["rename", "new"], ["settings"]])
-def test_an_unknown_list_is_told(fruit: Shell, command: list[str]) -> None:
+def test_an_unknown_list_is_reported(fruit: Shell, command: list[str]) -> None:
     name, *rest = command
     ran = fruit(name, "friut", *rest)
     assert (ran.status, "did you mean 'fruit'?" in ran.error) == (3, True)
@@ -66,7 +66,7 @@ def test_a_setting_without_a_value_goes_back_to_its_default(fruit: Shell) -> Non
     assert {"attempts\t", "keep_for\t7d"} <= set(fruit("settings", "fruit", "attempts=", "keep_for=").lines)
 
 
-def test_no_limit_of_attempts_is_told_from_the_default(fruit: Shell) -> None:
+def test_no_limit_of_attempts_differs_from_the_default(fruit: Shell) -> None:
     assert "attempts\t0" in fruit("settings", "fruit", "attempts=0").lines
 
 

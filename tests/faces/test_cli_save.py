@@ -28,7 +28,7 @@ def test_priority_and_due_are_saved(fruit: QuickShell) -> None:
     assert facts(fruit)["state"] == "ready"
 
 
-def test_the_item_comes_back_as_json(fruit: QuickShell) -> None:
+def test_the_saved_item_is_printed_as_json(fruit: QuickShell) -> None:
     item = fruit("save", "fruit", "apple", "--data", "[1]", "--json").document
     assert isinstance(item, dict)
     assert (item["key"], item["data"], item["version"]) == ("apple", [1], 2)

@@ -73,7 +73,7 @@ def test_a_schedule_is_paused_resumed_and_removed(nightly: QuickShell) -> None:
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume", "rm", "trigger", "next"])
-def test_an_unknown_schedule_is_told(nightly: QuickShell, verb: str) -> None:
+def test_an_unknown_schedule_is_reported(nightly: QuickShell, verb: str) -> None:
     ran = nightly("schedule", verb, "nihgtly")
     assert (ran.status, "did you mean 'nightly'?" in ran.error) == (3, True)
 
@@ -133,7 +133,7 @@ def test_a_rhythm_is_tried_without_a_database(quick: QuickShell) -> None:
     assert not (quick.folder / "rowlock.db").exists()
 
 
-def test_a_terminal_is_told_a_rhythm_in_english(quick: QuickShell) -> None:
+def test_a_terminal_shows_a_recurrence_in_english(quick: QuickShell) -> None:
     shown = quick.screen("schedule", "next", "--cron", "0 9 * * MON-FRI", "--zone", "Europe/Berlin")
     assert "At 09:00 on Monday through Friday (Europe/Berlin)" in shown
 
@@ -152,7 +152,7 @@ def test_the_group_alone_shows_its_help(quick: QuickShell) -> None:
     assert (ran.status, "Commands:\n  add" in ran.error) == (2, True)
 
 
-def test_ticking_alone_says_what_it_makes_and_stops_when_told(any_shell: Shell) -> None:
+def test_schedule_run_prints_added_items_and_stops_on_a_signal(any_shell: Shell) -> None:
     any_shell("schedule", "add", "poll", "polls", "--every", "1s")
     ticking = any_shell.start("schedule", "run")
     assert ticking.stdout

@@ -18,7 +18,7 @@ def limits_of(shell: Shell, *words: str) -> dict[str, int]:
     return dict(found)
 
 
-def test_bounds_come_from_flags_the_environment_and_files(shell: Shell) -> None:
+def test_limits_are_read_from_flags_the_environment_and_files(shell: Shell) -> None:
     shell.write("rowlock.toml", 'connections_per_address = 40\nlong_polls = "50"\nwaiting_requests = 7\n')
     shell.environment["ROWLOCK_LONG_POLLS"] = "60"
     found = limits_of(shell, "--connections", "100")

@@ -146,7 +146,7 @@ def test_a_claim_of_one_command_is_settled_by_another(far: QuickShell) -> None:
     assert (far("sessions").out, far("ls", "work", "--keys").lines) == ("", ["b", "c"])
 
 
-def test_who_is_nearer_says_where_the_work_is(quick: QuickShell, served: Serving) -> None:
+def test_the_nearest_configuration_names_the_database_or_server(quick: QuickShell, served: Serving) -> None:
     url = f"http://127.0.0.1:{served.client.port}"
     served.service.engine["there"].add("a")
     quick("add", "here", "a")
@@ -161,7 +161,7 @@ def test_who_is_nearer_says_where_the_work_is(quick: QuickShell, served: Serving
     assert f"server\t{url}\tfile rowlock.toml" in quick("config", "show").lines
 
 
-def test_a_wrong_address_and_a_wrong_token_are_told(quick: QuickShell, served: Serving) -> None:
+def test_a_wrong_address_and_a_wrong_token_are_reported(quick: QuickShell, served: Serving) -> None:
     url = f"http://127.0.0.1:{served.client.port}"
     made = served.service.engine.tokens.create("worker", lists="mine")
     assert quick("--server", "http://127.0.0.1:9", "status").status == 5

@@ -86,7 +86,7 @@ def test_on_a_terminal_there_is_a_table(shell: Shell) -> None:
         (["revoke", "rl_x"], 2, "not a valid integer"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(quick: QuickShell, arguments: list[str], status: int, words: str) -> None:
+def test_an_error_is_one_sentence(quick: QuickShell, arguments: list[str], status: int, words: str) -> None:
     quick("add", "work", "a")
     ran = quick("token", *arguments)
     assert (ran.status, ran.out, words in ran.error) == (status, "", True)

@@ -10,7 +10,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> QuickShell:
     return QuickShell(tmp_path_factory.mktemp("topics"))
 
 
-def test_a_topic_is_subscribed_to_published_to_and_told(shell: QuickShell, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_published_record_notifies_a_subscriber(shell: QuickShell, capfd: pytest.CaptureFixture[str]) -> None:
     shell("topic", "define", "comics", "series=text", "issue=integer", "mint=boolean")
     asked = ("series=Saga", "series=Maus", "issue>=3")
     assert [shell("subscribe", "comics", "ann@example.org", *asked).out for _ in range(2)] == ["1\n", "1\n"]
@@ -37,7 +37,7 @@ def test_a_topic_is_subscribed_to_published_to_and_told(shell: QuickShell, capfd
     assert shell("unsubscribe", "comics", "--id", "2", "--json").document == {"unsubscribed": 1}
 
 
-def test_many_come_by_lines_and_a_malformed_one_is_named(shell: QuickShell) -> None:
+def test_many_records_are_read_by_lines_and_a_malformed_one_is_named(shell: QuickShell) -> None:
     shell("topic", "define", "many", "issue=integer")
     wishes = "".join(f'{{"subscriber": "{number}"}}\n' for number in range(3))
     assert shell("subscribe", "many", "--ndjson", given=wishes).lines != []
@@ -50,7 +50,7 @@ def test_many_come_by_lines_and_a_malformed_one_is_named(shell: QuickShell) -> N
     assert "many" in shell("topic", "ls").out
 
 
-def test_who_cannot_be_told_is_told_of_and_retried(shell: QuickShell, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_delivery_is_reported_and_retried(shell: QuickShell, capfd: pytest.CaptureFixture[str]) -> None:
     shell("topic", "define", "failing")
     shell("subscribe", "failing", "no address")
     shell("publish", "failing")

@@ -54,7 +54,7 @@ def test_words_are_filled_in(shell: Shell, names: Shell) -> None:
     assert ran.out == "img/a b.jpg a b.jpg a b 1 names {other}\n"
 
 
-def test_a_key_that_is_not_named_comes_on_stdin(shell: Shell, names: Shell) -> None:
+def test_a_command_without_the_key_reads_it_from_stdin(shell: Shell, names: Shell) -> None:
     assert shell("work", "names", "--", "cat").out == "img/a b.jpg\n"
 
 
@@ -70,13 +70,13 @@ def test_a_command_knows_its_item_by_its_environment(shell: Shell, quick: QuickS
     assert ran.out == 'names/a b/1/{"size":3}/32\n'
 
 
-def test_the_number_of_the_try_is_told(shell: Shell, names: Shell) -> None:
+def test_a_command_gets_the_number_of_the_attempt(shell: Shell, names: Shell) -> None:
     ran = shell("work", "names", *QUICK_TRIES, *sh("echo try {attempt}; test {attempt} = 3"))
     assert (ran.status, ran.lines) == (0, ["try 1", "try 2", "try 3"])
     assert "done 1 · failed 0 · retried 2 in " in ran.error
 
 
-def test_a_shell_reads_a_line_only_if_asked(shell: Shell, names: Shell) -> None:
+def test_a_shell_reads_a_line_only_with_the_option(shell: Shell, names: Shell) -> None:
     ran = shell("work", "names", "--shell", "--", "echo {stem} | tr a A; echo '{list}'")
     assert ran.out == "A b\nnames\n"
 
@@ -186,7 +186,7 @@ def test_a_list_that_is_paused_meanwhile_ends_the_work(shell: Shell, quick: Quic
     assert states(quick) != []
 
 
-def test_a_database_out_of_reach_is_said(quick: QuickShell) -> None:
+def test_an_unreachable_database_is_reported(quick: QuickShell) -> None:
     ran = quick("work", "names", "--", "true", ROWLOCK_DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
     assert ran.status == 5
     assert "Traceback" not in ran.error
@@ -280,7 +280,7 @@ def test_quiet_says_nothing(names: Shell) -> None:
     assert names("work", "names", "-q", "--", "true") == Ran(0, "", "")
 
 
-def test_a_trace_goes_from_who_adds_to_the_command(shell: Shell) -> None:
+def test_a_trace_goes_from_add_to_the_command(shell: Shell) -> None:
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     shell("add", "traced", "a", TRACEPARENT=trace)
     assert shell("work", "traced", *sh('echo "$TRACEPARENT"')).out == f"{trace}\n"

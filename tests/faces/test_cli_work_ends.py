@@ -49,7 +49,7 @@ def test_a_signal_lets_commands_finish_and_hands_back_the_rest(
     assert [line.split("\t")[1:] for line in patient("ls", "names").lines] == [["0", "ready"]] * 2
 
 
-def test_a_complete_list_hands_out_nothing_and_is_told_of(shell: Shell, patient: Shell) -> None:
+def test_a_complete_list_hands_out_nothing_and_is_reported(shell: Shell, patient: Shell) -> None:
     patient("complete", "names")
     ran = shell("work", "names", "--", "true")
     told = "4 items of names left: the list is complete; reopen it with: rowlock reopen names"
@@ -163,7 +163,7 @@ def test_two_workers_share_the_work(any_shell: Shell) -> None:
     assert sorted(first + second) == keys
 
 
-def test_waiting_goes_on_with_what_comes_later(shell: Shell, patient: Shell) -> None:
+def test_waiting_continues_with_items_added_later(shell: Shell, patient: Shell) -> None:
     with work(shell, "cat >> done", "--wait") as working:
         until(lambda: len(lines(shell.folder / "done")) == 4)
         patient("add", "names", "e")
