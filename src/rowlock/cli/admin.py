@@ -1,6 +1,7 @@
 """`rowlock token`, `audit`, `migrate`, `upkeep`, `doctor`, `config` and `completion`: access, database, program."""
 
 import time
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -83,7 +84,7 @@ def ls(invocation: Invocation, *, ended: bool) -> None:
     with invocation.open() as engine:
         tokens = list(every(partial(engine.tokens.page, ended=ended), by="id", after=0))
     empty = "there are no tokens; create one: rowlock token create --role worker"
-    output.table(invocation, {"tokens": tokens}, tokens, TOKEN_COLUMNS, empty=empty, blank="–")
+    output.table(invocation, {"tokens": tokens}, rows=tokens, columns=TOKEN_COLUMNS, empty=empty, blank="–")
 
 
 @token.command("revoke")
@@ -107,7 +108,7 @@ def audit(invocation: Invocation, *, of: str | None, since: str | None, limit: i
     """
     with invocation.open() as engine:
         records = engine.audit(of=of, since=time_value(since) if since else None, limit=limit)
-    output.table(invocation, {"records": records}, records, AUDIT_COLUMNS, empty="nothing is recorded")
+    output.table(invocation, {"records": records}, rows=records, columns=AUDIT_COLUMNS, empty="nothing is recorded")
 
 
 @command("migrate")
@@ -155,7 +156,7 @@ def upkeep(invocation: Invocation) -> None:
     with invocation.open_database(why="a server does its own upkeep") as engine:
         report = engine.upkeep(wait=UPKEEP_WAIT_SECONDS)
     sentence = ", ".join(f"{word} {count:,}" for word, count in msgspec.structs.asdict(report).items())
-    output.result(invocation, report, sentence)
+    output.result(invocation, report, sentence=sentence)
 
 
 @command("doctor")
@@ -202,10 +203,9 @@ def _check_processors(
     from rowlock.worker import health  # heavy: imported only to send requests
     from rowlock.worker.backend import LocalBackend
 
-    processors = health.ProcessorGroup(
-        sender_from_environment(allow), addresses, (lambda _: True) if with_lists else None
-    )
-    answers = health.examine(LocalBackend(engine), [processors])
+    with closing(sender_from_environment(allow)) as sender:
+        processors = health.ProcessorGroup(sender, addresses, (lambda _: True) if with_lists else None)
+        answers = health.examine(LocalBackend(engine), [processors])
     answers.pop(health.STORE)
     asked = {health.name_of(name): each.health is not None for name, each in {**processors.known, **addresses}.items()}
     return [_processor_finding(name, wrong, asked=asked.get(name, True)) for name, wrong in answers.items()]
@@ -246,7 +246,7 @@ def show(invocation: Invocation) -> None:
     """Show each value and its origin; secrets are masked."""
     values = list(invocation.values().values())
     document = {value.name: {"value": value.shown, "origin": value.origin} for value in values}
-    output.table(invocation, document, values, CONFIG_COLUMNS)
+    output.table(invocation, document, rows=values, columns=CONFIG_COLUMNS)
 
 
 @command("completion")

@@ -152,7 +152,7 @@ def sessions(invocation: Invocation) -> None:
     documents = [msgspec.structs.asdict(info) for info in infos]
     for document in documents:
         del document["details"]  # what was handed to scripts: plumbing, not data for a reader
-    output.table(invocation, {"sessions": documents}, infos, SESSION_COLUMNS, empty="no session is open")
+    output.table(invocation, {"sessions": documents}, rows=infos, columns=SESSION_COLUMNS, empty="no session is open")
 
 
 def _first_names(names: Sequence[str]) -> str:

@@ -77,7 +77,7 @@ def ls(invocation: Invocation) -> None:
     with invocation.open() as engine:
         counters = [{"counter": each.name, "value": each.value} for each in every(engine.counters)]
     empty = "there are no counters yet; begin with: rowlock counter NAME"
-    output.table(invocation, {"counters": counters}, counters, COUNTER_COLUMNS, empty=empty)
+    output.table(invocation, {"counters": counters}, rows=counters, columns=COUNTER_COLUMNS, empty=empty)
 
 
 @counter.command("raise")
@@ -93,4 +93,4 @@ def raise_to(invocation: Invocation, *, name: str, to: int) -> None:
     with invocation.open(create=True) as engine, invocation.acting():
         value = engine.counter(name).raise_to(to)
     sentence = f"{name} continues with {value + 1:,}" if value < MAX_NUMBER else f"{name} has no number left"
-    output.result(invocation, {"value": value}, sentence)
+    output.result(invocation, {"value": value}, sentence=sentence)

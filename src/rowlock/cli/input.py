@@ -157,7 +157,7 @@ def json_lines(chunks: Chunks, hint: str) -> Iterator[tuple[int, Any]]:
     """Yield the JSON document on each line with the line's number; skips blank lines."""
     for line, text in _numbered(chunks):
         if text.strip():
-            yield line, decode_json(text, f"line {line}", hint, line=line)
+            yield line, decode_json(text, f"line {line}", hint=hint, line=line)
 
 
 def json_lines_of_stdin() -> Iterator[tuple[int, Any]]:
@@ -166,7 +166,7 @@ def json_lines_of_stdin() -> Iterator[tuple[int, Any]]:
         yield from json_lines(_chunks(stdin, b"\n", lambda _: None), "check its quotes and commas")
 
 
-def decode_json(text: str | bytes, what: str, hint: str, **fields: Any) -> Any:
+def decode_json(text: str | bytes, what: str, *, hint: str, **fields: Any) -> Any:
     """Decode a JSON document that a user wrote; InvalidData names `what` it is."""
     try:
         return msgspec.json.decode(text)
@@ -222,7 +222,8 @@ def gate_value(text: str | None) -> int | str | None:
 
 def json_value(text: str | None) -> Any:
     """Return the value of --data."""
-    return None if text is None else decode_json(text, "--data", """quote it for the shell: --data '{"size": 3}'""")
+    hint = """quote it for the shell: --data '{"size": 3}'"""
+    return None if text is None else decode_json(text, "--data", hint=hint)
 
 
 def time_value(text: str) -> DurationOrTime:

@@ -119,7 +119,7 @@ def _report_added(invocation: Invocation, name: str, added: Added) -> None:
     sentence = f"added {output.plural(added.added)} to {name}"
     if added.existing:
         sentence += f"; {added.existing:,} {'was' if added.existing == 1 else 'were'} there already"
-    output.result(invocation, added, sentence)
+    output.result(invocation, added, sentence=sentence)
 
 
 @command("show")
@@ -171,7 +171,7 @@ def save(invocation: Invocation, /, *, name: str, key: str, version: int | None,
     with invocation.open() as engine, invocation.acting():
         item = engine[name].save(key, version=version, **changes)
     sentence = f"saved {key} of {name}: version {item.version}"
-    output.result(invocation, {"version": item.version}, sentence, value=item)
+    output.result(invocation, {"version": item.version}, sentence=sentence, value=item)
 
 
 def failed_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -285,5 +285,5 @@ def _audited(invocation: Invocation, *, dry_run: bool) -> AbstractContextManager
 def _report(invocation: Invocation, name: str, counts: dict[str, int], more: str = "", *, dry_run: bool) -> int:
     word, count = next(iter(counts.items()))
     sentence = f"{'would be ' if dry_run else ''}{word}: {output.plural(count)} of {name}{more}"
-    output.result(invocation, {**counts, **({"dry_run": 1} if dry_run else {})}, sentence)
+    output.result(invocation, {**counts, **({"dry_run": 1} if dry_run else {})}, sentence=sentence)
     return 0

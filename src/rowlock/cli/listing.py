@@ -66,7 +66,7 @@ def status(invocation: Invocation, *, name: str | None, watching: bool) -> int:
                 held = output.on_terminal() and any(info.holder for info in infos)
                 columns = (*STATUS_COLUMNS, HOLDER_COLUMN) if held else STATUS_COLUMNS
                 empty = "there are no lists yet; begin with: rowlock add LIST KEY"
-                output.table(invocation, value, infos, columns, empty=empty)
+                output.table(invocation, value, rows=infos, columns=columns, empty=empty)
 
         if watching:
             return _watch(draw)
@@ -168,7 +168,7 @@ def split(invocation: Invocation, *, name: str, parts: int) -> None:
     with invocation.open() as engine:
         ranges = engine[name].ranges(parts)
     empty = f"{name} has no keys to split"
-    output.table(invocation, {"list": name, "ranges": ranges}, ranges, RANGE_COLUMNS, empty=empty)
+    output.table(invocation, {"list": name, "ranges": ranges}, rows=ranges, columns=RANGE_COLUMNS, empty=empty)
 
 
 @command("failures")
@@ -192,6 +192,6 @@ def failures(invocation: Invocation, *, name: str | None, limit: int) -> None:
     columns = FAILURE_GROUP_COLUMNS if with_list else FAILURE_GROUP_COLUMNS[1:]
     more = sum(info.counts.failed for info in infos) - sum(group["count"] for group in groups)
     others = f"{output.plural(more, 'more item')} failed, without a stored error or past the limit" if more > 0 else ""
-    output.table(invocation, {"failures": groups}, groups, columns, empty=others or "nothing has failed")
+    output.table(invocation, {"failures": groups}, rows=groups, columns=columns, empty=others or "nothing has failed")
     if groups and others and output.on_terminal() and not invocation.as_json:
         invocation.say(others)

@@ -50,7 +50,7 @@ def settings(invocation: Invocation, *, name: str, changes: tuple[str, ...], ver
     wanted: dict[str, Any] = dict(map(_assignment, changes))
     with invocation.open(create=bool(wanted)) as engine, invocation.acting(wanted=bool(wanted)):
         values = msgspec.structs.asdict(engine[name].settings(version=version, **wanted))
-    output.table(invocation, values, list(values.items()), SETTING_COLUMNS)
+    output.table(invocation, values, rows=list(values.items()), columns=SETTING_COLUMNS)
 
 
 def _assignment(text: str) -> tuple[str, object]:
@@ -162,7 +162,7 @@ def drop(invocation: Invocation, *, name: str, yes: bool, dry_run: bool, version
                 count = engine[name].drop(version=version)
     sentence = f"{'would drop' if dry_run else 'dropped'} {name} with {output.plural(count)}"
     counts = {"dropped": count, **({"dry_run": 1} if dry_run else {})}
-    output.result(invocation, counts, sentence)
+    output.result(invocation, counts, sentence=sentence)
 
 
 @command("gate")
@@ -180,7 +180,7 @@ def gate(invocation: Invocation, *, name: str, gate: str | None) -> None:
         changed = number is not None and engine[name].open_gate(number)
         gates = engine[name].gates()
     if number is None:
-        output.table(invocation, gates, gates, GATE_COLUMNS)
+        output.table(invocation, gates, rows=gates, columns=GATE_COLUMNS)
     else:
         invocation.say(f"{name} is at gate {gate}" if changed else f"{name} was at gate {gate} already")
 

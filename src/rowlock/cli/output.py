@@ -59,7 +59,7 @@ def document(value: Any) -> None:
 
 
 def result(
-    invocation: "Invocation", counts: Mapping[str, Any] | msgspec.Struct, sentence: str, *, value: Any = None
+    invocation: "Invocation", counts: Mapping[str, Any] | msgspec.Struct, *, sentence: str, value: Any = None
 ) -> None:
     """Write what a command did: JSON on request, a sentence on a terminal, names and numbers in a pipe.
 
@@ -101,9 +101,9 @@ class Column(msgspec.Struct, frozen=True):
 def table(
     invocation: "Invocation",
     value: Any,
+    *,
     rows: Sequence[Any],
     columns: Sequence[Column],
-    *,
     empty: str = "",
     blank: str = "",
 ) -> None:

@@ -77,7 +77,7 @@ def _value(fields: Mapping[str, str], name: str, text: str) -> Any:
 def _json_object(text: str | None) -> dict[str, Any]:
     if text is None:
         return {}
-    document = decode_json(text, "the document", "check its quotes and commas")
+    document = decode_json(text, "the document", hint="check its quotes and commas")
     if not isinstance(document, dict):
         what = f"the document must be a JSON object, got {type(document).__name__}"
         raise InvalidData(what, """quote it for the shell: '{"issue": 3}'""")

@@ -121,7 +121,7 @@ def ls(invocation: Invocation) -> None:
     with invocation.open() as engine:
         schedules = list(every(engine.schedules))
     empty = "there are no schedules yet; begin with: rowlock schedule add NAME LIST --every 15m"
-    output.table(invocation, {"schedules": schedules}, schedules, SCHEDULE_COLUMNS, empty=empty)
+    output.table(invocation, {"schedules": schedules}, rows=schedules, columns=SCHEDULE_COLUMNS, empty=empty)
     if output.on_terminal() and not invocation.as_json:
         for info in schedules:
             if info.error:
@@ -167,7 +167,7 @@ def trigger(invocation: Invocation, *, schedule_name: str) -> None:
     with invocation.open() as engine, invocation.acting():
         added = engine.schedule(schedule_name).trigger()
     sentence = "added 1 item" if added.added else "the item is there already"
-    output.result(invocation, added, sentence)
+    output.result(invocation, added, sentence=sentence)
 
 
 @schedule.command("next")

@@ -96,7 +96,7 @@ def ls(invocation: Invocation) -> None:
     with invocation.open() as engine:
         topics = list(every(engine.topics))
     empty = "there are no topics yet; begin with: rowlock topic define NAME FIELD=KIND"
-    output.table(invocation, {"topics": topics}, topics, TOPIC_COLUMNS, empty=empty)
+    output.table(invocation, {"topics": topics}, rows=topics, columns=TOPIC_COLUMNS, empty=empty)
 
 
 @topic.command("subscriptions")
@@ -121,7 +121,7 @@ def retry(invocation: Invocation, *, name: str) -> None:
     with invocation.open() as engine, invocation.acting():
         count = engine.topic(name).retry()
     sentence = f"{output.plural(count, 'delivery')} will be tried again"
-    output.result(invocation, {"retried": count}, sentence)
+    output.result(invocation, {"retried": count}, sentence=sentence)
 
 
 @command("subscribe")
@@ -195,7 +195,7 @@ def unsubscribe(invocation: Invocation, /, *, name: str, subscriber: str | None,
         else:
             count = handle.unsubscribe(subscriber or "")
     sentence = f"removed {output.plural(count, 'subscription')}"
-    output.result(invocation, {"unsubscribed": count}, sentence)
+    output.result(invocation, {"unsubscribed": count}, sentence=sentence)
 
 
 @command("publish")
@@ -262,7 +262,7 @@ def notifications(invocation: Invocation, /, *, name: str, **options: Any) -> No
     with invocation.open() as engine:
         notifications = engine.topic(name).notifications(**options)
     value, empty = {"notifications": notifications}, "there are no notifications"
-    output.table(invocation, value, notifications, NOTIFICATION_COLUMNS, empty=empty)
+    output.table(invocation, value, rows=notifications, columns=NOTIFICATION_COLUMNS, empty=empty)
 
 
 @topic.command("deliver")
