@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 from tests.house.places import SOURCE
 
@@ -42,6 +43,37 @@ def files_naming(word: str, source: Path = SOURCE) -> list[str]:
     files = (path for path in sorted(source.rglob("*")) if path.suffix in (".py", ".sql"))
     edited = (path for path in files if "migrations" not in path.parts)
     return [str(path.relative_to(source)) for path in edited if known.search(path.read_text())]
+
+
+def files_naming_verbs(source: Path = SOURCE) -> dict[str, list[str]]:
+    """Return the modules that name each verb of the table of operations, generated ones left out.
+
+    A new verb needs as many, its statement, and its command if it has one.
+    """
+    from rowlock.api.operations import OPERATIONS
+
+    written = [path for path in modules(source) if not path.name.startswith("_generated")]
+    named = {str(path.relative_to(source)): _named_functions(path, source) for path in written}
+    verbs = {f"{each.verb.__module__}.{each.verb.__qualname__}" for each in OPERATIONS if each.verb is not None}
+    return {verb: [path for path, functions in named.items() if verb in functions] for verb in sorted(verbs)}
+
+
+def _named_functions(path: Path, source: Path) -> set[str]:
+    """Return the dotted names of the functions that a module defines, or uses by `module.function`."""
+    tree = ast.parse(path.read_text())
+    names: dict[str, str] = {}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str(module)):
+                names |= {alias.asname or alias.name: f"{module}.{alias.name}" for alias in node.names}
+            case ast.FunctionDef():
+                found.add(f"rowlock.{_dotted(path, source)}.{node.name}")
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name)) if name in names:
+                found.add(f"{names[name]}.{node.attr}")
+    return found
 
 
 def importers(source: Path = SOURCE) -> dict[str, set[str]]:
@@ -84,11 +116,13 @@ def main() -> None:
     source = Path(sys.argv[1]) if len(sys.argv) > 1 else SOURCE
     repeated = repeated_class_names(source)
     small = small_modules_with_one_importer(source)
+    places = sorted(map(len, files_naming_verbs(source).values())) if source == SOURCE else [0]
     report = (
         f"lines of Python in src\t{lines(source)}",
         f"files of Python in src\t{len(modules(source))}",
         f"class names defined more than once\t{len(repeated)}\t{' '.join(repeated)}",
         f"files that name the item field `trace`\t{len(files_naming('trace', source))}",
+        f"files that name a verb: median, most\t{median(places):.0f}\t{places[-1]}",
         f"modules under {SMALL_MODULE_LINES} lines with one importer\t{len(small)}\t{' '.join(small)}",
     )
     sys.stdout.writelines(f"{line}\n" for line in report)

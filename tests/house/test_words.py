@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from tests.house.places import MODULES, PAGES, STATEMENTS, shown, strings, tree
 
+from rowlock import errors
+
 RIDDLES = (
     r"cannot be had",
     r"can be had",
@@ -45,6 +47,9 @@ METAPHORS = (
 
 MAX_LEANING_DOCSTRINGS, MAX_TEXTS, MAX_NAMES, MAX_STATEMENTS, MAX_LINES_OF_PAGES = 24, 50, 7, 2, 4
 """What is left of the old prose; the goal is 0. A bound may only be lowered."""
+
+MAX_ERRORS_WITHOUT_VALUE = 2
+"""A URL is not repeated, because it may hold a password."""
 
 _RIDDLE = re.compile("|".join(RIDDLES), re.IGNORECASE)
 _METAPHOR = re.compile(rf"(?<![a-z])(?:{'|'.join(METAPHORS)})(?![a-z])", re.IGNORECASE)
@@ -127,3 +132,28 @@ def test_a_riddle_is_seen(text: str) -> None:
 @pytest.mark.parametrize("text", ["there is none", 'what we once called a "voyage"', "stripped", "one round trip"])
 def test_a_phrase_that_only_looks_like_one_is_not(text: str) -> None:
     assert riddles(text) == []
+
+
+def _bounds_in_errors(path: Path) -> Iterator[tuple[int, str]]:
+    """The messages of errors made in a module that say what a value must be, with `{}` for what is filled in."""
+    for node in ast.walk(tree(path)):
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[message, *_]) if isinstance(getattr(errors, name, None), type):
+                text = _message(message)
+                if re.search(r"\bmust (?:be|have) (?:at (?:most|least)|one of|\{\}|\d)", text):
+                    yield node.lineno, text
+
+
+def _message(node: ast.expr) -> str:
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(_message(value) if isinstance(value, ast.Constant) else "{}" for value in values)
+    return ""
+
+
+def test_an_error_about_a_bound_names_the_value() -> None:
+    found = ((shown(path), line, text) for path in MODULES for line, text in _bounds_in_errors(path))
+    silent = [each for each in found if not re.search(r"\bgot\b|not \{\}", each[2])]
+    assert len(silent) <= MAX_ERRORS_WITHOUT_VALUE, silent

@@ -86,7 +86,7 @@ async def json_object(request: Request, *, max_bytes: int = 16 * 1024 * 1024) ->
     async for chunk in request.stream():
         body += chunk
         if len(body) > max_bytes:
-            raise TooLarge(f"the body must have at most {max_bytes} bytes", "send less")
+            raise TooLarge(f"the body is larger than {max_bytes} bytes", "send less")
     try:
         found = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
