@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.sample_items import claimed_item
 
 from rowlock import Invalid, Item
-from rowlock.worker.exec.templates import CommandTemplate
+from rowlock.worker.exec.commands import CommandTemplate
 
 CANARY = "canary"
 HOSTILE = [

@@ -6,9 +6,8 @@ import pytest
 from tests.sample_items import claimed_item
 
 from rowlock import Invalid, Item
-from rowlock.worker.exec.commands import safe_name
+from rowlock.worker.exec.commands import CommandTemplate, safe_name
 from rowlock.worker.exec.supervisor import left_behind
-from rowlock.worker.exec.templates import CommandTemplate
 
 
 def item(key: str, attempts: int = 0) -> Item:

@@ -14,8 +14,7 @@ from rowlock.errors import Invalid
 from rowlock.model import ListInfo
 from rowlock.settings import Processor, secrets_in
 from rowlock.worker import Worker
-from rowlock.worker.exec.commands import CommandHandler, OutputCapture, Trouble, check_program
-from rowlock.worker.exec.templates import CommandTemplate
+from rowlock.worker.exec.commands import CommandHandler, CommandTemplate, OutputCapture, Trouble, check_program
 
 ShowOutput = Callable[[IO[bytes], IO[bytes]], None]
 

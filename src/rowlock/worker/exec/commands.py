@@ -1,4 +1,4 @@
-"""Commands as handlers: run a program for each item or batch, and read its exit status as an outcome."""
+"""Commands as handlers: a template is filled in and run for each item or batch, and its exit status is the outcome."""
 
 import errno
 import logging
@@ -12,16 +12,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
+
+import msgspec
 
 from rowlock import tracing
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid
 from rowlock.model import Item
+from rowlock.names import closest
 from rowlock.outcomes import Done, Fail, Outcome, Retry
 from rowlock.worker.exec.process_groups import Overdue, ProcessGroups
-from rowlock.worker.exec.templates import CommandTemplate
+from rowlock.worker.exec.shell_injection import refuse_code
 from rowlock.worker.handlers import Turn, timeout_seconds
 
 log = logging.getLogger("rowlock.worker")
@@ -34,22 +37,121 @@ TOO_LONG = "too long"
 
 _SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 _STATUS_TEXTS = {NOT_FOUND: "exit status 127: command not found", NOT_EXECUTABLE: "exit status 126: cannot be executed"}
-_OF_ONE_ITEM = ("ROWLOCK_KEY", "ROWLOCK_ATTEMPT", "ROWLOCK_DATA")
-
-Show = Callable[[IO[bytes], IO[bytes]], None]
-Trouble = Callable[[OSError], None]
-
+_ITEM_VARIABLES = ("ROWLOCK_KEY", "ROWLOCK_ATTEMPT", "ROWLOCK_DATA")
 
 STDERR_TAIL_BYTES = 4096
 _MAX_NAME_BYTES = 180
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|%+]|^\.')
 
-Written = tuple[IO[bytes], IO[bytes]]
+_FIELD = re.compile(r"\{((?<!\$\{)(?:name|stem|attempt|list)|)\}")
+"""A placeholder; `${name}` is a variable of a shell."""
+_LIKE_A_FIELD = re.compile(r"(?<!\$)\{([a-z]+)\}")
+_OF_A_KEY = ("", "name", "stem")
+_SHELL = "/bin/sh"
+
+Show = Callable[[IO[bytes], IO[bytes]], None]
+Trouble = Callable[[OSError], None]
+Files = tuple[IO[bytes], IO[bytes]]
+"""The stdout and stderr of a command."""
+
+
+def _name(item: Item) -> str:
+    return PurePosixPath(item.key).name or item.key
+
+
+_FIELDS: dict[str, Callable[[Item], str]] = {
+    "": lambda item: item.key,
+    "name": _name,
+    "stem": lambda item: PurePosixPath(_name(item)).stem,
+    "attempt": lambda item: str(item.attempts + 1),
+    "list": lambda item: item.list,
+}
+
+
+class CommandTemplate(msgspec.Struct, frozen=True):
+    """A command's words, with placeholders for an item's key, name, stem, attempt and list."""
+
+    words: tuple[str, ...]
+    shell: bool = False
+    """Whether the words are one line for a shell."""
+    batch: bool = False
+    """Whether one command gets many items."""
+
+    def __post_init__(self) -> None:
+        if not self.words or not self.words[0]:
+            raise Invalid("no command was given", "put it after --, as in: rowlock work LIST -- curl -fsSO {}")
+        for word in self.words:
+            _refuse_misspelt(word)
+        wrong = self._fields & ({"attempt"} | ({"name", "stem"} if self.shell else set()) if self.batch else set())
+        if wrong:
+            what = f"{{{min(wrong)}}} cannot be filled in for a batch{' in a shell' if self.shell else ''}"
+            raise Invalid(what, "a batch knows {} and {list}; or leave --batch out")
+        if self.shell:
+            refuse_code(" ".join(self.words))
+
+    @property
+    def _fields(self) -> set[str]:
+        return {field for word in self.words for field in _FIELD.findall(word)}
+
+    @property
+    def on_stdin(self) -> bool:
+        """Whether the command reads the keys from standard input: no placeholder names them."""
+        return not self._fields & set(_OF_A_KEY)
+
+    @property
+    def program(self) -> str | None:
+        """The program that runs; None if it depends on the item."""
+        return _SHELL if self.shell else None if _FIELD.search(self.words[0]) else self.words[0]
+
+    def filled(self, items: Sequence[Item]) -> list[str]:
+        """Return the command for these items."""
+        if self.shell:
+            return self._in_shell(items)
+        return [filled for word in self.words for filled in _filled(word, items)]
+
+    def _in_shell(self, items: Sequence[Item]) -> list[str]:
+        # Values are passed as parameters, never as text of the line: the shell reads no key as a command.
+        fields = ("",) if self.batch else tuple(_FIELDS)
+        places = {"": "$@"} if self.batch else {field: f"${number}" for number, field in enumerate(fields, 1)}
+        line = _quoted(" ".join(self.words), {**places, "list": "$ROWLOCK_LIST"})
+        return [_SHELL, "-c", line, "rowlock", *[_FIELDS[field](item) for item in items for field in fields]]
+
+
+def _refuse_misspelt(word: str) -> None:
+    # Other braces belong to the command: '{print}' of awk, '${name}' of a shell.
+    for name in _LIKE_A_FIELD.findall(word):
+        meant = "" if name == "key" else name if name in _FIELDS else closest(name, _FIELDS)
+        if meant is not None and meant != name:
+            raise Invalid(f"unknown placeholder {{{name}}}", f"did you mean {{{meant}}}?")
+
+
+def _filled(word: str, items: Sequence[Item]) -> list[str]:
+    # A word that names keys comes once per item, others once.
+    every = items if any(field in _OF_A_KEY for field in _FIELD.findall(word)) else items[:1]
+    return [_FIELD.sub(lambda found, item=item: _FIELDS[found[1]](item), word) for item in every]  # type: ignore[misc]
+
+
+def _quoted(line: str, places: dict[str, str]) -> str:
+    """Return the line with a parameter for each placeholder, quoted as its surroundings need."""
+    pieces: list[str] = []
+    quote, at = "", 0
+    while at < len(line):
+        found = _FIELD.match(line, at)
+        if found:
+            pieces.append({"": '"{}"', '"': "{}", "'": "'\"{}\"'"}[quote].format(places[found[1]]))
+            at = found.end()
+            continue
+        step = 2 if line[at] == "\\" and quote != "'" else 1
+        if line[at] in "'\"" and quote in ("", line[at]):
+            quote = "" if quote else line[at]
+        pieces.append(line[at : at + step])
+        at += step
+    return "".join(pieces)
 
 
 def safe_name(key: str) -> str:
     """Return a file name for a key: readable, never a path, and different for each key."""
-    name = _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", key)
+    name = _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", key)
     if len(name.encode()) <= _MAX_NAME_BYTES:
         return name
     digest = blake2b(key.encode(), digest_size=8).hexdigest()
@@ -69,7 +171,7 @@ class OutputCapture:
         self._folder = folder
 
     @contextmanager
-    def files(self, items: Sequence[Item]) -> Iterator[Written]:
+    def files(self, items: Sequence[Item]) -> Iterator[Files]:
         """Yield the two files for a command that runs for these items; a batch is named by its first."""
         with ExitStack() as stack:
             if self._folder is None:
@@ -115,7 +217,7 @@ class CommandHandler:
         self._timeout = timeout_seconds(timeout)
         self._later = milliseconds(later) / 1_000
         self._outputs = outputs or OutputCapture()
-        self._environment = {name: value for name, value in os.environ.items() if name not in _OF_ONE_ITEM}
+        self._environment = {name: value for name, value in os.environ.items() if name not in _ITEM_VARIABLES}
         self._stopped = threading.Event()
         self._interrupted = threading.Event()
         self._groups = ProcessGroups()
@@ -154,10 +256,10 @@ class CommandHandler:
     def _run(self, items: Sequence[Item], cancelled: threading.Event) -> Outcome:
         since = time.monotonic()
         try:
-            with self._outputs.files(items) as written, self._input(items) as given:
-                outcome = self._outcome(items, cancelled, given, written)
+            with self._outputs.files(items) as output, self._input(items) as stdin:
+                outcome = self._outcome(items, cancelled, stdin, output)
                 if outcome is not None:
-                    self._show_output(written)
+                    self._show_output(output)
         except OSError as error:  # no room for its files
             self._trouble(error)
             outcome = None
@@ -165,48 +267,44 @@ class CommandHandler:
             cancelled.wait(1)  # the turn is over, and nothing of it will be settled
             return Retry(after=0, counted=False)
         if len(items) == 1 or not _is_too_long(outcome):
-            _note(items, outcome, time.monotonic() - since)
+            first, seconds = items[0], round(time.monotonic() - since, 3)
+            about = {"list": first.list, "key": first.key, "attempt": first.attempts + 1, "items": len(items)}
+            log.info("command ended", extra={**about, "outcome": type(outcome).__name__.lower(), "seconds": seconds})
         return outcome
 
-    def _show_output(self, written: Written) -> None:
-        for file in written:
+    def _show_output(self, output: Files) -> None:
+        for file in output:
             file.seek(0)
         try:
-            self._show(*written)
+            self._show(*output)
         except OSError as error:  # the reader has gone; the command has done its work
             self._trouble(error)
 
-    def _outcome(
-        self, items: Sequence[Item], cancelled: threading.Event, given: str, written: Written
-    ) -> Outcome | None:
-        def is_over() -> bool:
-            return cancelled.is_set() or self._stopped.is_set()
-
+    def _outcome(self, items: Sequence[Item], cancelled: threading.Event, stdin: str, output: Files) -> Outcome | None:
         try:
             status = self._groups.run(
                 self._template.filled(items),
                 self._environment_of(items),
-                given=given,
-                written=written,
-                is_over=is_over,
+                stdin=stdin,
+                output=output,
+                is_over=lambda: cancelled.is_set() or self._stopped.is_set(),
                 timeout=self._timeout,
             )
         except Overdue:
             return Retry(f"timed out after {self._timeout:g}s", kind="timeout")
         except OSError as error:
             return _not_run(error, self._template.words[0])
-        return None if status is None else self._of_status(status, written[1])
-
-    def _of_status(self, status: int, stderr: IO[bytes]) -> Outcome:
+        if status is None:
+            return None
         if status == 0:
             return Done()
         if status == -signal.SIGINT and self._interrupted.is_set():
             return Retry(after=0, counted=False)
         if status == RETRY_LATER_STATUS:
             return Retry(after=self._later, counted=False)
-        said = tail(stderr) or _status_text(status)
+        message = tail(output[1]) or _status_text(status)
         kind = f"exit {status}" if status > 0 else f"signal {-status}"
-        return Fail(said, kind) if status == FAIL_STATUS else Retry(said, kind=kind)
+        return Fail(message, kind) if status == FAIL_STATUS else Retry(message, kind=kind)
 
     @contextmanager
     def _input(self, items: Sequence[Item]) -> Iterator[str]:
@@ -224,7 +322,7 @@ class CommandHandler:
         if not self._template.batch:
             [item] = items
             values = (item.key, str(item.attempts + 1), item.raw_data or "null")
-            known.update(zip(_OF_ONE_ITEM, values, strict=True))
+            known.update(zip(_ITEM_VARIABLES, values, strict=True))
         if (traceparent := tracing.outgoing_traceparent(items)) is not None:
             known["TRACEPARENT"] = traceparent
         return {**self._environment, **known}
@@ -242,17 +340,9 @@ def _status_text(status: int) -> str:
 
 
 def _not_run(error: OSError, program: str) -> Outcome:
-    reason = (error.strerror or "no reason given").lower()
-    said = f"{program!r} cannot be run: {reason}"
+    message = f"{program!r} cannot be run: {(error.strerror or 'no reason given').lower()}"
     if error.errno in _SCARCE:
-        return Retry(said, after=SCARCITY_RETRY_SECONDS, counted=False, kind="scarcity")
+        return Retry(message, after=SCARCITY_RETRY_SECONDS, counted=False, kind="scarcity")
     if error.errno == errno.E2BIG:
-        return Fail(f"{said}; give fewer keys at once, or less data", kind=TOO_LONG)
-    return Retry(said, kind=f"exit {NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE}")
-
-
-def _note(items: Sequence[Item], outcome: Outcome, seconds: float) -> None:
-    first = items[0]
-    about = {"list": first.list, "key": first.key, "attempt": first.attempts + 1, "items": len(items)}
-    ended = type(outcome).__name__.lower()
-    log.info("command ended", extra={**about, "outcome": ended, "seconds": round(seconds, 3)})
+        return Fail(f"{message}; give fewer keys at once, or less data", kind=TOO_LONG)
+    return Retry(message, kind=f"exit {NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE}")

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -42,7 +43,9 @@ class ProcessGroup:
         try:
             watch = os.pidfd_open(self.id)
         except (AttributeError, OSError):  # not on every system; then `subprocess` polls
-            return self._ended(seconds)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(max(0.0, seconds))
+            return self._process.poll() is not None
         try:
             poll = select.poll()
             poll.register(watch, select.POLLIN)
@@ -51,13 +54,6 @@ class ProcessGroup:
             os.close(watch)
         return self._process.poll() is not None
 
-    def _ended(self, seconds: float) -> bool:
-        try:
-            self._process.wait(max(0.0, seconds))
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-
     @property
     def status(self) -> int:
         """Its exit status; minus the signal if one has ended it."""
@@ -65,10 +61,8 @@ class ProcessGroup:
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the whole group."""
-        try:
+        with suppress(OSError):  # the group has ended
             os.killpg(self.id, number)
-        except OSError:  # the group has ended
-            return
 
     def terminate(self) -> None:
         """Ask the whole group to end."""
@@ -109,38 +103,38 @@ class ProcessGroups:
         command: Sequence[str],
         environment: Mapping[str, str],
         *,
-        given: str,
-        written: tuple[IO[bytes], IO[bytes]],
+        stdin: str,
+        output: tuple[IO[bytes], IO[bytes]],
         is_over: Callable[[], bool],
         timeout: float | None,
     ) -> int | None:
         """Run a command and return its exit status, or None if it was ended because its turn is over.
 
-        It reads the file `given` and writes the two files `written`. Overdue if it times out, OSError if it cannot be
-        run.
+        It reads the file `stdin` and writes the two files of `output`. Overdue if it times out, OSError if it cannot
+        be run.
         """
-        group = self._started(command, environment, given, written)
+        group = self._start(command, environment, stdin, output)
         try:
             return _watched(group, is_over, timeout)
         finally:
             self._forget(group)
 
-    def _started(
-        self, command: Sequence[str], environment: Mapping[str, str], given: str, written: tuple[IO[bytes], IO[bytes]]
+    def _start(
+        self, command: Sequence[str], environment: Mapping[str, str], stdin: str, output: tuple[IO[bytes], IO[bytes]]
     ) -> ProcessGroup:
         if shutil.which(command[0], path=environment.get("PATH")) is None:
-            missing = not os.path.lexists(command[0])
-            raise OSError(*(_as_error(errno.ENOENT) if missing else _as_error(errno.EACCES)))
+            number = errno.EACCES if os.path.lexists(command[0]) else errno.ENOENT
+            raise OSError(number, os.strerror(number))
         with self._lock:
             if self._supervisor.poll() is not None:
                 self._supervisor = _supervisor()
             # In a session of its own: neither Ctrl-C nor the terminal reaches it.
             process = subprocess.Popen(  # noqa: S603
-                ["/bin/sh", "-c", START_SCRIPT, given, *command],
+                ["/bin/sh", "-c", START_SCRIPT, stdin, *command],
                 env=environment,
                 stdin=self._supervisor.stdin,
-                stdout=written[0],
-                stderr=written[1],
+                stdout=output[0],
+                stderr=output[1],
                 start_new_session=True,
             )
             group = self._running[process.pid] = ProcessGroup(process)
@@ -150,10 +144,8 @@ class ProcessGroups:
         with self._lock:
             self._running.pop(group.id, None)
             assert self._supervisor.stdin is not None, "it was opened as a pipe"  # noqa: S101
-            try:
+            with suppress(OSError, ValueError):  # the supervisor has ended: it needs no more reports
                 os.write(self._supervisor.stdin.fileno(), f"-{group.id}\n".encode())
-            except (OSError, ValueError):  # the supervisor has ended: it needs no more reports
-                return
 
     def terminate(self) -> None:
         """Ask all commands to end, without waiting for them."""
@@ -175,10 +167,6 @@ def _supervisor() -> "subprocess.Popen[bytes]":
     return subprocess.Popen(  # noqa: S603
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
     )
-
-
-def _as_error(number: int) -> tuple[int, str]:
-    return number, os.strerror(number)
 
 
 def _watched(group: ProcessGroup, is_over: Callable[[], bool], timeout: float | None) -> int | None:
