@@ -10,7 +10,7 @@ from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine, leases
 from rowlock.environment import Environment
-from rowlock.worker.lease_holder import LeaseHolder, LeaseHooks
+from rowlock.worker.lease_holder import LeaseHolder
 
 pytestmark = pytest.mark.parametrize("dialect", EVERY)
 
@@ -53,10 +53,9 @@ class Seeker:
     def __init__(self, engine: Engine, pattern: str = "feeds/*") -> None:
         self.told: list[tuple[str, str]] = []
         self.desk = Desk(engine, seeks=[pattern], expiry=3_600_000)
-        hooks = LeaseHooks(
-            lambda name: self.told.append(("begun", name)), lambda name: self.told.append(("ended", name))
+        self.leasing = LeaseHolder(
+            engine, self.desk.id, fits=fitting(pattern), hook=lambda kind, name: self.told.append((kind, name))
         )
-        self.leasing = LeaseHolder(engine, self.desk.id, fits=fitting(pattern), hooks=hooks)
 
     def look(self) -> int:
         """Look once; how many lists it has now."""
@@ -128,7 +127,7 @@ def test_what_is_in_hand_changes_hands_when_it_is_settled(feeds: Engine, time: P
     ann.desk.done(claims["feeds/0"])
     assert (ann.desk.take(name="feeds/0"), ann.desk.look(name="feeds/0")) == (None, None)
     time.pass_by(0.2)
-    assert (bob.look(), bob.told) == (1, [("begun", "feeds/0")])
+    assert (bob.look(), bob.told) == (1, [("lease", "feeds/0")])
     assert (keys(bob.desk.take(name="feeds/0")), broken(feeds)) == (["b", "c"], [])
 
 
@@ -196,7 +195,7 @@ def test_a_list_that_is_worked_off_is_given_back_and_found_again(feeds: Engine, 
     ann.desk.done(ann.desk.got(name="feeds/3"))
     assert ann.desk.look(name="feeds/3") is None
     ann.leasing.held.doubt("feeds/3")
-    assert (held(feeds), ann.told) == ({}, [("begun", "feeds/3"), ("ended", "feeds/3")])
+    assert (held(feeds), ann.told) == ({}, [("lease", "feeds/3"), ("lease_end", "feeds/3")])
     feeds["feeds/3"].add("d")
     feeds.upkeep()
     assert (ann.look(), keys(ann.desk.take(name="feeds/3"))) == (1, ["d"])

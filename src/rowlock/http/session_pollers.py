@@ -15,7 +15,6 @@ from rowlock.lists import PollResult
 from rowlock.names import matches_pattern
 from rowlock.roles import covers
 from rowlock.worker.backend import LocalPoller
-from rowlock.worker.lease_holder import LeaseHooks
 
 MAX_POLLERS = 10_000
 """Sessions whose pollers are kept; a poller that was dropped begins at the first page again."""
@@ -25,7 +24,7 @@ LEASE_CHECK_SECONDS = 5.0
 """How often a poll that waits looks for its session's share of exclusive lists."""
 
 
-def _ignore(_: str) -> None:
+def _ignore(*_: str) -> None:
     """Do nothing: the worker itself calls the hooks of its leases."""
 
 
@@ -39,7 +38,7 @@ class SessionPoller:
         self._session = session
         self._patterns = patterns
         self._prefixes = prefixes
-        self._poller = LocalPoller(executor.engine, session, fits=self.fits, hooks=LeaseHooks(_ignore, _ignore))
+        self._poller = LocalPoller(executor.engine, session, fits=self.fits, hook=_ignore)
         self._lock = asyncio.Lock()
         self.closed = asyncio.Event()
 

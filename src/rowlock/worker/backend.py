@@ -13,7 +13,7 @@ from rowlock.engine.claimer import Claimer
 from rowlock.engine.handles import Handles
 from rowlock.errors import NeedsDatabase, RowlockError, Unavailable
 from rowlock.lists import ListWithWork, PollResult
-from rowlock.worker.lease_holder import HeldLeases, LeaseHolder, LeaseHooks
+from rowlock.worker.lease_holder import HeldLeases, LeaseHolder, LeaseHook
 from rowlock.worker.schedule_ticker import ScheduleTicker
 
 log = logging.getLogger("rowlock.worker")
@@ -40,9 +40,9 @@ class LocalPoller:
     busy_pause = 0.25
     """Seconds that a list which wakes may wait behind others that always have work."""
 
-    def __init__(self, engine: Engine, session: str, *, fits: Callable[[str], bool], hooks: LeaseHooks) -> None:
+    def __init__(self, engine: Engine, session: str, *, fits: Callable[[str], bool], hook: LeaseHook) -> None:
         self._engine = engine
-        self._lease_holder = LeaseHolder(engine, session, fits=fits, hooks=hooks)
+        self._lease_holder = LeaseHolder(engine, session, fits=fits, hook=hook)
         self.leases = self._lease_holder.held
         self._page_end: ListWithWork | None = None
 
@@ -120,9 +120,9 @@ class LocalBackend:
         """Return what claims for the session."""
         return Claimer(self.engine, session.id, heartbeat=True, server_searches=False)
 
-    def poller(self, session: Session, *, fits: Callable[[str], bool], hooks: LeaseHooks) -> LocalPoller:
+    def poller(self, session: Session, *, fits: Callable[[str], bool], hook: LeaseHook) -> LocalPoller:
         """Return what finds lists with work for the session."""
-        return LocalPoller(self.engine, session.id, fits=fits, hooks=hooks)
+        return LocalPoller(self.engine, session.id, fits=fits, hook=hook)
 
     def ping(self) -> None:
         """Raise Unavailable if the database does not answer."""
@@ -174,9 +174,9 @@ class RemoteBackend:
         """Return what claims for the session."""
         return Claimer(self.engine, session.id, heartbeat=True, server_searches=True)
 
-    def poller(self, session: Session, *, fits: Callable[[str], bool], hooks: LeaseHooks) -> RemotePoller:  # noqa: ARG002
+    def poller(self, session: Session, *, fits: Callable[[str], bool], hook: LeaseHook) -> RemotePoller:  # noqa: ARG002
         """Return what finds lists with work for the session; the server knows the patterns of the lists it works."""
-        self._poller = RemotePoller(self._look, session, leases=HeldLeases(hooks, self.engine.environment.monotonic))
+        self._poller = RemotePoller(self._look, session, leases=HeldLeases(hook, self.engine.environment.monotonic))
         return self._poller
 
     def ping(self) -> None:

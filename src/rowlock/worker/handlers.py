@@ -75,11 +75,12 @@ def define(
     pattern: str,
     function: Callable[..., Any],
     *,
-    attempts: int | None,
-    backoff: str | None,
-    timeout: Duration | None,
-    batch: int | None,
-    processes: bool,
+    attempts: int | None = None,
+    backoff: str | None = None,
+    timeout: Duration | None = None,
+    batch: int | None = None,
+    processes: bool = False,
+    accepts: Callable[[Settings], bool] | None = None,
     within: Callable[..., None] | None = None,
 ) -> Handler:
     """Return a handler for a user's function; what cannot work is refused here, not at the first item."""
@@ -95,17 +96,9 @@ def define(
     if within is not None and batch is not None:
         raise Invalid("a batch handler has the settling transaction already", "leave within out")
     policy(attempts, backoff)
-    return Handler(
-        pattern,
-        function,
-        _kind(function, batch, processes=processes),
-        attempts,
-        backoff,
-        timeout_seconds(timeout),
-        batch or 1,
-        _arguments(function),
-        within=within,
-    )
+    kind, seconds = _kind(function, batch, processes=processes), timeout_seconds(timeout)
+    arguments = _arguments(function)
+    return Handler(pattern, function, kind, attempts, backoff, seconds, batch or 1, arguments, accepts, within)
 
 
 def timeout_seconds(timeout: Duration | None) -> float | None:

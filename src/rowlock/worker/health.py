@@ -4,6 +4,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -43,45 +44,42 @@ def examine(backend: Backend, groups: Sequence[ProcessorGroup], *, seconds: floa
     """
     checks = ConcurrentChecks(seconds)
     listed = threading.Event()
-    checks.ask(STORE, lambda: _store(backend, groups, checks, listed=listed))
-    for group in groups:
-        _ask_each(group.given, group.sender, checks)
-    if not listed.wait(seconds / 2):
-        _ask_known(groups, checks)
-    return checks.answers()
 
+    def check_store() -> str:
+        try:
+            backend.ping()
+            for group in groups:
+                if group.fits is not None:
+                    processors = backend.engine.read(workload.processors, fits=group.fits)
+                    group.known.clear()
+                    group.known.update(processors)
+        finally:
+            check_known()
+            listed.set()
+        return ""
 
-def _store(
-    backend: Backend, groups: Sequence[ProcessorGroup], checks: "ConcurrentChecks", *, listed: threading.Event
-) -> str:
-    try:
-        backend.ping()
+    def check_known() -> None:
         for group in groups:
-            if group.fits is not None:
-                found = backend.engine.read(workload.processors, fits=group.fits)
-                group.known.clear()
-                group.known.update(found)
-    finally:
-        _ask_known(groups, checks)
-        listed.set()
-    return ""
+            _check_each(dict(group.known), group.sender, checks)
 
-
-def _ask_known(groups: Sequence[ProcessorGroup], checks: "ConcurrentChecks") -> None:
+    checks.start(STORE, check_store)
     for group in groups:
-        _ask_each(dict(group.known), group.sender, checks)
+        _check_each(group.given, group.sender, checks)
+    if not listed.wait(seconds / 2):
+        check_known()
+    return checks.results()
 
 
-def _ask_each(processors: Mapping[str, Processor], sender: Sender, checks: "ConcurrentChecks") -> None:
+def _check_each(processors: Mapping[str, Processor], sender: Sender, checks: "ConcurrentChecks") -> None:
     for name, processor in processors.items():
-        checks.ask(name_of(name), lambda processor=processor: _well(processor, sender, checks.left))  # type: ignore[misc]
+        checks.start(name_of(name), partial(_check, processor, sender, checks))
 
 
-def _well(processor: Processor, sender: Sender, seconds: float) -> str:
+def _check(processor: Processor, sender: Sender, checks: "ConcurrentChecks") -> str:
     target = processor.health_target
     if target is None:
         return ""
-    answer = sender.get(target, seconds=max(0.001, seconds))
+    answer = sender.get(target, seconds=max(0.001, checks.left))
     return "" if answer.ok else f"{target.shown} says {answer.line}"
 
 
@@ -92,30 +90,30 @@ class ConcurrentChecks:
         self._seconds = seconds
         self._until = time.monotonic() + seconds
         self._names: dict[str, None] = {}
-        self._answers: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
 
     @property
     def left(self) -> float:
         """Seconds until the deadline."""
         return self._until - time.monotonic()
 
-    def ask(self, name: str, check: Check) -> None:
+    def start(self, name: str, check: Check) -> None:
         """Start a check; a check may start others."""
         self._names[name] = None
-        threading.Thread(target=self._answer, args=(name, check), daemon=True).start()
+        threading.Thread(target=self._run, args=(name, check), daemon=True).start()
 
-    def _answer(self, name: str, check: Check) -> None:
+    def _run(self, name: str, check: Check) -> None:
         try:
-            self._answers.put((name, check()))
+            self._results.put((name, check()))
         except RowlockError as error:
-            self._answers.put((name, error.what))
+            self._results.put((name, error.what))
 
-    def answers(self) -> dict[str, str]:
+    def results(self) -> dict[str, str]:
         """Return all results, in the order of the checks; one without a result counts as silent."""
-        found: dict[str, str] = {}
-        while len(found) < len(self._names):
+        results: dict[str, str] = {}
+        while len(results) < len(self._names):
             try:
-                found.update([self._answers.get(timeout=max(0.0, self.left))])
+                results.update([self._results.get(timeout=max(0.0, self.left))])
             except queue.Empty:
                 break
-        return {name: found.get(name, f"no answer within {self._seconds:g}s") for name in list(self._names)}
+        return {name: results.get(name, f"no answer within {self._seconds:g}s") for name in list(self._names)}

@@ -28,6 +28,9 @@ log = logging.getLogger("rowlock.worker")
 MAX_ROUTES = 10_000
 NOT_SENT_RETRY_SECONDS = 30.0
 """Until an item is tried again that could not be sent from here at all: another worker may send it."""
+UNCHANGED_RETRY_SECONDS = 1.0
+"""Until the next turn of an item that the response has left as it was."""
+MAX_MESSAGE_CHARS, EXCERPT_BYTES = 2_000, 120
 
 _AS_IT_IS = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != "%")
 
@@ -41,7 +44,7 @@ class ProcessorRoute(msgspec.Struct, frozen=True):
     keys: tuple[bytes, ...]
 
 
-def route(processor: Processor, environment: Mapping[str, str], *, secrets: Iterable[str] = ()) -> ProcessorRoute:
+def make_route(processor: Processor, environment: Mapping[str, str], *, secrets: Iterable[str] = ()) -> ProcessorRoute:
     """Return the route to a processor; Invalid if a variable that it needs is not set or holds no secret."""
     keys = tuple(key(secret) for secret in (*secrets, *processor.secrets(environment)))
     return ProcessorRoute(processor, processor.target, processor.filled(environment), keys)
@@ -49,7 +52,7 @@ def route(processor: Processor, environment: Mapping[str, str], *, secrets: Iter
 
 def check(processor: Processor, allow: Iterable[str] | None = None) -> None:
     """Refuse a processor that cannot be reached from here: its host is private, or a secret is missing."""
-    sender_from_environment(allow).check(route(processor, os.environ).target)
+    sender_from_environment(allow).check(make_route(processor, os.environ).target)
 
 
 class ProcessorHandler:
@@ -68,7 +71,7 @@ class ProcessorHandler:
         self._sender = sender
         self._environment = environment
         self._secrets = tuple(secrets)
-        self._given = None if given is None else route(given, environment, secrets=self._secrets)
+        self._given = None if given is None else make_route(given, environment, secrets=self._secrets)
         self._settings = SettingsCache(engine, engine.environment, max_lists=MAX_ROUTES)
         self._routes: dict[str, ProcessorRoute] = {}
         self._known: dict[str, Processor] = {}
@@ -76,7 +79,7 @@ class ProcessorHandler:
         if self._given is not None:
             sender.check(self._given.target)
 
-    def party(self, handler: Handler) -> ProcessorGroup:
+    def processors(self, handler: Handler) -> ProcessorGroup:
         """Return the processors whose health matters to this handler."""
         if self._given is not None:
             return ProcessorGroup(self._sender, {handler.pattern: self._given.processor})
@@ -94,39 +97,42 @@ class ProcessorHandler:
         """Send one item, and return the outcome that the answer says."""
         since = time.monotonic()
         try:
-            outcome = self._sent(item, turn)
+            outcome = self._send(item, turn)
         except NoAnswer as error:
             outcome = Retry(error.what, kind=error.fields["reason"])
         except (HostNotAllowed, Invalid, Unavailable) as error:
             # Nothing was sent: that is no failure of the item.
             log.warning("not sent: %s", error.what, extra={"list": item.list, "key": item.key, "code": error.code})
             outcome = Retry(str(error), after=NOT_SENT_RETRY_SECONDS, counted=False, kind=error.code)
-        _note(item, outcome, time.monotonic() - since)
+        about = {"list": item.list, "key": item.key, "attempt": item.attempts + 1}
+        seconds = round(time.monotonic() - since, 3)
+        log.info("request ended", extra={**about, "outcome": type(outcome).__name__.lower(), "seconds": seconds})
         return outcome
 
-    def _sent(self, item: Item, turn: Turn) -> Outcome:
-        way = self._given or self._route(item.list)
-        if way is None:
+    def _send(self, item: Item, turn: Turn) -> Outcome:
+        route = self._given or self._route(item.list)
+        if route is None:
             return Retry("the list has no processor any more", after=NOT_SENT_RETRY_SECONDS, counted=False)
-        answer = self._sender.post(way.target, self._message(item, way, turn), seconds=way.processor.seconds)
-        return read_reply(item, answer)
+        response = self._sender.post(route.target, self._request(item, route, turn), seconds=route.processor.seconds)
+        return read_reply(item, response)
 
     def _route(self, name: str) -> ProcessorRoute | None:
         processor = self._settings[name].processor
         if processor is None:
             self._routes.pop(name, None)
             return None
-        known = self._routes.get(name)
-        if known is None or known.processor != processor:
+        route = self._routes.get(name)
+        if route is None or route.processor != processor:
             if len(self._routes) >= MAX_ROUTES:
                 self._routes.clear()
                 self._known.clear()
             self._known[name] = processor
-            known = self._routes[name] = route(processor, self._environment, secrets=self._secrets)
-        return known
+            route = self._routes[name] = make_route(processor, self._environment, secrets=self._secrets)
+        return route
 
-    def _message(self, item: Item, way: ProcessorRoute, turn: Turn) -> OutgoingRequest:
-        named = {
+    def _request(self, item: Item, route: ProcessorRoute, turn: Turn) -> OutgoingRequest:
+        headers = {
+            **route.headers,
             "rowlock-list": written(item.list),
             "rowlock-key": written(item.key),
             "rowlock-gate": str(item.gate),
@@ -134,8 +140,8 @@ class ProcessorHandler:
             "rowlock-token": turn.token,
         }
         if (traceparent := tracing.outgoing_traceparent([item])) is not None:
-            named["traceparent"] = traceparent
-        return OutgoingRequest(self._id(item), (item.raw_data or "null").encode(), {**way.headers, **named}, way.keys)
+            headers["traceparent"] = traceparent
+        return OutgoingRequest(self._id(item), (item.raw_data or "null").encode(), headers, route.keys)
 
     def _id(self, item: Item) -> str:
         # A position is used once: the id is the same if a turn is repeated, and another if the item is added again.
@@ -150,19 +156,8 @@ def written(text: str) -> str:
     return quote(text, safe=_AS_IT_IS)
 
 
-def _note(item: Item, outcome: Outcome, seconds: float) -> None:
-    about = {"list": item.list, "key": item.key, "attempt": item.attempts + 1}
-    ended = type(outcome).__name__.lower()
-    log.info("request ended", extra={**about, "outcome": ended, "seconds": round(seconds, 3)})
-
-
-UNCHANGED_RETRY_SECONDS = 1.0
-"""Until the next turn of an item that the answer has left as it was."""
-MAX_MESSAGE_CHARS, EXCERPT_BYTES = 2_000, 120
-
-
 class Reply(msgspec.Struct, frozen=True):
-    """An answer as processors write it, in either spelling; absent and null mean the same."""
+    """A response's body as processors write it, in either spelling; absent and null mean the same."""
 
     gate: int | str | None = None
     done: bool | None = None
@@ -172,21 +167,23 @@ class Reply(msgspec.Struct, frozen=True):
     error: Any = None
 
 
-_KNOWN = set(Reply.__struct_fields__)
+_FIELDS = set(Reply.__struct_fields__)
 
 
-def read_reply(item: Item, answer: HttpResponse) -> Outcome:
-    """Return the outcome that a processor's answer says."""
+def read_reply(item: Item, response: HttpResponse) -> Outcome:
+    """Return the outcome that a processor's response says."""
     try:
-        reply = msgspec.json.decode(answer.body, type=Reply)
+        reply = msgspec.json.decode(response.body, type=Reply)
         finished, data = _one(reply.done, reply.complete), _one(reply.data, reply.response)
-        _refuse_foreign(reply, answer)
+        # `{}` leaves the item as it is; `{"status": "ok"}` is no such reply, and would be repeated for ever.
+        if response.ok and reply == Reply() and not msgspec.json.decode(response.body, type=dict).keys() <= _FIELDS:
+            raise ValueError("none of the fields gate, done, data and error is there")
     except (ValueError, RecursionError) as error:
-        return _unread(answer, error)
+        return _unreadable(response, error)
     if reply.error not in (None, False, ""):
-        return _failed(answer, reply.error)
-    if not answer.ok:
-        return _again(answer, answer.line)
+        return _failed(response, reply.error)
+    if not response.ok:
+        return _retry(response, response.line)
     if finished:
         return Done(item.data if data is None else data)
     return _moved(item, reply.gate, data)
@@ -198,47 +195,34 @@ def _one(first: Any, second: Any) -> Any:
     return second if first is None else first
 
 
-def _refuse_foreign(reply: Reply, answer: HttpResponse) -> None:
-    # `{}` leaves the item as it is; `{"status": "ok"}` is no such answer, and would be repeated for ever.
-    if answer.ok and reply == Reply() and not msgspec.json.decode(answer.body, type=dict).keys() <= _KNOWN:
-        raise ValueError("none of the fields gate, done, data and error is there")
+def _unreadable(response: HttpResponse, error: Exception) -> Retry:
+    if not response.body.strip():
+        if not response.ok:
+            return _retry(response, response.line)
+        what = "the answer is empty"
+    elif isinstance(error, UnicodeDecodeError):
+        what = "invalid UTF-8"
+    else:
+        what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    beginning = response.body[:EXCERPT_BYTES].decode(errors="replace")
+    excerpt = f" in {beginning!r}" if beginning.strip() else ""
+    message = f"marshal error: {what}{excerpt}, from request with HTTP Status: {response.line}"
+    return _retry(response, message, kind="marshal error" if response.ok else None)
 
 
-def _unread(answer: HttpResponse, error: Exception) -> Retry:
-    if not answer.ok and not answer.body.strip():
-        return _again(answer, answer.line)
-    what = "the answer is empty" if not answer.body.strip() else _describe(error)
-    began = answer.body[:EXCERPT_BYTES].decode(errors="replace")
-    excerpt = f" in {began!r}" if began.strip() else ""
-    said = f"marshal error: {what}{excerpt}, from request with HTTP Status: {answer.line}"
-    return _again(answer, said, kind="marshal error" if answer.ok else None)
+def _failed(response: HttpResponse, error: Any) -> Retry | Fail:
+    fields = error if isinstance(error, dict) else {"message": error}
+    text = fields.get("message", "")
+    text = text if isinstance(text, str) else msgspec.json.encode(text).decode()
+    shown = text if len(text) <= MAX_MESSAGE_CHARS else f"{text[:MAX_MESSAGE_CHARS]}…"
+    message = f"Status {response.line}; message: {shown}"
+    return Fail(message, kind="error") if fields.get("no_retry") is True else _retry(response, message, kind="error")
 
 
-def _describe(error: Exception) -> str:
-    match error:
-        case UnicodeDecodeError():
-            return "invalid UTF-8"
-        case RecursionError():
-            return "nested too deeply"
-    return str(error)
-
-
-def _failed(answer: HttpResponse, error: Any) -> Retry | Fail:
-    told = error if isinstance(error, dict) else {"message": error}
-    message = told.get("message", "")
-    message = message if isinstance(message, str) else msgspec.json.encode(message).decode()
-    said = f"Status {answer.line}; message: {_bounded(message)}"
-    return Fail(said, kind="error") if told.get("no_retry") is True else _again(answer, said, kind="error")
-
-
-def _bounded(message: str) -> str:
-    return message if len(message) <= MAX_MESSAGE_CHARS else f"{message[:MAX_MESSAGE_CHARS]}…"
-
-
-def _again(answer: HttpResponse, said: str, *, kind: str | None = None) -> Retry:
-    wait = answer.retry_after_seconds
+def _retry(response: HttpResponse, message: str, *, kind: str | None = None) -> Retry:
+    wait = response.retry_after_seconds
     # A processor that says when to try again has not tried: that counts as no attempt.
-    return Retry(said, after=wait, counted=wait is None, kind=kind or f"status {answer.status}")
+    return Retry(message, after=wait, counted=wait is None, kind=kind or f"status {response.status}")
 
 
 def _moved(item: Item, gate: int | str | None, data: Any) -> Outcome:

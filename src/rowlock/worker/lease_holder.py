@@ -4,8 +4,6 @@ import logging
 from collections.abc import Callable
 from math import inf
 
-import msgspec
-
 from rowlock import leases
 from rowlock.engine import Engine
 from rowlock.lists import ListWithWork
@@ -19,18 +17,15 @@ REFRESH_SECONDS = 0.1
 """The shortest pause before the held leases are read again."""
 
 
-class LeaseHooks(msgspec.Struct, frozen=True):
-    """What is called when a lease begins or ends, with the list's name."""
-
-    begun: Callable[[str], None]
-    ended: Callable[[str], None]
+LeaseHook = Callable[[str, str], None]
+"""Called with "lease" or "lease_end" and the name of a list, when its lease begins or ends."""
 
 
 class HeldLeases:
-    """The exclusive lists that a session holds, as far as is known here; changes are reported to the hooks."""
+    """The exclusive lists that a session holds, as far as is known here; changes are reported to the hook."""
 
-    def __init__(self, hooks: LeaseHooks, monotonic: Callable[[], float]) -> None:
-        self._hooks = hooks
+    def __init__(self, hook: LeaseHook, monotonic: Callable[[], float]) -> None:
+        self._hook = hook
         self._monotonic = monotonic
         self.names: set[str] = set()
         self.doubted_at = inf
@@ -55,20 +50,20 @@ class HeldLeases:
         before, self.names = self.names, names
         for name in sorted(names - before):
             log.info("lease begun", extra={"list": name})
-            self._hooks.begun(name)
+            self._hook("lease", name)
         for name in sorted(before - names):
             log.info("lease ended", extra={"list": name})
-            self._hooks.ended(name)
+            self._hook("lease_end", name)
 
 
 class LeaseHolder:
     """Takes and shares the leases of one session in the database."""
 
-    def __init__(self, engine: Engine, session: str, *, fits: Callable[[str], bool], hooks: LeaseHooks) -> None:
+    def __init__(self, engine: Engine, session: str, *, fits: Callable[[str], bool], hook: LeaseHook) -> None:
         self._engine = engine
         self._session = session
         self._fits = fits
-        self.held = HeldLeases(hooks, engine.environment.monotonic)
+        self.held = HeldLeases(hook, engine.environment.monotonic)
         self._page_end: ListWithWork | None = None
         self._passed: dict[int, float] = {}
         """Free lists that were left to others, by id, and since when."""
@@ -80,7 +75,9 @@ class LeaseHolder:
     def refresh(self) -> set[str]:
         """Take free lists, request a share of the others', and return the names; one read if no list is exclusive."""
         now = self._engine.environment.monotonic()
-        free = self._free()
+        page = self._engine.read(leases.free, after=self._page_end, limit=PAGE_LISTS)
+        self._page_end = page[-1] if len(page) == PAGE_LISTS else None
+        free = [each for each in page if self._fits(each.name)]
         if free or now >= self._balance_at:
             self._balance(free, now)
         read_next = min(self._read_next, self.held.doubted_at + REFRESH_SECONDS)
@@ -88,11 +85,6 @@ class LeaseHolder:
             self._read_next, self.held.doubted_at, self._read_at = inf, inf, now
             self.held.replace(set(self._engine.read(leases.names, self._session)))
         return self.held.names
-
-    def _free(self) -> list[ListWithWork]:
-        page = self._engine.read(leases.free, after=self._page_end, limit=PAGE_LISTS)
-        self._page_end = page[-1] if len(page) == PAGE_LISTS else None
-        return [each for each in page if self._fits(each.name)]
 
     def _balance(self, free: list[ListWithWork], now: float) -> None:
         shares = self._engine.read(leases.shares, self._session)

@@ -6,7 +6,7 @@ work and gives each its turn.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,31 +16,16 @@ from rowlock.engine.settings_cache import SettingsCache
 from rowlock.model import Settings
 from rowlock.worker.backend import Backend
 from rowlock.worker.handlers import Handler, HandlerKind
-from rowlock.worker.lease_holder import LeaseHooks
+from rowlock.worker.lease_holder import LeaseHook
+
+if TYPE_CHECKING:
+    from rowlock.worker.settler import InFlightClaim
 
 MAX_CLAIM_ITEMS = 1_000
 LOOKAHEAD_SECONDS = 0.1
 """How much work is claimed beyond what the slots hold, so that they do not wait for the database."""
 THROUGHPUT_WINDOW_SECONDS = 0.25
 MIN_POLL_SECONDS = 0.02
-
-
-class ClaimInFlight(Protocol):
-    """What the planner needs to know of a claim that is being worked."""
-
-    list: str
-    handler: Handler
-    in_order: bool
-    ended: bool
-    must_run_alone: bool
-
-    @property
-    def unfinished(self) -> int:
-        """Items that no handler has finished."""
-
-    @property
-    def unsettled(self) -> int:
-        """Items whose outcomes are not written."""
 
 
 class Load(msgspec.Struct, frozen=True):
@@ -58,7 +43,7 @@ class Load(msgspec.Struct, frozen=True):
     """Whether an item is in flight that may have killed a worker, and runs with nothing beside it."""
 
     @classmethod
-    def of(cls, claims: Iterable[ClaimInFlight]) -> "Load":
+    def of(cls, claims: "Iterable[InFlightClaim]") -> "Load":
         """Add up the claims that have not ended."""
         slots = batches = 0
         lists: set[str] = set()
@@ -154,16 +139,16 @@ class ListRotation:
     """Gives lists with work their turn, one after the other. Sleeping lists cost nothing, however many there are."""
 
     def __init__(
-        self, backend: Backend, session: Session, handlers: Sequence[Handler], *, planner: Planner, hooks: LeaseHooks
+        self, backend: Backend, session: Session, handlers: Sequence[Handler], *, planner: Planner, on_lease: LeaseHook
     ) -> None:
         self._environment = backend.engine.environment
         self._handlers = handlers
         self._planner = planner
         self._settings = SettingsCache(backend.engine, self._environment)
-        self._poller = backend.poller(session, fits=lambda name: self._handler_of(name) is not None, hooks=hooks)
+        self._poller = backend.poller(session, fits=lambda name: self._handler_of(name) is not None, hook=on_lease)
         self.leases = self._poller.leases
         self.turns: deque[tuple[str, Handler]] = deque()
-        self._awaited: dict[str, int] = {}
+        self.awaited: dict[str, int] = {}
         """Lists that can go on when fewer of their items than this are unsettled here."""
         self._pause = MIN_POLL_SECONDS
         self._poll_at = 0.0
@@ -196,15 +181,13 @@ class ListRotation:
         self.turns = deque(turn for turn in self.turns if turn[0] != name)
         self.leases.doubt(name)
         if awaited:
-            self._awaited[name] = awaited
+            self.awaited[name] = awaited
 
-    def resume_awaited(self, claims: Iterable[ClaimInFlight]) -> None:
+    def resume_awaited(self, claims: "Iterable[InFlightClaim]") -> None:
         """Put lists back in turn that waited for fewer items to be unsettled here."""
-        if not self._awaited:
-            return
         unsettled = Load.of(claims).unsettled
-        for name in [name for name, fewer in self._awaited.items() if unsettled.get(name, 0) < fewer]:
-            del self._awaited[name]
+        for name in [name for name, fewer in self.awaited.items() if unsettled.get(name, 0) < fewer]:
+            del self.awaited[name]
             self.offer([name])
 
     def offer(self, names: Iterable[str]) -> None:

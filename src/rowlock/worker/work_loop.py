@@ -2,7 +2,6 @@
 
 import queue
 from collections.abc import Sequence
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,7 +16,7 @@ from rowlock.outcomes import Fail, Outcome
 from rowlock.worker.backend import Backend
 from rowlock.worker.batches import run_batch
 from rowlock.worker.handlers import Handler, HandlerKind
-from rowlock.worker.lease_holder import LeaseHooks
+from rowlock.worker.lease_holder import LeaseHook
 from rowlock.worker.planner import ListRotation, Load, PlannedClaim, Planner
 from rowlock.worker.settler import AfterItem, BeforeItem, InFlightClaim, Settler
 from rowlock.worker.thread_pool import Finish, ThreadPool
@@ -39,19 +38,22 @@ class WorkLoop:
         *,
         concurrency: int,
         flush: float,
+        max_wait: float,
         before: BeforeItem,
         after: AfterItem,
-        leases: LeaseHooks,
+        on_lease: LeaseHook,
     ) -> None:
         self._backend = backend
         self._engine = backend.engine
         self._session = session
         self._before = before
         self._flush = flush
+        self._max_wait = max_wait
+        """Seconds after which a step ends, whatever there is to wait for."""
         self._monotonic = self._engine.environment.monotonic
         self._claimer = backend.claimer(session)
         self._planner = Planner(concurrency, monotonic=self._monotonic)
-        self._rotation = ListRotation(backend, session, handlers, planner=self._planner, hooks=leases)
+        self._rotation = ListRotation(backend, session, handlers, planner=self._planner, on_lease=on_lease)
         self._settler = Settler(self._engine, session, after=after)
         self._threads = ThreadPool(
             concurrency, finish=self._finish, run_batch=self._run_batch, monotonic=self._monotonic
@@ -65,8 +67,6 @@ class WorkLoop:
         self._flushed_at = self._monotonic()
         self._has_timeouts = any(handler.timeout is not None for handler in handlers)
         self._waiting = False
-        self.max_wait = inf
-        """Seconds after which a step ends, whatever there is to wait for."""
         self.events: queue.SimpleQueue[str] = queue.SimpleQueue()
         """Wakes the worker's thread: something finished, a hint that work was added, a stop."""
 
@@ -79,7 +79,8 @@ class WorkLoop:
         claimed = self._settle_and_claim(done, plan)
         found = plan is not None and self._start(claimed, plan)
         self._in_flight = [claim for claim in self._in_flight if not claim.ended]
-        self._rotation.resume_awaited(self._in_flight)
+        if self._rotation.awaited:
+            self._rotation.resume_awaited(self._in_flight)
         if not found and not done:
             self._wait()
         return found or bool(self._in_flight)
@@ -113,32 +114,32 @@ class WorkLoop:
         self._clearing = self._clearing and any(not claim.ended for claim in self._in_flight)
         if self._clearing or load.must_run_alone:
             return None
-        if self._planner.is_overbooked(load):
+        plan = self._rotation.next(load)
+        if plan is None and self._planner.is_overbooked(load):
             # Other lists and other workers shall not wait for what is not begun here soon.
             self._return_unstarted_items()
-            load = Load.of(self._in_flight)
-        return self._rotation.next(load)
+        return plan
 
     def _settle_and_claim(self, done: list[InFlightClaim], plan: PlannedClaim | None) -> ClaimedItems | None:
         """Settle claims that are all done and claim what is planned, in one pipeline where that finds enough."""
         terms: dict[str, Any] = {} if plan is None else {"limit": plan.limit, "attempts": plan.rules.attempts}
+        claimer, name = self._claimer, None
         # A claim in a pipeline looks only after the frontier, unless a server searches.
-        server_searches = self._claimer.server_searches
-        pipelined = plan is not None and (
-            server_searches
-            or (not plan.limited and (self._claimer.searched_recently(plan.list) or not self._in_flight))
-        )
+        if plan is not None and (
+            claimer.server_searches
+            or (not plan.limited and (claimer.searched_recently(plan.list) or not self._in_flight))
+        ):
+            name = plan.list
         settlements = [self._settler.settle_done(claim) for claim in done]
-        name = plan.list if plan is not None and pipelined else None
-        answers, claimed = self._claimer.settle_and_claim(settlements, name, **terms)
+        answers, claimed = claimer.settle_and_claim(settlements, name, **terms)
         try:
             for claim, verdicts in zip(done, answers, strict=True):
                 self._settler.finish_done(claim, verdicts)
         except BaseException:
-            self._claimer.abandon(claimed)
+            claimer.abandon(claimed)
             raise
-        if claimed is None and plan is not None and not (pipelined and server_searches):
-            claimed = self._claimer.claim(plan.list, thorough=True, **terms)
+        if claimed is None and plan is not None and not claimer.server_searches:
+            claimed = claimer.claim(plan.list, thorough=True, **terms)
         return claimed
 
     def _start(self, claimed: ClaimedItems | None, plan: PlannedClaim) -> bool:
@@ -206,7 +207,7 @@ class WorkLoop:
             seconds = min(seconds, OVERDUE_CHECK_SECONDS)
         self._waiting = True
         try:
-            event = self.events.get(timeout=min(seconds, self.max_wait))
+            event = self.events.get(timeout=min(seconds, self._max_wait))
         except queue.Empty:
             return
         finally:

@@ -6,9 +6,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
-
-import msgspec
 
 from rowlock import lists, sessions, workload
 from rowlock.durations import Duration, milliseconds
@@ -19,7 +18,6 @@ from rowlock.model import Item, Processor
 from rowlock.outcomes import Outcome, Verdict
 from rowlock.worker.backend import RECONNECT_SECONDS, Backend, LocalBackend, RemoteBackend
 from rowlock.worker.handlers import Handler, define
-from rowlock.worker.lease_holder import LeaseHooks
 from rowlock.worker.work_loop import WorkLoop
 
 if TYPE_CHECKING:
@@ -63,7 +61,7 @@ class Worker:
         self._flush = milliseconds(flush) / 1_000
         self._grace = milliseconds(grace) / 1_000
         self._handlers: list[Handler] = []
-        self._processings: list[tuple[Handler, ProcessorHandler]] = []
+        self._processors: list[tuple[Handler, ProcessorHandler]] = []
         kinds = ("before", "after", "failed", "lease", "lease_end", "stop")
         self._hooks: dict[str, list[Callable[..., None]]] = {kind: [] for kind in kinds}
         self._stopping = threading.Event()
@@ -91,8 +89,9 @@ class Worker:
         it, `within(items, tx)` is called in that transaction, with those that are done.
         """
 
+        options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": timeout, "batch": batch}
+
         def register(chosen: Function) -> Function:
-            options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": timeout, "batch": batch}
             handler = define(pattern, chosen, processes=processes, within=within, **options)
             if handler.wants_transaction:
                 self._local_engine("a handler that writes in the settling transaction")
@@ -119,11 +118,10 @@ class Worker:
         from rowlock.worker.http_processor import ProcessorHandler
 
         engine = self._local_engine("sending items to a processor")
-        processing = ProcessorHandler(engine, sender_from_environment(allow), given=processor, secrets=secrets)
-        options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": None, "batch": None}
-        handler = define(pattern, processing.handle, processes=False, **options)
-        self._handlers.append(msgspec.structs.replace(handler, accepts=processing.accepts))
-        self._processings.append((handler, processing))
+        sends = ProcessorHandler(engine, sender_from_environment(allow), given=processor, secrets=secrets)
+        handler = define(pattern, sends.handle, attempts=attempts, backoff=backoff, accepts=sends.accepts)
+        self._handlers.append(handler)
+        self._processors.append((handler, sends))
 
     def health(self, *, seconds: float = 5.0) -> dict[str, str]:
         """Return what is wrong with the database and the processors, by name; empty if all is well.
@@ -132,8 +130,10 @@ class Worker:
         """
         from rowlock.worker import health  # HTTP is heavy, and only who sends needs it
 
-        parties = [processing.party(handler) for handler, processing in self._processings]
-        answers = health.examine(self._backend, parties, seconds=seconds)
+        groups = [sends.processors(handler) for handler, sends in self._processors]
+        answers = health.examine(self._backend, groups, seconds=seconds)
+        if self._loop is None:
+            self._close_connections()  # nobody else would, before the worker runs
         return {name: wrong for name, wrong in answers.items() if wrong}
 
     def before(self, hook: Callable[[Item], None]) -> Callable[[Item], None]:
@@ -177,10 +177,8 @@ class Worker:
                 while not self._stopping.is_set() and not self._run_session(until):
                     pass
         finally:
-            for _, processing in self._processings:
-                processing.close()
-            for hook in self._hooks["stop"]:
-                _call(hook)
+            self._close_connections()
+            self._call_hooks("stop")
 
     def stop(self, *, now: bool = False) -> None:
         """Finish what runs, settle, and give back the rest; `now` does not wait for what runs. Safe from any thread."""
@@ -199,18 +197,17 @@ class Worker:
             self._warn(error)
             self._stopping.wait(RECONNECT_SECONDS)
             return False
-        before = self._call_before if self._hooks["before"] else None
-        after = self._call_after if self._hooks["after"] or self._hooks["failed"] else None
-        terms: dict[str, Any] = {
-            "concurrency": self.concurrency,
-            "flush": self._flush,
-            "before": before,
-            "after": after,
-        }
-        leases = LeaseHooks(*(partial(self._call_lease, kind) for kind in ("lease", "lease_end")))
-        loop = self._loop = WorkLoop(self._backend, session, self._handlers, leases=leases, **terms)
-        if until != "stopped":
-            loop.max_wait = END_CHECK_SECONDS
+        loop = self._loop = WorkLoop(
+            self._backend,
+            session,
+            self._handlers,
+            concurrency=self.concurrency,
+            flush=self._flush,
+            max_wait=inf if until == "stopped" else END_CHECK_SECONDS,
+            before=partial(self._call_hooks, "before") if self._hooks["before"] else None,
+            after=self._call_after if self._hooks["after"] or self._hooks["failed"] else None,
+            on_lease=self._call_hooks,
+        )
         threads = self._backend.start_threads(session, wake=lambda: loop.events.put("hint"))
         try:
             ended = self._work(loop, session, until)
@@ -279,6 +276,10 @@ class Worker:
         for thread in threads:
             thread.join(timeout=1)
 
+    def _close_connections(self) -> None:
+        for _, sends in self._processors:
+            sends.close()
+
     def _local_engine(self, what: str) -> Engine:
         if isinstance(self._engine, Engine):
             return self._engine
@@ -286,20 +287,17 @@ class Worker:
             f"{what} needs the database itself", "work where the database is: with an Engine, without --server"
         )
 
-    def _call_before(self, item: Item) -> None:
-        for hook in self._hooks["before"]:
-            _call(hook, item)
-
-    def _call_lease(self, kind: str, name: str) -> None:
-        for hook in self._hooks[kind]:
-            _call(hook, name)
-
     def _call_after(self, item: Item, outcome: Outcome, verdict: Verdict) -> None:
-        for hook in self._hooks["after"]:
-            _call(hook, item, outcome, verdict)
+        self._call_hooks("after", item, outcome, verdict)
         if verdict is Verdict.FAILED:
-            for hook in self._hooks["failed"]:
-                _call(hook, item, outcome, verdict)
+            self._call_hooks("failed", item, outcome, verdict)
+
+    def _call_hooks(self, kind: str, *arguments: Any) -> None:
+        for hook in self._hooks[kind]:
+            try:
+                hook(*arguments)
+            except Exception:
+                log.exception("a hook raised")
 
 
 def _backend(source: Any, expiry: Duration) -> Backend:
@@ -331,10 +329,3 @@ def stopped_by_signals(worker: Worker, *, wanted: bool) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _call(hook: Callable[..., None], *arguments: Any) -> None:
-    try:
-        hook(*arguments)
-    except Exception:
-        log.exception("a hook raised")
