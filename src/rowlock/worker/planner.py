@@ -6,20 +6,16 @@ work and gives each its turn.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from rowlock.attempts import Policy
 from rowlock.engine import Session
 from rowlock.engine.settings_cache import SettingsCache
 from rowlock.model import Settings
 from rowlock.worker.backend import Backend
 from rowlock.worker.handlers import Handler, HandlerKind
 from rowlock.worker.lease_holder import LeaseHook
-
-if TYPE_CHECKING:
-    from rowlock.worker.settler import InFlightClaim
+from rowlock.worker.settler import InFlightClaim, PlannedClaim
 
 MAX_CLAIM_ITEMS = 1_000
 LOOKAHEAD_SECONDS = 0.1
@@ -43,7 +39,7 @@ class Load(msgspec.Struct, frozen=True):
     """Whether an item is in flight that may have killed a worker, and runs with nothing beside it."""
 
     @classmethod
-    def of(cls, claims: "Iterable[InFlightClaim]") -> "Load":
+    def of(cls, claims: Iterable[InFlightClaim]) -> "Load":
         """Add up the claims that have not ended."""
         slots = batches = 0
         lists: set[str] = set()
@@ -60,19 +56,6 @@ class Load(msgspec.Struct, frozen=True):
                 batches += is_batch
                 lists.add(claim.list)
         return cls(slots, batches, lists, unsettled, must_run_alone)
-
-
-class PlannedClaim(msgspec.Struct, frozen=True):
-    """What to claim next, for which handler, and by which rules."""
-
-    list: str
-    handler: Handler
-    rules: Policy
-    limit: int
-    settles_whole: bool
-    """Whether a claim that is all done is settled by one statement: nothing is kept of its items."""
-    limited: bool
-    """Whether the list has limits: others may wait for what is settled."""
 
 
 class Planner:
@@ -183,7 +166,7 @@ class ListRotation:
         if awaited:
             self.awaited[name] = awaited
 
-    def resume_awaited(self, claims: "Iterable[InFlightClaim]") -> None:
+    def resume_awaited(self, claims: Iterable[InFlightClaim]) -> None:
         """Put lists back in turn that waited for fewer items to be unsettled here."""
         unsettled = Load.of(claims).unsettled
         for name in [name for name, fewer in self.awaited.items() if unsettled.get(name, 0) < fewer]:

@@ -1,4 +1,4 @@
-"""Settling: each outcome is written once; one that cannot be written as it is becomes a failure."""
+"""Claims in flight and their settlement: each outcome is written once, and one that cannot be written is a failure."""
 
 import logging
 import threading
@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from rowlock import settlements, tracing
-from rowlock.attempts import resolve
+from rowlock.attempts import Policy, resolve
 from rowlock.claims import ClaimedItems
 from rowlock.db import BoundVerb, Transaction
 from rowlock.db.connections import RetryTransaction
@@ -19,7 +21,7 @@ from rowlock.errors import Invalid, InvalidOutcome, NotFound, OutcomeUnknown, Re
 from rowlock.model import Item
 from rowlock.outcomes import Done, Fail, Outcome, Retry, Verdict, error_text, from_exception
 from rowlock.receipts import OutcomesByPosition
-from rowlock.worker.planner import PlannedClaim
+from rowlock.worker.handlers import Handler
 
 log = logging.getLogger("rowlock.worker")
 
@@ -30,6 +32,19 @@ BeforeItem = Callable[[Item], None] | None
 """Called when a handler is about to get an item."""
 AfterItem = Callable[[Item, Outcome, Verdict], None] | None
 """Called for each settled item."""
+
+
+class PlannedClaim(msgspec.Struct, frozen=True):
+    """What to claim next, for which handler, and by which rules."""
+
+    list: str
+    handler: Handler
+    rules: Policy
+    limit: int
+    settles_whole: bool
+    """Whether a claim that is all done is settled by one statement: nothing is kept of its items."""
+    limited: bool
+    """Whether the list has limits: others may wait for what is settled."""
 
 
 class InFlightClaim:

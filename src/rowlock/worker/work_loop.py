@@ -17,8 +17,8 @@ from rowlock.worker.backend import Backend
 from rowlock.worker.batches import run_batch
 from rowlock.worker.handlers import Handler, HandlerKind
 from rowlock.worker.lease_holder import LeaseHook
-from rowlock.worker.planner import ListRotation, Load, PlannedClaim, Planner
-from rowlock.worker.settler import AfterItem, BeforeItem, InFlightClaim, Settler
+from rowlock.worker.planner import ListRotation, Load, Planner
+from rowlock.worker.settler import AfterItem, BeforeItem, InFlightClaim, PlannedClaim, Settler
 from rowlock.worker.thread_pool import Finish, ThreadPool
 
 if TYPE_CHECKING:
