@@ -206,29 +206,10 @@ class SessionQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 CLAIM_ITEMS = Operation(
-    None,
-    "POST",
-    f"{LIST_PATH}/claims",
-    Role.WORKER,
-    Claimed,
-    body=ClaimOptions,
-    keyed=True,
-    name="claims.claim",
-    summary="Claim items of a list under a session; `wait` waits for some, and is answered as soon as there are.",
-    description="An answer without items is no error: nothing was ready. If you hang up before you are answered the"
-    " items are free again, unless you gave an Idempotency-Key: then they wait for you to ask again.",
+    None, "POST", f"{LIST_PATH}/claims", Role.WORKER, Claimed, body=ClaimOptions, keyed=True, name="claims.claim"
 )
 SETTLE_CLAIM = Operation(
-    None,
-    "PUT",
-    CLAIM_PATH,
-    Role.WORKER,
-    Settled,
-    body=SettleRequest,
-    checks_prefixes=True,
-    name="claims.settle",
-    summary="Settle claimed items: each is settled once, however often this is asked.",
-    description="Nothing is written if the claim has ended: 409 `stale-claim`. A repetition is answered as before.",
+    None, "PUT", CLAIM_PATH, Role.WORKER, Settled, body=SettleRequest, checks_prefixes=True, name="claims.settle"
 )
 SHOW_CLAIM = Operation(
     None,
@@ -240,19 +221,9 @@ SHOW_CLAIM = Operation(
     checks_prefixes=True,
     deep=True,
     name="claims.show",
-    summary="Return what is left of a claim; 409 `stale-claim` if it has ended.",
-    description="If it was `noted`, these are the items that were claimed; else all that stand in its interval now.",
 )
 CLOSE_CLAIM = Operation(
-    None,
-    "DELETE",
-    CLAIM_PATH,
-    Role.WORKER,
-    Closed,
-    query=SessionQuery,
-    checks_prefixes=True,
-    name="claims.close",
-    summary="End a claim; what of it was not settled is free at once.",
+    None, "DELETE", CLAIM_PATH, Role.WORKER, Closed, query=SessionQuery, checks_prefixes=True, name="claims.close"
 )
 SYNC = Operation(
     None,
@@ -264,7 +235,5 @@ SYNC = Operation(
     checks_prefixes=True,
     deep=True,
     name="claims.sync",
-    summary="Settle what is finished and claim what is next, of any lists, in one request: for workers.",
-    description="Each settlement has its own result. A repeated request is answered as before.",
 )
 OPERATIONS = (CLAIM_ITEMS, SETTLE_CLAIM, SHOW_CLAIM, CLOSE_CLAIM, SYNC)

@@ -211,10 +211,6 @@ ADD_ITEMS = Operation(
     query=AddQuery,
     keyed=True,
     name="items.add",
-    summary="Add items; those that are there already stay as they are.",
-    description="Lines of text are keys, one to a line; JSON is a document with `items`; NDJSON is a key or an item to"
-    " a line. If one is wrong, nothing is added. Where the answer is NDJSON the body is read as a stream of any length"
-    " instead, and committed batch by batch: each line of the answer tells what was added so far.",
 )
 PAGE_ITEMS = Operation(items.page, "GET", ITEMS_PATH, VIEWER, ItemPage, streamed=True, deep=True)
 SHOW_ITEM = Operation(

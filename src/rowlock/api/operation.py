@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from rowlock.api.documents import Value
+from rowlock.audit import MAX_ID
 from rowlock.durations import DurationOrTime, milliseconds
 from rowlock.model import Versions
 from rowlock.names import check_key, check_start
@@ -20,15 +21,15 @@ FROM_HEADERS = ("version", "absent", "trace")
 """Parameters of verbs that come from headers: If-Match, If-None-Match, traceparent."""
 PREFIXES = "prefixes"
 """The parameter that takes the prefixes of the caller's token: the server knows them, no request has them."""
-MAX_ID = 2**63 - 1
 
 DESCRIPTIONS = {
     "after": "Strictly after this one, in the order of the page.",
+    "after_key": "Strictly after this key of `list`.",
+    "after_list": "Strictly after `key` of this list.",
     "before": "Strictly before this number.",
     "create": "Make the list if it does not exist.",
     "delivered": "Only those that were delivered, or were not.",
     "ended": "Also those that have expired or were revoked.",
-    "key": "Strictly after this key of `list`.",
     "limit": "At most so many.",
     "of": "Only what was done to this list.",
     "partial": "If one of many is malformed, publish the others.",
@@ -41,7 +42,7 @@ DESCRIPTIONS = {
 """Parameters of verbs that are sent in the query."""
 PAGING = {"limit": 0, "after": 1, "before": 1}
 """Parameters that come first in a query, in this order."""
-QUERY_NAMES = {"limit": "count", "of": "list", "text": "error"}
+QUERY_NAMES = {"after_key": "key", "after_list": "list", "limit": "count", "of": "list", "text": "error"}
 """Their names on the wire, where they differ."""
 TAGS = {"ranges": "lists", "failures": "lists"} | dict.fromkeys(
     ("matching", "notifications", "records", "subscriptions"), "topics"
@@ -110,16 +111,12 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
     """The only Content-Type of the answer, where it is not text, JSON or NDJSON as the caller likes."""
     name: str = ""
     """Noun and verb, as in `items.show`."""
-    summary: str = ""
-    """What it does: the first line of the verb's docstring."""
     description: str = ""
-    """What else a caller over HTTP must know."""
+    """What else a caller over HTTP must know, beside the first line of the verb's docstring."""
 
     def __post_init__(self) -> None:
         if self.verb is not None:
             msgspec.structs.force_setattr(self, "name", self.name or name_of(self.verb))
-            summary = self.summary or (self.verb.__doc__ or "").partition("\n")[0]
-            msgspec.structs.force_setattr(self, "summary", summary)
 
     @property
     def tag(self) -> str:

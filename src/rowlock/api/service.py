@@ -52,54 +52,12 @@ class EventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 FRONT_PAGE = Operation(
-    None,
-    "GET",
-    "/",
-    Role.VIEWER,
-    str,
-    media_type="text/html; charset=utf-8",
-    checks_prefixes=True,
-    name="front.page",
-    summary="A page for people: every list with its counts, and how to begin.",
+    None, "GET", "/", Role.VIEWER, str, media_type="text/html; charset=utf-8", checks_prefixes=True, name="front.page"
 )
-LIVEZ = Operation(
-    None,
-    "GET",
-    "/livez",
-    None,
-    Alive,
-    name="health.livez",
-    summary="Whether the process answers; it asks nothing else.",
-)
-READYZ = Operation(
-    None,
-    "GET",
-    "/readyz",
-    None,
-    {200: Ready, 503: Ready},
-    query=ReadyQuery,
-    name="health.readyz",
-    summary="Whether requests can be served: the database answers, has its tables, takes writes, and nothing stops it.",
-)
-HEALTH = Operation(
-    None,
-    "GET",
-    "/v1/health",
-    Role.VIEWER,
-    {200: Ready, 503: Ready},
-    name="health.health",
-    summary="Whether the database answers, and the processors that this service sends items to; each that is ill is"
-    " named.",
-)
-LIMITS = Operation(
-    None,
-    "GET",
-    "/v1/limits",
-    None,
-    ServerLimits,
-    name="health.limits",
-    summary="Every bound of the service: sizes in bytes, times in seconds.",
-)
+LIVEZ = Operation(None, "GET", "/livez", None, Alive, name="health.livez")
+READYZ = Operation(None, "GET", "/readyz", None, {200: Ready, 503: Ready}, query=ReadyQuery, name="health.readyz")
+HEALTH = Operation(None, "GET", "/v1/health", Role.VIEWER, {200: Ready, 503: Ready}, name="health.health")
+LIMITS = Operation(None, "GET", "/v1/limits", None, ServerLimits, name="health.limits")
 METRICS = Operation(
     None,
     "GET",
@@ -109,7 +67,6 @@ METRICS = Operation(
     media_type="text/plain; version=0.0.4; charset=utf-8",
     checks_prefixes=True,
     name="metrics.metrics",
-    summary="What waits, what became of it, who works and how requests fared, as Prometheus reads it.",
 )
 EVENTS = Operation(
     None,
@@ -121,17 +78,8 @@ EVENTS = Operation(
     media_type="text/event-stream",
     checks_prefixes=True,
     name="events.events",
-    summary="What happens to lists from now on: one event for each batch that was added or settled.",
-    description="A client that comes back with Last-Event-ID is told what it missed, as far as ten minutes back.",
 )
 DESCRIPTION = Operation(
-    None,
-    "GET",
-    "/openapi.json",
-    None,
-    dict[str, Any],
-    media_type="application/json",
-    name="health.description",
-    summary="What this service offers, described as OpenAPI 3.1.",
+    None, "GET", "/openapi.json", None, dict[str, Any], media_type="application/json", name="health.description"
 )
 OPERATIONS = (FRONT_PAGE, LIVEZ, READYZ, HEALTH, LIMITS, METRICS, EVENTS, DESCRIPTION)

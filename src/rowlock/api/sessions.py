@@ -83,21 +83,11 @@ OPEN_SESSION = Operation(
     body=SessionOptions,
     checks_prefixes=True,
     name="sessions.open_session",
-    summary="Open a session to claim under; it lives for its expiry, and for as long again after each beat.",
 )
 BEAT_SESSION = Operation(
-    None,
-    "PUT",
-    SESSION_PATH,
-    Role.WORKER,
-    SessionLife,
-    body=SessionBeat,
-    checks_prefixes=True,
-    name="sessions.beat",
-    summary="Keep a session alive: one that is not heard of in time is lost, and its claims with it.",
+    None, "PUT", SESSION_PATH, Role.WORKER, SessionLife, body=SessionBeat, checks_prefixes=True, name="sessions.beat"
 )
 CLOSE_SESSION = Operation(sessions.close, "DELETE", SESSION_PATH, Role.WORKER, Closed, checks_prefixes=True)
-PAGE_SESSIONS = Operation(sessions.page, "GET", SESSIONS_PATH, Role.VIEWER, SessionPage)
 POLL = Operation(
     None,
     "POST",
@@ -107,8 +97,11 @@ POLL = Operation(
     body=PollRequest,
     checks_prefixes=True,
     name="sessions.look",
-    summary="Return the lists that may have work, of those that a session works; with `wait`, as soon as there are"
-    " some.",
-    description="It also takes the session's share of exclusive lists. A list that may have work may still have none.",
 )
-OPERATIONS = (OPEN_SESSION, PAGE_SESSIONS, BEAT_SESSION, CLOSE_SESSION, POLL)
+OPERATIONS = (
+    OPEN_SESSION,
+    Operation(sessions.page, "GET", SESSIONS_PATH, Role.VIEWER, SessionPage),
+    BEAT_SESSION,
+    CLOSE_SESSION,
+    POLL,
+)

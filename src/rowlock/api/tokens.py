@@ -58,8 +58,6 @@ CREATE_TOKEN = Operation(
     body=TokenOptions,
     repeatable=False,  # there would be two, and nobody would know the text of the first
     name="tokens.create",
-    summary="Make a token; its text is in this answer and can never be had again.",
-    description="The first token closes the service: from then on every request must show one, also on loopback.",
 )
 REVOKE_TOKEN = Operation(tokens.revoke, "DELETE", f"{TOKENS_PATH}/{{id}}", Role.ADMIN, Revoked)
 OPERATIONS = (

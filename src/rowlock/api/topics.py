@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
 from rowlock import topics
 from rowlock.api.documents import Value, page
@@ -18,7 +17,7 @@ from rowlock.model import Notification, Published, RecordInfo, Subscription, Top
 from rowlock.names import check_key
 from rowlock.roles import Role
 from rowlock.topics import matching, notifications, predicates, records, subscriptions
-from rowlock.topics.records import KeyedRecord
+from rowlock.topics.records import FailedDelivery, KeyedRecord
 from rowlock.topics.subscriptions import Entry, Subscribed, TopicDetails
 
 VIEWER, WORKER, OPERATOR, ADMIN = Role
@@ -117,21 +116,6 @@ class ForgottenNotification(msgspec.Struct, frozen=True, forbid_unknown_fields=T
         check_key(self.subscriber)
 
 
-class FailedDeliveryQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which failed deliveries."""
-
-    count: Annotated[int, Meta(ge=0, le=records.PAGE, description="At most so many.")] = records.PAGE
-    list: Annotated[str, Meta(description="Strictly after this list and key.")] = ""
-    key: str = ""
-
-
-class FailedDelivery(msgspec.Struct, frozen=True):
-    """A delivery that failed, as the item that it is: of which list, and to whom."""
-
-    list: str
-    key: str
-
-
 def writable_predicates(asked: Any) -> dict[str, Any]:
     """Return predicates as JSON values; InvalidPredicate if they cannot be written as JSON."""
     if not isinstance(asked, Mapping):
@@ -197,46 +181,21 @@ FailedDeliveryPage = page(
     "FailedDeliveryPage", "failed", of=FailedDelivery, cells=("list", "key"), doc="Failed deliveries, by list and key."
 )
 
-SHOW_TOPIC = Operation(
-    subscriptions.show_topic,
-    "GET",
-    TOPIC_PATH,
-    VIEWER,
-    TopicDetails,
-    also={topics.show: TopicInfo, subscriptions.count: SubscriptionCount},
-    name="topics.show",
-)
 UNSUBSCRIBE = Operation(
-    None,
-    "DELETE",
-    f"{SUBSCRIPTIONS_PATH}/{{subscription}}",
-    WORKER,
-    Unsubscribed,
-    name="subscriptions.unsubscribe",
-    summary="Remove a subscription by its number and return how many existed.",
+    subscriptions.unsubscribe, "DELETE", f"{SUBSCRIPTIONS_PATH}/{{subscription}}", WORKER, Unsubscribed
 )
-FAILED_DELIVERIES = Operation(
-    None,
-    "GET",
-    f"{TOPIC_PATH}/failures",
-    VIEWER,
-    FailedDeliveryPage,
-    query=FailedDeliveryQuery,
-    name="records.failed",
-    summary="Return failed items of a topic's lists, in the order of lists and keys, strictly after one.",
-)
-RETRY_DELIVERIES = Operation(
-    None,
-    "POST",
-    f"{TOPIC_PATH}/retry",
-    OPERATOR,
-    Retried,
-    name="records.retry",
-    summary="Try again to notify everybody who could not be notified.",
-)
+RETRY_DELIVERIES = Operation(None, "POST", f"{TOPIC_PATH}/retry", OPERATOR, Retried, name="records.retry")
 OPERATIONS = (
     Operation(topics.page, "GET", "/v1/topics", VIEWER, TopicPage),
-    SHOW_TOPIC,
+    Operation(
+        subscriptions.show_topic,
+        "GET",
+        TOPIC_PATH,
+        VIEWER,
+        TopicDetails,
+        also={topics.show: TopicInfo, subscriptions.count: SubscriptionCount},
+        name="topics.show",
+    ),
     Operation(
         topics.put,
         "PUT",
@@ -289,6 +248,6 @@ OPERATIONS = (
     Operation(records.page, "GET", RECORDS_PATH, VIEWER, RecordPage),
     Operation(notifications.page, "GET", f"{TOPIC_PATH}/notifications", VIEWER, NotificationPage),
     Operation(notifications.forget, "POST", f"{TOPIC_PATH}/forget", WORKER, Changed, body=ForgottenNotification),
-    FAILED_DELIVERIES,
+    Operation(records.failed, "GET", f"{TOPIC_PATH}/failures", VIEWER, FailedDeliveryPage),
     RETRY_DELIVERIES,
 )

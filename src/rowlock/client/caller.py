@@ -11,7 +11,6 @@ from rowlock.api.items import ABANDON_ITEMS, DELETE_ITEMS, RETRY_ITEMS
 from rowlock.api.operation import ApiRequest, Operation, name_of, result
 from rowlock.api.operations import BY_VERB
 from rowlock.api.schedules import PUT_SCHEDULE, ScheduleChange
-from rowlock.api.topics import FAILED_DELIVERIES, UNSUBSCRIBE
 from rowlock.client.transport import Transport
 from rowlock.db.database import Verb
 from rowlock.errors import InvalidData, NeedsDatabase, NoSuchList, StaleVersion
@@ -20,8 +19,8 @@ from rowlock.json_codec import MAX_LEVELS, is_too_deep
 from rowlock.model import Item, ListInfo, Settings
 from rowlock.schedules import Change
 from rowlock.schedules.plans import Plan
-from rowlock.topics import records, subscriptions
-from rowlock.topics.records import PAGE, Place
+from rowlock.topics import records
+from rowlock.topics.records import FailedDelivery
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -177,22 +176,10 @@ def define(caller: Caller, schedule: str, plan: Plan, *, version: int | None = N
     return change
 
 
-def unsubscribe(caller: Caller, topic: str, ids: Sequence[int]) -> int:
-    """Remove subscriptions by their numbers, each by a request."""
-    removed: int = sum(caller.ask(UNSUBSCRIBE, ApiRequest((topic, str(number)))) for number in ids)
-    return removed
-
-
-def failed(caller: Caller, topic: str, *, after: Place = ("", ""), limit: int = PAGE) -> list[Place]:
-    """Return deliveries that failed, all attempts spent."""
-    query = {"count": limit, "list": after[0] or None, "key": after[1] or None}
-    return [(each.list, each.key) for each in caller.ask(FAILED_DELIVERIES, ApiRequest((topic,), query))]
-
-
-def retry(caller: Caller, places: Sequence[Place]) -> int:
+def retry(caller: Caller, deliveries: Sequence[FailedDelivery]) -> int:
     """Make failed deliveries ready again, those of each list by a request."""
-    by_list = groupby(places, key=lambda place: place[0])
-    return sum(caller.run(items.retry, name, [key for _, key in group]) for name, group in by_list)
+    by_list = groupby(deliveries, key=lambda each: each.list)
+    return sum(caller.run(items.retry, name, [each.key for each in group]) for name, group in by_list)
 
 
 VERBS: Mapping[Callable[..., Any], Callable[..., Any]] = {
@@ -206,7 +193,5 @@ VERBS: Mapping[Callable[..., Any], Callable[..., Any]] = {
     failures.count_retryable: count_retryable,
     failures.change_failed: change_failed,
     schedules.define: define,
-    subscriptions.unsubscribe: unsubscribe,
-    records.failed: failed,
     records.retry: retry,
 }

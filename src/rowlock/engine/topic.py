@@ -10,7 +10,7 @@ from rowlock.engine.runner import NamedHandle, Runner
 from rowlock.errors import Invalid
 from rowlock.model import Notification, Published, RecordInfo, Subscription, TopicInfo
 from rowlock.topics import check_topic, matching, notifications, records, subscriptions
-from rowlock.topics.records import Place
+from rowlock.topics.records import FailedDelivery
 from rowlock.topics.subscriptions import Entry
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Topic(NamedHandle):
             return runner.run(subscriptions.unsubscribe_from, self.name, which, asked=asked)
         if asked is not None:
             raise Invalid("a number and predicates were given", "give the number, or the subscriber with predicates")
-        return runner.run(subscriptions.unsubscribe, self.name, [which])
+        return runner.run(subscriptions.unsubscribe, self.name, which)
 
     def subscriptions(self, *, subscriber: str | None = None, after: int = 0, limit: int = 1000) -> list[Subscription]:
         """Return subscriptions in the order of their numbers, strictly after one; all, or one subscriber's."""
@@ -138,11 +138,11 @@ class Topic(NamedHandle):
         """Retry all notifications that have failed, and return how many."""
         return sum(self._runner.run(records.retry, page) for page in self._failed())
 
-    def _failed(self) -> Iterator[list[Place]]:
-        after = ("", "")
-        while page := self._runner.read(records.failed, self.name, after=after):
+    def _failed(self) -> Iterator[list[FailedDelivery]]:
+        last = FailedDelivery("", "")
+        while page := self._runner.read(records.failed, self.name, after_list=last.list, after_key=last.key):
             yield page
-            after = page[-1]
+            last = page[-1]
 
     def deliver(
         self,

@@ -16,7 +16,7 @@ from rowlock.api.documents import cell
 from rowlock.api.items import Retried
 from rowlock.api.operation import PREFIXES
 from rowlock.api.tokens import CreatedToken, Revoked, TokenOptions
-from rowlock.api.topics import FailedDelivery, FailedDeliveryQuery, Unsubscribed
+from rowlock.api.topics import Unsubscribed
 from rowlock.errors import Invalid, InvalidQuery, NoSuchToken, UnknownKind
 from rowlock.group_commit.calls import group_rule
 from rowlock.http import media_types
@@ -27,6 +27,7 @@ from rowlock.http.responses import Response
 from rowlock.json_codec import encode_json
 from rowlock.model import ANY_VERSION, Versions
 from rowlock.topics import records, subscriptions
+from rowlock.topics.records import FailedDelivery
 
 DEFAULT_ROWS, STREAMED_ROWS = 1_000, 256
 """Rows of a page, and of a piece of a stream: one piece waits in memory for each client that does not read."""
@@ -184,7 +185,11 @@ def _is_number(text: str) -> bool:
 
 
 async def create_token(request: Request) -> Response:
-    """Make a token, by the engine's cache: so this process knows it at once."""
+    """Create a token; only this response holds its text.
+
+    The first token closes the service: from then on every request must show one, also on loopback.
+    """
+    # By the engine's cache, so that this process knows it at once.
     options: TokenOptions = await request.document()
     create = partial(request.service.engine.tokens.create, options.role)
     more = {"lists": options.lists, "label": options.label, "expires": options.expires}
@@ -201,25 +206,17 @@ async def revoke_token(request: Request) -> Revoked:
 
 
 async def unsubscribe(request: Request) -> Unsubscribed:
-    """Remove a subscription by its number."""
+    """Remove a subscription by its number, and return how many existed."""
     topic, number = request.path_params["topic"], request.path_params["subscription"]
     if not _is_number(number):
         raise InvalidQuery(f"a subscription must be a number, got {number[:100]!r}", "list them to see their numbers")
-    return Unsubscribed(await request.executor.write(subscriptions.unsubscribe, topic, [int(number)]))
-
-
-async def failed_deliveries(request: Request) -> Any:
-    """Return deliveries that failed, strictly after a list and key."""
-    query: FailedDeliveryQuery = request.query
-    topic, after = request.path_params["topic"], (query.list, query.key)
-    rows = await request.executor.read(records.failed, topic, after=after, limit=query.count)
-    return request.route.document([FailedDelivery(*row) for row in rows])
+    return Unsubscribed(await request.executor.write(subscriptions.unsubscribe, topic, int(number)))
 
 
 async def retry_deliveries(request: Request) -> Retried:
-    """Retry all failed deliveries, a page in each transaction."""
-    count, after = 0, ("", "")
-    while rows := await request.executor.read(records.failed, request.path_params["topic"], after=after):
+    """Retry all failed deliveries of a topic, a page in each transaction."""
+    count, last, topic = 0, FailedDelivery("", ""), request.path_params["topic"]
+    while rows := await request.executor.read(records.failed, topic, after_list=last.list, after_key=last.key):
         count += await request.executor.write(records.retry, rows)
-        after = rows[-1]
+        last = rows[-1]
     return Retried(count)

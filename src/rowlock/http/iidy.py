@@ -3,7 +3,6 @@
 The media type of a response is that of the request's Content-Type, also of a GET; Accept is ignored.
 """
 
-import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import IO, Any
@@ -255,9 +254,8 @@ def _trimmed(file: IO[bytes]) -> Iterator[str]:
 
 def _route(method: str, path: str, endpoint: Endpoint, gives: Mapping[int, Any], **options: Any) -> Route:
     role = Role.VIEWER if method in ("GET", "HEAD") else Role.WORKER
-    named = {"name": f"iidy.{endpoint.__name__}", "summary": (inspect.getdoc(endpoint) or "").partition("\n")[0]}
-    options = {"iidy": True, **named, **options}
-    return Route(None, method, path, role, gives, endpoint=endpoint, **options)
+    name = f"iidy.{endpoint.__name__}"
+    return Route(None, method, path, role, gives, endpoint=endpoint, iidy=True, name=name, **options)
 
 
 ROOT = "/iidy/v1"

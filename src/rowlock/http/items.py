@@ -34,7 +34,12 @@ BulkVerb = Callable[[Any, str, Sequence[str]], int]
 
 
 async def add(request: Request) -> Added | Response:
-    """Add the items of the body as a whole; batch by batch with the progress of each if the response is NDJSON."""
+    """Add items; those that are there already stay as they are.
+
+    Lines of text are keys, one to a line; JSON is a document with `items`; NDJSON is a key or an item to a line. If one
+    is invalid, nothing is added. Where the response is NDJSON the body is read as a stream of any length instead, and
+    committed batch by batch: each line of the response tells what was added so far.
+    """
     query: AddQuery = request.query
     defaults = ItemDefaults(None, query.due, query.gate, query.priority, trace=request.traceparent)
     if request.response_type is MediaType.NDJSON:

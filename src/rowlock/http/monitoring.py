@@ -137,7 +137,7 @@ class RequestMetrics:
 
 
 async def metrics(request: Request) -> Response:
-    """Metrics for Prometheus: the workload of each list, the sessions, and the durations of requests."""
+    """Respond with metrics for Prometheus: the workload of each list, the sessions, and the durations of requests."""
     from prometheus_client import CollectorRegistry, generate_latest  # heavy, and only this route needs it
 
     snapshot = await request.executor.read(workload.snapshot, prefixes=request.principal.lists)
@@ -181,7 +181,7 @@ def _by_list(family: Any, numbers: Mapping[str, float]) -> Any:
 
 
 async def livez(_: Request) -> Alive:
-    """Return whether the process answers."""
+    """Return whether the process answers; nothing else is checked."""
     return Alive("ok", rowlock.__version__)
 
 
@@ -194,7 +194,7 @@ async def readyz(request: Request) -> Response:
 
 
 async def health(request: Request) -> Response:
-    """Return whether the database answers, and the processors that this service sends items to."""
+    """Return whether the database and the processors of this service answer; each that does not is named."""
     checks, worker = [await _check_database(request)], request.service.worker
     if worker is not None:
         failing = await request.executor.run_in_thread(worker.health)

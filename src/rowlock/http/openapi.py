@@ -62,18 +62,19 @@ def _schemas(routes: Iterable[Route]) -> tuple[dict[Any, Any], dict[str, Any]]:
 
 
 def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
+    summary, description = route.documentation
     operation: dict[str, Any] = {
         "operationId": route.name,
         "tags": [route.tag],
-        "summary": route.summary,
+        "summary": summary,
         "parameters": [*_path(route), *_query(route), *_headers(route)],
         "responses": {str(status): _response(route, status, schemas) for status in route.answers},
         "x-role": "anybody" if route.role is None else route.role.value,
         "security": [] if route.role is None else [{"token": []}, {}],
     }
     operation["responses"]["default"] = {"$ref": f"#/components/responses/{'IidyProblem' if route.iidy else 'Problem'}"}
-    if route.description:
-        operation["description"] = " ".join(route.description.split())
+    if description:
+        operation["description"] = description
     if route.body is not None:
         operation["requestBody"] = {"content": _content(route, schemas), "required": False}
     return operation

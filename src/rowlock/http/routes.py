@@ -6,7 +6,7 @@ from rowlock.api.operations import OPERATIONS
 from rowlock.api.service import DESCRIPTION, EVENTS, FRONT_PAGE, HEALTH, LIMITS, LIVEZ, METRICS, READYZ
 from rowlock.api.sessions import BEAT_SESSION, CLOSE_SESSION, OPEN_SESSION, POLL
 from rowlock.api.tokens import CREATE_TOKEN, REVOKE_TOKEN
-from rowlock.api.topics import FAILED_DELIVERIES, RETRY_DELIVERIES, UNSUBSCRIBE
+from rowlock.api.topics import RETRY_DELIVERIES, UNSUBSCRIBE
 from rowlock.http import endpoints, events, iidy, items, monitoring, sessions
 from rowlock.http.routing import Route
 
@@ -37,7 +37,6 @@ ENDPOINTS = {
     CLOSE_CLAIM: sessions.close_claim,
     SYNC: sessions.sync,
     POLL: sessions.poll,
-    FAILED_DELIVERIES: endpoints.failed_deliveries,
     RETRY_DELIVERIES: endpoints.retry_deliveries,
 }
 """Endpoints of operations that are not one run of their verb."""

@@ -3,6 +3,7 @@
 It routes by the path as it was sent: a name or key may hold a slash, which a decoded path would split.
 """
 
+import inspect
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import cached_property
@@ -37,6 +38,12 @@ class Route(Operation, frozen=True, dict=True, eq=False):
         """Return the route of an operation."""
         fields = {name: getattr(operation, name) for name in Operation.__struct_fields__}
         return Route(**fields, endpoint=endpoint)
+
+    @cached_property
+    def documentation(self) -> tuple[str, str]:
+        """What it does, in one line, and what else a caller must know: of its verb, or else of its endpoint."""
+        summary, _, rest = (inspect.getdoc(self.verb or self.endpoint) or "").partition("\n")
+        return summary, " ".join((self.description if self.verb else rest).split())
 
     @cached_property
     def takes_lines_of_text(self) -> bool:

@@ -41,7 +41,7 @@ MAX_SETTLEMENTS = 1_000
 
 
 async def open_session(request: Request) -> Response:
-    """Open a session, or keep the one of that id alive."""
+    """Open a session to claim under; it lives for its expiry, and for as long again after each beat."""
     options: SessionOptions = await request.document()
     holder = options.holder or f"http {request.client_host}"
     if not holder.isprintable() or len(holder.encode()) > MAX_HOLDER_BYTES:
@@ -66,7 +66,7 @@ async def open_session(request: Request) -> Response:
 
 
 async def beat(request: Request) -> SessionLife:
-    """Keep a session alive."""
+    """Keep a session alive: one that sends no beat in time is lost, and its claims with it."""
     options: SessionBeat = await request.document()
     session = request.path_params["session"]
     expiry = None if options.expiry is None else _check_expiry(request, options.expiry)

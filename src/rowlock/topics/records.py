@@ -16,7 +16,7 @@ from rowlock.errors import Invalid, InvalidRecord
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.item_input import ItemDefaults
 from rowlock.model import Published, RecordInfo, to_datetime
-from rowlock.names import check_key, check_limit
+from rowlock.names import check_key, check_limit, check_start
 from rowlock.topics import commit_order, list_of, matching, notifications, predicates
 from rowlock.topics.matching import MatchCursor
 
@@ -152,23 +152,31 @@ def _next_page(
     return matching.page(tx, row, value, at=held.seq, cursor=before, limit=limit)
 
 
-Place = tuple[str, str]
-"""A list and the key of an item on it."""
+class FailedDelivery(msgspec.Struct, frozen=True):
+    """A delivery that failed, as the item that it is: its list, and its key, which is the subscriber."""
+
+    list: str
+    key: str
 
 
-def failed(tx: Transaction, topic: str, *, after: Place = ("", ""), limit: int = PAGE) -> list[Place]:
-    """Return failed items of a topic's lists, in the order of lists and keys, strictly after one."""
+def failed(
+    tx: Transaction, topic: str, *, after_list: str = "", after_key: str = "", limit: int = PAGE
+) -> list[FailedDelivery]:
+    """Return failed deliveries of a topic in the order of lists and keys, strictly after one."""
+    check_limit(limit, "deliveries")
+    check_start(after_list)
+    check_start(after_key)
     topics.find(tx, topic)
     prefix = list_of(topic, "")
-    name, key = after
     # The last character of Unicode: no name contains it, so all names with the prefix sort before it.
-    return list(tx.rows("records/failed", prefix=prefix, beyond=f"{prefix}\U0010ffff", name=name, key=key, limit=limit))
+    span = {"prefix": prefix, "beyond": f"{prefix}\U0010ffff", "after_list": after_list, "after_key": after_key}
+    return tx.structs(FailedDelivery, "records/failed", **span, limit=limit)
 
 
-def retry(tx: Transaction, places: Sequence[Place]) -> int:
-    """Make failed items ready again and return how many were failed."""
-    by_list = groupby(places, key=lambda place: place[0])
-    return sum(items.retry(tx, name, [key for _, key in group]) for name, group in by_list)
+def retry(tx: Transaction, deliveries: Sequence[FailedDelivery]) -> int:
+    """Make failed deliveries ready again and return how many were failed."""
+    by_list = groupby(deliveries, key=lambda each: each.list)
+    return sum(items.retry(tx, name, [each.key for each in group]) for name, group in by_list)
 
 
 def show(tx: Transaction, record: int) -> RecordInfo | None:

@@ -202,11 +202,11 @@ def entry_rows(subscription: int, entries: Sequence[IndexEntry], *, first_part: 
     ]
 
 
-def unsubscribe(tx: Transaction, topic: str, ids: Sequence[int]) -> int:
-    """Remove subscriptions by their numbers and return how many existed."""
+def unsubscribe(tx: Transaction, topic: str, subscription: int) -> int:
+    """Remove a subscription by its number and return how many existed."""
     row = topics.find(tx, topic)
-    active = [number for (number,) in tx.rows("subscriptions/active_ids", topic=row.id, ids=encode_json(list(ids)))]
-    return _end(tx, row.id, active)
+    active = tx.rows("subscriptions/active_ids", topic=row.id, ids=encode_json([subscription]))
+    return _end(tx, row.id, [number for (number,) in active])
 
 
 def unsubscribe_from(tx: Transaction, topic: str, subscriber: str, *, asked: Mapping[str, Any] | None = None) -> int:
