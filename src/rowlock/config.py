@@ -57,11 +57,11 @@ def load(
     flags: Mapping[str, str | None], *, environment: Mapping[str, str] = os.environ, folder: Path | None = None
 ) -> dict[str, ConfigValue]:
     """Return every value with its origin; an invalid file is refused, even if other values win over it."""
-    found = {name: ConfigValue(name, value, "default") for name, value in DEFAULTS.items()}
-    layers = (_home(environment), _project(folder or Path()), _variables(environment), _given(flags))
+    values = {name: ConfigValue(name, value, "default") for name, value in DEFAULTS.items()}
+    layers = (_home(environment), _project(folder or Path()), _variables(environment), _flags(flags))
     for precedence, layer in enumerate(layers, 1):
-        found |= {value.name: msgspec.structs.replace(value, precedence=precedence) for value in layer}
-    return found
+        values |= {value.name: msgspec.structs.replace(value, precedence=precedence) for value in layer}
+    return values
 
 
 def target(values: Mapping[str, ConfigValue]) -> ConfigValue:
@@ -80,7 +80,7 @@ def listen_url(values: Mapping[str, ConfigValue]) -> str | None:
     return value.value if value is not None and value.precedence >= values["database"].precedence else None
 
 
-def _given(flags: Mapping[str, str | None]) -> Iterator[ConfigValue]:
+def _flags(flags: Mapping[str, str | None]) -> Iterator[ConfigValue]:
     for name, value in flags.items():
         if value == "":
             raise Invalid(f"--{name} is empty", "is a variable of your script not set?")

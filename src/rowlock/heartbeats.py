@@ -41,29 +41,33 @@ class HeartbeatMonitor:
     def dead(self, silent: Sequence[SilentSession]) -> list[SilentSession]:
         """Note that these sessions are silent now, and return those that are dead."""
         now = self._monotonic()
-        self._seen = {each.id: self._sighted(each, now) for each in silent}
-        return [each for each in silent if self._is_dead(each, now)]
+        self._seen = {session.id: self._sighted(session, now) for session in silent}
+        return [session for session in silent if self._is_dead(session, now)]
 
     def seconds_to_watch(self, silent: Sequence[SilentSession]) -> float | None:
         """Return the seconds until the next overdue session can be known to be dead; None if none is overdue."""
         now = self._monotonic()
-        overdue = [each for each in silent if each.overdue and each.id in self._seen and not self._is_dead(each, now)]
-        return min((self._needed(each) - self._watched(each, now) for each in overdue), default=None)
+        overdue = [
+            session
+            for session in silent
+            if session.overdue and session.id in self._seen and not self._is_dead(session, now)
+        ]
+        return min((self._needed(session) - self._watched(session, now) for session in overdue), default=None)
 
-    def _sighted(self, each: SilentSession, now: float) -> Sighting:
-        seen = self._seen.get(each.id)
-        return seen if seen is not None and seen.expires_at == each.expires_at else Sighting(each.expires_at, now)
+    def _sighted(self, session: SilentSession, now: float) -> Sighting:
+        seen = self._seen.get(session.id)
+        return seen if seen is not None and seen.expires_at == session.expires_at else Sighting(session.expires_at, now)
 
-    def _is_dead(self, each: SilentSession, now: float) -> bool:
-        if each.expiry is None or self._trusts_clock:
-            return each.overdue
-        watched = self._watched(each, now)
+    def _is_dead(self, session: SilentSession, now: float) -> bool:
+        if session.expiry is None or self._trusts_clock:
+            return session.overdue
+        watched = self._watched(session, now)
         # Also a session whose deadline lies far ahead, because the clock was set back.
-        return watched > each.expiry / 1_000 or (each.overdue and watched >= self._needed(each))
+        return watched > session.expiry / 1_000 or (session.overdue and watched >= self._needed(session))
 
-    def _watched(self, each: SilentSession, now: float) -> float:
-        return now - self._seen[each.id].since
+    def _watched(self, session: SilentSession, now: float) -> float:
+        return now - self._seen[session.id].since
 
-    def _needed(self, each: SilentSession) -> float:
+    def _needed(self, session: SilentSession) -> float:
         # Half of its expiry: a live session sends a heartbeat every third of it.
-        return (each.expiry or 0) / 2_000
+        return (session.expiry or 0) / 2_000

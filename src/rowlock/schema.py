@@ -37,13 +37,13 @@ def known(database: Database) -> list[Migration]:
 
 @cache
 def _known(dialects: tuple[str, ...]) -> list[Migration]:
-    found: dict[int, Migration] = {}
+    by_number: dict[int, Migration] = {}
     for dialect in reversed(dialects):
         for path in MIGRATIONS.glob(f"*.{dialect}.sql"):
             number, _, name = path.name.partition(".")[0].partition("_")
             sql = path.read_text()
-            found[int(number)] = Migration(int(number), name, sql, sha256(sql.encode()).hexdigest())
-    return [found[number] for number in sorted(found)]
+            by_number[int(number)] = Migration(int(number), name, sql, sha256(sql.encode()).hexdigest())
+    return [by_number[number] for number in sorted(by_number)]
 
 
 def pending(database: Database) -> list[Migration]:

@@ -25,10 +25,10 @@ _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f
 
 def parse_traceparent(text: str | None) -> str | None:
     """Read a traceparent header and write it as version 00; None if it is missing or malformed."""
-    found = _TRACEPARENT.fullmatch(text.strip()) if text else None
-    if found is None:
+    match = _TRACEPARENT.fullmatch(text.strip()) if text else None
+    if match is None:
         return None
-    version, trace, span, flags, rest = found.groups()
+    version, trace, span, flags, rest = match.groups()
     if version == "ff" or not trace.strip("0") or not span.strip("0") or (version == "00" and rest is not None):
         return None
     # Of later versions only the first flag is defined.
@@ -40,11 +40,11 @@ def check_traceparent(trace: str | None) -> str | None:
     """Return the traceparent as `parse_traceparent` does; refuse a malformed one."""
     if trace is None:
         return None
-    good = parse_traceparent(trace) if isinstance(trace, str) else None
-    if good is None:
+    parsed = parse_traceparent(trace) if isinstance(trace, str) else None
+    if parsed is None:
         what = f"trace must be a W3C traceparent, got {short_repr(trace)}"
         raise Invalid(what, "it looks like 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
-    return good
+    return parsed
 
 
 def _api() -> Any:
@@ -93,8 +93,8 @@ class Spans:
     @contextmanager
     def of_batch(self, items: Sequence[Item]) -> Iterator[None]:
         """Make a span for a batch of items, linked to the spans that added them."""
-        found = dict.fromkeys(item.trace for item in items if item.trace is not None)
-        contexts = [self._remote(trace) for trace in list(found)[:MAX_LINKS]]
+        traces = dict.fromkeys(item.trace for item in items if item.trace is not None)
+        contexts = [self._remote(trace) for trace in list(traces)[:MAX_LINKS]]
         links = [self._api.Link(context) for context in contexts if context is not None]
         attributes = {"messaging.batch.message_count": len(items)}
         with self._span(items[0].list, attributes, links=links):

@@ -102,16 +102,16 @@ class Pooler:
         """Whether other clients use the same server connections between our transactions."""
 
     def set_up(self, settings: Mapping[str, str], *, greeted_by: int) -> str:
-        """A statement that returns whether the session is ours alone, and makes the settings only if it is.
+        """Return a statement that tells whether no other client uses the session, and only then makes the settings.
 
         A pooler invents the process number of its greeting, so it differs from the process that runs the statement.
         This holds in session mode too, which cannot be detected: the address must say it.
         """
-        ours = "true" if self._mode == "session" else f"pg_backend_pid() = {greeted_by}"
-        made = [f"case when ours then set_config('{name}', '{value}', false) end" for name, value in settings.items()]
-        return f"select {', '.join(['ours', *made])} from (select {ours} as ours) as session"  # noqa: S608
+        test = "true" if self._mode == "session" else f"pg_backend_pid() = {greeted_by}"
+        calls = [f"case when owned then set_config('{name}', '{value}', false) end" for name, value in settings.items()]
+        return f"select {', '.join(['owned', *calls])} from (select {test} as owned) as session"  # noqa: S608
 
-    def found(self) -> None:
+    def detected(self) -> None:
         """Remember that there is a pooler, unless the address says that it runs in session mode."""
         self.shares = self._mode != "session"
 
@@ -137,13 +137,13 @@ class PostgresConnection(PostgresExecutor):
         self._reads_in_transactions = self._shared and (address.isolation != "read committed" or bool(local))
 
     def _set_up_session(self, settings: dict[str, str]) -> bool:
-        """Make the settings for the whole session if it is ours alone; return whether it is."""
+        """Make the settings for the whole session if no other client uses it; return whether that is so."""
         with self._closing_on_error():
             rows = self._libpq.query(self._pooler.set_up(settings, greeted_by=self._driver.info.backend_pid), ())
-        [[ours, *_]] = rows
-        if not ours:
-            self._pooler.found()
-        return bool(ours)
+        [[owned, *_]] = rows
+        if not owned:
+            self._pooler.detected()
+        return bool(owned)
 
     @property
     def usable(self) -> bool:
@@ -269,10 +269,10 @@ class PostgresConnection(PostgresExecutor):
         """Close the connection."""
         self._driver.close()
 
-    def _translated(self, error: psycopg.Error, *, ours: bool = True) -> Exception:
-        if not ours or error.sqlstate not in _MISPREPARED:
-            return super()._translated(error, ours=ours)
-        self._pooler.found()
+    def _translated(self, error: psycopg.Error, *, caller_sql: bool = False) -> Exception:
+        if caller_sql or error.sqlstate not in _MISPREPARED:
+            return super()._translated(error, caller_sql=caller_sql)
+        self._pooler.detected()
         self._driver.close()  # the next connection prepares no statements
         return ConnectionLost(translate_error(error, self._shown))
 

@@ -124,7 +124,7 @@ class PostgresExecutor:
         try:
             return self._driver.execute(sql, parameters or None)
         except psycopg.Error as error:
-            raise self._translated(error, ours=False) from None
+            raise self._translated(error, caller_sql=True) from None
 
     def executemany(self, sql: str, rows: Iterable[Parameters]) -> DriverCursor:
         """Run the caller's own statement once per row."""
@@ -132,7 +132,7 @@ class PostgresExecutor:
         try:
             cursor.executemany(sql, rows)
         except psycopg.Error as error:
-            raise self._translated(error, ours=False) from None
+            raise self._translated(error, caller_sql=True) from None
         return cursor
 
     def _run(self, sql: str, parameters: Parameters) -> "psycopg.Cursor[Row]":
@@ -141,22 +141,22 @@ class PostgresExecutor:
         except psycopg.Error as error:
             raise self._translated(error) from None
 
-    def _translated(self, error: psycopg.Error, *, ours: bool = True) -> Exception:
-        """Return what to raise for a driver's error about a statement of ours, or of the caller's."""
+    def _translated(self, error: psycopg.Error, *, caller_sql: bool = False) -> Exception:
+        """Return what to raise for a driver's error about a statement of rowlock, or of the caller."""
         known = translate_error(error, self._shown)
         if self._lock_timeout and error.sqlstate == _LOCK_TIMEOUT:
             return LockTimeout(known)
-        if error.sqlstate in CONFLICTS or (ours and error.sqlstate in _RACES):
+        if error.sqlstate in CONFLICTS or (not caller_sql and error.sqlstate in _RACES):
             return RetryTransaction(known)
         if isinstance(known, DatabaseUnreachable):
             return ConnectionLost(known)
         if self._driver.closed:
             return ConnectionLost(error_of(CONNECTION_FAILURE, self._shown))
-        return known if ours or isinstance(known, DATABASE_FAULTS) else error
+        return known if not caller_sql or isinstance(known, DATABASE_FAULTS) else error
 
 
 class BorrowedPostgres(PostgresExecutor):
-    """A caller's connection, inside a transaction of theirs; never committed, rolled back or run again by us."""
+    """A caller's connection, inside an open transaction; it is never committed, rolled back or run again here."""
 
     def __init__(self, driver: "psycopg.Connection[Any]") -> None:
         if driver.closed:
@@ -169,8 +169,8 @@ class BorrowedPostgres(PostgresExecutor):
             raise InvalidTransaction(what, "use it inside: with connection.transaction()")
         super().__init__(driver, "the given connection")
 
-    def _translated(self, error: psycopg.Error, *, ours: bool = True) -> Exception:
-        return translate_error(error, self._shown) if ours else error
+    def _translated(self, error: psycopg.Error, *, caller_sql: bool = False) -> Exception:
+        return error if caller_sql else translate_error(error, self._shown)
 
 
 def borrow(driver: Any, address: Address) -> BorrowedPostgres:

@@ -285,10 +285,10 @@ class SqliteConnection(SqliteExecutor):
             self._environment.sleep(self._environment.jittered(pause))
             pause = min(pause * 1.5, MAX_PAUSE_SECONDS)
 
-    def _translated(self, error: sqlite3.Error, *, ours: bool = True) -> Exception:
+    def _translated(self, error: sqlite3.Error, *, caller_sql: bool = False) -> Exception:
         if is_busy(error):
             return RetryTransaction(translate_error(error, self._address))
-        translated = super()._translated(error, ours=ours)
+        translated = super()._translated(error, caller_sql=caller_sql)
         self._was_full = self._was_full or isinstance(translated, DatabaseFull)
         return translated
 

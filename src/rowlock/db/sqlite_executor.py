@@ -81,23 +81,23 @@ class SqliteExecutor:
         try:
             return self._driver.execute(sql, parameters)
         except sqlite3.Error as error:
-            raise self._translated(error, ours=False) from None
+            raise self._translated(error, caller_sql=True) from None
 
     def executemany(self, sql: str, rows: Iterable[Parameters]) -> DriverCursor:
         """Run the caller's own statement once per row."""
         try:
             return self._driver.executemany(sql, rows)
         except sqlite3.Error as error:
-            raise self._translated(error, ours=False) from None
+            raise self._translated(error, caller_sql=True) from None
 
-    def _translated(self, error: sqlite3.Error, *, ours: bool = True) -> Exception:
-        """Return what to raise for a driver's error about a statement of ours, or of the caller's."""
+    def _translated(self, error: sqlite3.Error, *, caller_sql: bool = False) -> Exception:
+        """Return what to raise for a driver's error about a statement of rowlock, or of the caller."""
         known = translate_error(error, self._address)
-        return known if ours or isinstance(known, DATABASE_FAULTS) else error
+        return known if not caller_sql or isinstance(known, DATABASE_FAULTS) else error
 
 
 class BorrowedSqlite(SqliteExecutor):
-    """A caller's connection, inside a transaction of theirs; never committed or rolled back by us."""
+    """A caller's connection, inside an open transaction; it is never committed or rolled back here."""
 
     def __init__(self, driver: sqlite3.Connection, address: Address) -> None:
         super().__init__(driver, msgspec.structs.replace(address, shown="the given connection"))
@@ -127,8 +127,8 @@ class BorrowedSqlite(SqliteExecutor):
             if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_BUSY:
                 raise self._translated(error) from None
 
-    def _translated(self, error: sqlite3.Error, *, ours: bool = True) -> Exception:
-        return super()._translated(error) if ours else error
+    def _translated(self, error: sqlite3.Error, *, caller_sql: bool = False) -> Exception:
+        return error if caller_sql else super()._translated(error)
 
 
 def borrow(driver: Any, address: Address) -> BorrowedSqlite:

@@ -28,7 +28,7 @@ class Transaction(msgspec.Struct, eq=False):
     memo: dict[str, Any] = {}
     """What verbs remember until the transaction ends."""
     ended: bool = False
-    """Whether a transaction of ours has been committed or rolled back."""
+    """Whether it was begun here and has been committed or rolled back."""
     driver_is_open: Callable[[], bool] | None = None
     """Whether a caller's connection has a transaction open."""
 

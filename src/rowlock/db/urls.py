@@ -17,8 +17,8 @@ DIALECTS = {
 }
 ISOLATIONS = ("read committed", "serializable")
 POOLER_MODES = ("auto", "session", "transaction")
-"""What an address may say: detect a pooler; a connection is ours alone; it is ours for one transaction."""
-_OURS = ("isolation=", "pooler=")
+"""Detect a pooler; it gives each client a server connection for a session; it does so for one transaction."""
+_OWN_OPTIONS = ("isolation=", "pooler=")
 _HINT = "give a file's path, sqlite:///path, or postgresql://user@host/name"
 _POOLER_HINT = "give the pool mode of the connection pooler, or leave it out to detect one"
 # Taken for a path, these would make a file whose name is a password.
@@ -95,18 +95,17 @@ def listening_at(address: Address, listen_url: str) -> Address:
 
 def _server(url: str, dialect: str) -> Address:
     parts = _split(url)
-    options = [option for option in parts.query.split("&") if option]
-    given = dict(parse_qsl(parts.query))
-    isolation = given.get("isolation", "read committed").replace("-", " ").replace("_", " ").lower()
+    options = dict(parse_qsl(parts.query))
+    isolation = options.get("isolation", "read committed").replace("-", " ").replace("_", " ").lower()
     if isolation not in ISOLATIONS:
         raise InvalidUrl(
             f"isolation must be {' or '.join(ISOLATIONS)}, got {isolation!r}", "leave it out for read committed"
         )
-    pooler = given.get("pooler", "auto").lower()
+    pooler = options.get("pooler", "auto").lower()
     if pooler not in POOLER_MODES:
         raise InvalidUrl(f"pooler must be auto, session or transaction, got {pooler!r}", _POOLER_HINT)
     # The others are passed on unchanged: the driver decodes them.
-    others = "&".join(option for option in options if not option.startswith(_OURS))
+    others = "&".join(part for part in parts.query.split("&") if part and not part.startswith(_OWN_OPTIONS))
     target = _joined("postgresql", parts.netloc, parts.path, others)
     return Address(dialect, target, masked(url), isolation, pooler=pooler)
 
@@ -130,8 +129,8 @@ def masked(url: str) -> str:
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     name, colon, _ = unquote(user).partition(":")
-    given = parse_qsl(parts.query)
-    query = [(key, "***" if _SECRET.search(f"{key} {value}") else value) for key, value in given]
+    options = parse_qsl(parts.query)
+    query = [(key, "***" if _SECRET.search(f"{key} {value}") else value) for key, value in options]
     where = f"{name}{':***' if colon else ''}{at}{host}"
     return _joined(parts.scheme, where, parts.path, urlencode(query, safe="*/"))
 
