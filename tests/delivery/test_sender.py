@@ -112,6 +112,14 @@ def test_a_reused_connection_that_closes_is_retried_on_a_new_one(sender: Sender)
     assert sorted(heard_on.values()) == [1, 2]
 
 
+def test_a_get_request_leaves_no_connection_open(sender: Sender) -> None:
+    with receiver(GOOD) as server:
+        for _ in range(2):
+            assert sender.get(parse(server.url)).ok
+        assert sender._pool.take(parse(server.url).origin) is None
+    assert server.connections == 2
+
+
 def test_an_old_connection_is_not_reused(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "MAX_AGE_SECONDS", 0.0)
     with receiver(GOOD) as server:

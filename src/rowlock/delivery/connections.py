@@ -18,6 +18,7 @@ from rowlock.delivery.addresses import ResolvedAddress
 from rowlock.forks import PerProcess
 from rowlock.http_url import HttpUrl
 
+CONNECT_SECONDS = 5.0
 MAX_HEAD_BYTES = 256 * 1024
 """Bytes for the status line, headers and chunk framing, beside the body."""
 READ_BYTES = 16 * 1024
@@ -81,8 +82,8 @@ def _too_large() -> RejectedResponse:
 class ExchangeLimits:
     """How long an exchange may take and how large its response may be, and how much of that is used up."""
 
-    def __init__(self, *, seconds: float, connect_seconds: float, max_bytes: int) -> None:
-        self.connect_seconds = min(seconds, connect_seconds)
+    def __init__(self, seconds: float, max_bytes: int) -> None:
+        self.connect_seconds = min(seconds, CONNECT_SECONDS)
         self.max_bytes = max_bytes
         self.bytes_read = 0
         self._deadline = time.monotonic() + seconds

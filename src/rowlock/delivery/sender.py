@@ -11,6 +11,7 @@ import msgspec
 
 from rowlock.delivery.addresses import AllowedHosts, ResolvedAddress, Resolver
 from rowlock.delivery.connections import (
+    CONNECT_SECONDS,
     ConnectionPool,
     ExchangeLimits,
     HttpResponse,
@@ -24,7 +25,6 @@ from rowlock.http_url import HttpUrl, check_header
 from rowlock.names import split_names
 
 MAX_RESPONSE_BYTES = 1024 * 1024
-CONNECT_SECONDS = 5.0
 
 
 class OutgoingRequest(msgspec.Struct, frozen=True):
@@ -52,18 +52,17 @@ class Sender:
         """
         signature = signed(request.id, request.body, keys=request.keys, at=int(time.time()))
         headers = {"content-type": "application/json", **_lower(request.headers), **signature}
-        sent = _request("POST", target, headers, request.body)
-        return self._send(target, sent, self._pool.take(target.origin), seconds=seconds)
+        return self._send(target, _request("POST", target, headers, request.body), seconds=seconds, reuse=True)
 
     def get(self, target: HttpUrl, *, headers: Mapping[str, str] | None = None, seconds: float = 5.0) -> HttpResponse:
         """Send a GET request on a connection of its own; raises as `post` does."""
         sent = _request("GET", target, {**_lower(headers or {}), "connection": "close"}, None)
-        return self._send(target, sent, None, seconds=seconds)
+        return self._send(target, sent, seconds=seconds, reuse=False)
 
     def check(self, target: HttpUrl, *, seconds: float = CONNECT_SECONDS) -> None:
         """Raise HostNotAllowed if `post` would; a host that cannot be resolved now is accepted."""
         try:
-            self._resolve(target, self._limits(seconds))
+            self._resolve(target, ExchangeLimits(seconds, self._max_bytes))
         except OSError:
             return
 
@@ -71,30 +70,29 @@ class Sender:
         """Close idle connections."""
         self._pool.close()
 
-    def _limits(self, seconds: float) -> ExchangeLimits:
-        return ExchangeLimits(seconds=seconds, connect_seconds=CONNECT_SECONDS, max_bytes=self._max_bytes)
-
-    def _send(self, target: HttpUrl, sent: bytes, idle: OutgoingConnection | None, *, seconds: float) -> HttpResponse:
-        limits = self._limits(seconds)
+    def _send(self, target: HttpUrl, sent: bytes, *, seconds: float, reuse: bool) -> HttpResponse:
+        limits = ExchangeLimits(seconds, self._max_bytes)
         try:
-            if idle is not None:
+            if reuse and (idle := self._pool.take(target.origin)) is not None:
                 try:
-                    return self._exchange(idle, sent, limits)
+                    return self._exchange(idle, sent, limits, keep=True)
                 except (OSError, HTTPException) as error:
                     if limits.bytes_read or isinstance(error, TimeoutError):
                         raise
                     # Most likely closed by the server while idle. Sending again is safe: the id is the same.
-            return self._exchange(self._connected(target, limits), sent, limits)
+            return self._exchange(self._connected(target, limits), sent, limits, keep=reuse)
         except (OSError, HTTPException, ValueError, OverflowError, RejectedResponse) as error:
             reason, words = _describe(error, seconds)
             raise NoAnswer(f"{target.shown} gave no answer: {words}", reason=reason) from None
 
-    def _exchange(self, connection: OutgoingConnection, sent: bytes, limits: ExchangeLimits) -> HttpResponse:
+    def _exchange(
+        self, connection: OutgoingConnection, sent: bytes, limits: ExchangeLimits, *, keep: bool
+    ) -> HttpResponse:
         reusable = False
         try:
             response, reusable = connection.exchange(sent, limits)
         finally:
-            if reusable:
+            if reusable and keep:
                 self._pool.keep(connection)
             else:
                 connection.close()
