@@ -146,9 +146,12 @@ def match(
     while True:
         version, plan = known or _read_plan(tx, topic)
         probes = _parameters(plan.probes(record))
-        [found] = tx.rows("subscription_index/match", topic=topic.id, seq=at, limit=limit, **probes)
-        if found[:2] == version:
-            return _rechecked(record, *found[2:], limit=limit)
+        [row] = tx.rows("subscription_index/match", topic=topic.id, seq=at, limit=limit, **probes)
+        *current, numbers, to_recheck = row
+        if tuple(current) == version:
+            found = msgspec.json.decode(numbers)
+            wrong = set() if to_recheck == "[]" else _unfulfilled(record, msgspec.json.decode(to_recheck))
+            return [number for number in found if number not in wrong] if wrong else found, len(found) == limit
         known = None
 
 
@@ -197,7 +200,9 @@ def _page_of_keys(
         key, low, high = left[0]
         place = {"key": key, "low": low, "high": high, **after._asdict()}
         rows = tx.rows("subscription_index/page_of_key", seq=at, limit=limit, values=values, **place)
-        wrong = _not_fulfilled(tx, record, [number for _, number, _, checks in rows if checks & RECHECK_BIT])
+        to_recheck = [number for _, number, _, checks in rows if checks & RECHECK_BIT]
+        known = subscriptions.predicates_by_id(tx, to_recheck) if to_recheck else {}
+        wrong = _unfulfilled(record, ((number, known.get(number)) for number in to_recheck))
         found += [number for _, number, _, _ in rows if number not in wrong]
         limit -= len(rows)
         if limit > 0:
@@ -207,11 +212,9 @@ def _page_of_keys(
     return found, MatchCursor(left, after) if left else None
 
 
-def _not_fulfilled(tx: Transaction, record: Record, numbers: Sequence[int]) -> set[int]:
-    if not numbers:
-        return set()
-    asked = subscriptions.predicates_by_id(tx, numbers)
-    return {number for number in numbers if number not in asked or not predicates.fits(asked[number], record)}
+def _unfulfilled(record: Record, subscribed: Iterable[tuple[int, predicates.Predicates | None]]) -> set[int]:
+    # A subscription without predicates was deleted.
+    return {number for number, wanted in subscribed if wanted is None or not predicates.fits(wanted, record)}
 
 
 def _read_plan(tx: Transaction, topic: topics.TopicRow) -> tuple[PlanVersion, ProbePlan]:
@@ -234,16 +237,6 @@ def _parameters(probes: Probes) -> dict[str, str]:
 
 def _values(probes: Probes) -> str:
     return _json(probes.equality_values + probes.range_values)
-
-
-def _rechecked(record: Record, numbers: str, to_recheck: str, *, limit: int) -> tuple[list[int], bool]:
-    found: list[int] = msgspec.json.decode(numbers)
-    cut = len(found) == limit
-    if to_recheck == "[]":
-        return found, cut
-    asked: list[tuple[int, dict[str, Any] | None]] = msgspec.json.decode(to_recheck)
-    wrong = {number for number, each in asked if each is None or not predicates.fits(each, record)}
-    return [number for number in found if number not in wrong] if wrong else found, cut
 
 
 def _json(value: Any) -> str:

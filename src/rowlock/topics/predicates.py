@@ -8,6 +8,7 @@ where `from` and `to` are included and `above` and `below` are not; one bound ma
 predicate may have any value, or none.
 """
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta
@@ -37,26 +38,25 @@ MAX_EXACT_INTEGER = 2**53
 
 _NAME = re.compile(r"[^\W\d][\w.-]{0,63}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_COMPARISONS = {"from": operator.ge, "above": operator.gt, "to": operator.le, "below": operator.lt}
 _LOWER, _UPPER = ("from", "above"), ("to", "below")
-_BOUNDS = (*_LOWER, *_UPPER)
 _FORMS = 'write a value, {"in": […]}, {"prefix": …} or {"from": …, "to": …} (or above, below)'
 
 
 def fits(predicates: Predicates, record: Mapping[str, Any]) -> bool:
-    """Whether a record fulfils predicates, both in the form of `canonical` and `checked`. The index must agree."""
-    return all(name in record and _holds(asked, record[name]) for name, asked in predicates.items())
+    """Return whether a checked record fulfils canonical predicates. The index must agree."""
+    return all(name in record and _holds(predicate, record[name]) for name, predicate in predicates.items())
 
 
-def _holds(asked: Any, value: Any) -> bool:
-    match asked:
+def _holds(predicate: Any, value: Any) -> bool:
+    match predicate:
         case {"in": values}:
             return value in values
         case {"prefix": prefix}:
             return bool(value.startswith(prefix))
         case dict():
-            above = asked.get("from", value) <= value and ("above" not in asked or asked["above"] < value)
-            return above and value <= asked.get("to", value) and ("below" not in asked or value < asked["below"])
-    return bool(value == asked)
+            return all(_COMPARISONS[bound](value, end) for bound, end in predicate.items())
+    return bool(value == predicate)
 
 
 def check_fields(fields: Fields) -> dict[str, str]:
@@ -81,9 +81,9 @@ def canonical(fields: Fields, predicates: Predicates) -> dict[str, Any]:
     if not isinstance(predicates, Mapping):
         raise InvalidPredicate(f"predicates must be a mapping by field, got {type(predicates).__name__}", _FORMS)
     found = {
-        name: _canonical(name, _kind(fields, name), asked)
-        for name, asked in sorted(predicates.items(), key=lambda each: str(each[0]))
-        if asked is not None
+        name: _canonical(name, _kind(fields, name), predicate)
+        for name, predicate in sorted(predicates.items(), key=lambda each: str(each[0]))
+        if predicate is not None
     }
     size = len(text(found).encode())
     if size > MAX_PREDICATES_BYTES:
@@ -106,19 +106,19 @@ def _kind(fields: Fields, name: Any) -> str:
     return fields[name]
 
 
-def _canonical(name: str, kind: str, asked: Any) -> Any:
-    if isinstance(asked, list | tuple | set | frozenset):
-        asked = {"in": list(asked)}
-    if not isinstance(asked, Mapping):
-        return _value(name, kind, asked, InvalidPredicate)
-    if set(asked) == {"in"}:
-        return _any_of(name, kind, asked["in"])
-    if set(asked) == {"prefix"}:
-        return _prefix(name, kind, asked["prefix"])
-    bounds = {bound: value for bound, value in asked.items() if value is not None}
-    if bounds and set(bounds) <= set(_BOUNDS):
+def _canonical(name: str, kind: str, predicate: Any) -> Any:
+    if isinstance(predicate, list | tuple | set | frozenset):
+        predicate = {"in": list(predicate)}
+    if not isinstance(predicate, Mapping):
+        return _value(name, kind, predicate, InvalidPredicate)
+    if set(predicate) == {"in"}:
+        return _any_of(name, kind, predicate["in"])
+    if set(predicate) == {"prefix"}:
+        return _prefix(name, kind, predicate["prefix"])
+    bounds = {bound: value for bound, value in predicate.items() if value is not None}
+    if bounds and bounds.keys() <= _COMPARISONS.keys():
         return _range(name, kind, bounds)
-    raise InvalidPredicate(f"invalid predicate on {name!r}: {short_repr(dict(asked))}", _FORMS, field=name)
+    raise InvalidPredicate(f"invalid predicate on {name!r}: {short_repr(dict(predicate))}", _FORMS, field=name)
 
 
 def _any_of(name: str, kind: str, values: Any) -> Any:
@@ -161,7 +161,7 @@ def _range(name: str, kind: str, bounds: dict[str, Any]) -> Any:
             raise _empty(name)
         if high == low:
             return low
-    return {bound: closed[bound] for bound in _BOUNDS if bound in closed}
+    return {bound: closed[bound] for bound in _COMPARISONS if bound in closed}
 
 
 def _empty(name: str) -> InvalidPredicate:

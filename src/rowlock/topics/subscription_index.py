@@ -66,10 +66,10 @@ class Conjunction(msgspec.Struct):
     only_by_key: set[TermSpec] = set()
     """Terms that no column checks: unless they are part of the key, the entry must be rechecked."""
     always_recheck: bool = False
-    """Whether something is asked for that neither a key nor a column can say."""
+    """Whether there is a condition that neither a key nor a column expresses."""
 
     def needs_recheck(self, specs: Collection[TermSpec]) -> bool:
-        """Whether an entry under a key of these terms must be rechecked in Python."""
+        """Return whether an entry under a key of these terms must be rechecked in Python."""
         return self.always_recheck or not self.only_by_key.issubset(specs)
 
 
@@ -86,14 +86,14 @@ class IndexEntry(msgspec.Struct, frozen=True):
 
 def conjunctions(layout: FieldLayout, predicates: Predicates) -> list[Conjunction]:
     """Return the conjunctions of canonical predicates; a record fulfils one of them or none."""
-    choices = {name: asked["in"] for name, asked in predicates.items() if isinstance(asked, dict) and "in" in asked}
-    has_term = any(not isinstance(asked, dict) or "prefix" in asked for asked in predicates.values())
+    choices = {name: each["in"] for name, each in predicates.items() if isinstance(each, dict) and "in" in each}
+    has_term = any(not isinstance(each, dict) or "prefix" in each for each in predicates.values())
     multiplied = _choices_to_multiply(choices, needs_one=not has_term)
     found = []
     for values in product(*multiplied.values()):
         conjunction = Conjunction()
-        for name, asked in {**predicates, **dict(zip(multiplied, values, strict=True))}.items():
-            _add_condition(layout, conjunction, name, asked)
+        for name, predicate in {**predicates, **dict(zip(multiplied, values, strict=True))}.items():
+            _add_condition(layout, conjunction, name, predicate)
         found.append(conjunction)
     return found
 
@@ -109,16 +109,16 @@ def _choices_to_multiply(choices: Mapping[str, Sequence[Any]], *, needs_one: boo
     return chosen
 
 
-def _add_condition(layout: FieldLayout, conjunction: Conjunction, name: str, asked: Any) -> None:
-    match asked:
+def _add_condition(layout: FieldLayout, conjunction: Conjunction, name: str, predicate: Any) -> None:
+    match predicate:
         case {"in": _}:
             conjunction.always_recheck = True
         case {"prefix": prefix}:
             _add_prefix(layout, conjunction, name, prefix)
         case dict():
-            _add_range(layout, conjunction, name, asked)
+            _add_range(layout, conjunction, name, predicate)
         case _:
-            _add_equality(layout, conjunction, name, asked)
+            _add_equality(layout, conjunction, name, predicate)
 
 
 def _add_prefix(layout: FieldLayout, conjunction: Conjunction, name: str, prefix: str) -> None:
@@ -143,19 +143,17 @@ def _add_equality(layout: FieldLayout, conjunction: Conjunction, name: str, valu
         conjunction.only_by_key.add(spec)
 
 
-def _add_range(layout: FieldLayout, conjunction: Conjunction, name: str, asked: Mapping[str, Any]) -> None:
-    low = high = None
-    if "from" in asked or "above" in asked:
-        low = layout.ordinal(name, asked["from"]) if "from" in asked else layout.ordinal(name, asked["above"]) + 1
-    if "to" in asked or "below" in asked:
-        high = layout.ordinal(name, asked["to"]) if "to" in asked else layout.ordinal(name, asked["below"]) - 1
+def _add_range(layout: FieldLayout, conjunction: Conjunction, name: str, bounds: Mapping[str, Any]) -> None:
+    ordinals = {bound: layout.ordinal(name, value) for bound, value in bounds.items()}
+    low = ordinals["above"] + 1 if "above" in ordinals else ordinals.get("from")
+    high = ordinals["below"] - 1 if "below" in ordinals else ordinals.get("to")
     conjunction.ranges[layout.numbers[name]] = Range(low, high)
     column = layout.range_columns.get(name)
     if column is None:
         conjunction.always_recheck = True
     else:
-        bounds = {f"l{column}": low, f"h{column}": high}
-        conjunction.range_columns |= {end: bound for end, bound in bounds.items() if bound is not None}
+        columns = {f"l{column}": low, f"h{column}": high}
+        conjunction.range_columns |= {end: bound for end, bound in columns.items() if bound is not None}
 
 
 class Selectivity(msgspec.Struct):
@@ -180,7 +178,7 @@ class Selectivity(msgspec.Struct):
         return total * prod(self.rows_per_term.get(term, 0) / total for term in terms)
 
     def allows(self, signature: Signature) -> bool:
-        """Whether a key may have a signature: each new one is another look-up for every record."""
+        """Return whether a key may have a signature: each new one is another look-up for every record."""
         return signature in self.signatures or (signature in self.worthwhile and len(self.signatures) < MAX_SIGNATURES)
 
 
@@ -234,7 +232,7 @@ def most_selective(conjunction: Conjunction, selectivity: Selectivity) -> Sequen
 
 
 def is_crowded(conjunction: Conjunction, chosen: Iterable[TermSpec], *, selectivity: Selectivity) -> bool:
-    """Whether so many conjunctions share a key that a range should narrow it."""
+    """Return whether so many conjunctions share a key that a range should narrow it."""
     return selectivity.joint_rows(conjunction.terms[spec] for spec in chosen) > MAX_ROWS_PER_KEY
 
 

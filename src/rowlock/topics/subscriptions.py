@@ -236,10 +236,10 @@ def page(
     """Return subscriptions in the order of their numbers, strictly after one; all of them, or one subscriber's."""
     check_limit(limit, "subscriptions")
     row = topics.find(tx, topic)
+    which = {"topic": row.id, "after": after, "limit": limit}
     if subscriber is None:
-        return _decoded(tx.rows("subscriptions/page", topic=row.id, after=after, limit=limit))
-    whose = {"topic": row.id, "subscriber": subscriber}
-    return _decoded(tx.rows("subscriptions/page_of_subscriber", after=after, limit=limit, **whose))
+        return _decoded(tx.rows("subscriptions/page", **which))
+    return _decoded(tx.rows("subscriptions/page_of_subscriber", subscriber=subscriber, **which))
 
 
 def by_ids(tx: Transaction, ids: Sequence[int]) -> list[Subscription]:
