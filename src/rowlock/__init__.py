@@ -44,18 +44,16 @@ if TYPE_CHECKING:
         ListInfo,
         NewItem,
         Notification,
-        Processor,
         Progress,
         Published,
         RecordInfo,
-        Settings,
         State,
         Subscription,
-        Then,
         TopicInfo,
     )
     from rowlock.outcomes import Done, Fail, Move, Retry, Verdict
     from rowlock.schedules import ScheduleInfo
+    from rowlock.settings import Processor, Settings, Then
     from rowlock.worker import Turn, Worker
 
 __version__ = "0.1.0.dev0"
@@ -124,10 +122,11 @@ _HOMES = {
     "delivery.signatures": "verify",
     "delivery.webhooks": "Webhook",
     "engine": "BatchedFunction Claim Counter Engine Grouped List RedisCounters Schedule Session Topic Transaction",
-    "model": "Added Counts Failure GateInfo Item ListInfo NewItem Notification Processor Progress Published RecordInfo "
-    "Settings State Subscription Then TopicInfo",
+    "model": "Added Counts Failure GateInfo Item ListInfo NewItem Notification Progress Published RecordInfo State "
+    "Subscription TopicInfo",
     "outcomes": "Done Fail Move Retry Verdict",
     "schedules": "ScheduleInfo",
+    "settings": "Processor Settings Then",
     "worker": "Turn Worker",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -27,45 +26,41 @@ class CounterInfo(msgspec.Struct, frozen=True):
 
 
 def _group_key(name: str, count: int = 1) -> GroupKey:
+    try:
+        check_take(name, count)
+    except Invalid:
+        return GroupKey()  # not merged: the error is raised to its own caller
     # One statement takes numbers of all counters in a group, whatever their names.
     return GroupKey(mergeable=True, argument=(name, count))
 
 
-def _take_together(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Any]:
+def _take_merged(tx: Transaction, calls: Sequence[GroupedCall]) -> list[range | CounterSpent]:
     """Take the numbers of several calls by one statement; calls of one counter share its numbers in their order."""
-    answers: list[Any] = [_wrong(call) for call in calls]
     wanted: Counter[str] = Counter()
-    for call, wrong in zip(calls, answers, strict=True):
-        if wrong is None:
-            name, count = call.group_key.argument
-            wanted[name] += count
-    ends = _advance(tx, wanted)
-    given = {name: end - wanted[name] for name, end in ends.items()}
-    for number, call in enumerate(calls):
+    for call in calls:
         name, count = call.group_key.argument
-        if answers[number] is None and name in given:
-            answers[number] = range(given[name] + 1, given[name] + count + 1)
-            given[name] += count
-    # Of calls that exceed a counter together, some may fit alone.
-    return [_taken_or_spent(tx, call) if each is None else each for call, each in zip(calls, answers, strict=True)]
+        wanted[name] += count
+    last = {name: end - wanted[name] for name, end in _advance(tx, wanted).items()}
+    answers: list[range | CounterSpent] = []
+    for call in calls:
+        name, count = call.group_key.argument
+        if name in last:
+            answers.append(range(last[name] + 1, last[name] + count + 1))
+            last[name] += count
+        else:
+            answers.append(_take_or_spent(tx, name, count))
+    return answers
 
 
-def _wrong(call: GroupedCall) -> Invalid | None:
+def _take_or_spent(tx: Transaction, name: str, count: int) -> range | CounterSpent:
+    """Take the numbers of one call: of calls that exceed a counter together, some may fit alone."""
     try:
-        check_take(*call.group_key.argument)
-    except Invalid as wrong:
-        return wrong
-    return None
-
-
-def _taken_or_spent(tx: Transaction, call: GroupedCall) -> range | CounterSpent:
-    try:
-        return take(tx, *call.group_key.argument)
+        return take(tx, name, count)
     except CounterSpent as spent:
         return spent
 
 
-@groupable(_group_key, _take_together)
+@groupable(_group_key, _take_merged)
 def take(tx: Transaction, name: str, count: int = 1) -> range:
     """Take the counter's next numbers, consecutive; they are taken only if the transaction commits."""
     check_take(name, count)
@@ -113,11 +108,9 @@ def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Seque
     """Return counters in the order of their names, strictly after one; with `prefixes`, only those that have one."""
     check_limit(limit, "counters")
     check_start(after)
-    if not prefixes:
-        return tx.structs(CounterInfo, "counters/page", after=after, limit=limit)
     found: list[CounterInfo] = []
     for span in prefix_ranges(prefixes):
-        found += tx.structs(CounterInfo, "counters/page_prefix", after=after, limit=limit - len(found), **span)
+        found += tx.structs(CounterInfo, "counters/page", after=after, limit=limit - len(found), **span)
     return found
 
 

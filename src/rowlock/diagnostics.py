@@ -1,4 +1,4 @@
-"""Diagnostics of a database: whether it can keep the promises; each finding with its fix."""
+"""Diagnostics of a database: whether it can keep the promises, and whether its rows are as they must be."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ class SettingRule(msgspec.Struct, frozen=True):
     fix: str
 
 
-RULES = (
+SETTING_RULES = (
     SettingRule("fsync", ("on",), "a power cut can destroy the database", "set fsync = on in postgresql.conf"),
     SettingRule(
         "full_page_writes",
@@ -66,6 +66,33 @@ RULES = (
     SettingRule("foreign_keys", ("1",), "claims would outlive their sessions", "use a SQLite built with foreign keys"),
 )
 
+ROW_RULES = {
+    "claims_out_of_bounds": "the claim {} has {} of {} items left in the interval from {} to {}",
+    "claims_without_session": "the claim {} is held by the session {}, which does not exist",
+    "closed_lanes": "the item {1!r} of the list {0!r} has the priority {2}, which the list does not hand out",
+    "delayed_and_failed": "the item {1!r} of the list {0!r} is both delayed and failed",
+    "forgotten_waiters": "the item {1!r} of the list {0!r} waits for a list that is complete or does not exist",
+    "items_without_family": "the item {1!r} of the list {0!r} has no family and is never handed out",
+    "leases_without_session": "the list {!r} is leased to the session {}, which does not exist",
+    "lists_in_no_hands": "the list {!r} is marked as leased but has no lease",
+    "orphans": "there are {2} {0} of the list number {1}, which does not exist",
+    "overlapping_claims": "the claims {3} and {4} overlap in the list {0!r}, gate {1}, priority {2}",
+    "passed_items": "the item {1!r} is at gate {2} of the list {0!r}, which is past it, at gate {3}",
+    "shared_positions": "the position {} belongs to {} items",
+    "sleeping_lists": "the list {0!r} sleeps although {1!r} is free, or is due before the list wakes",
+    "tallies_off": "the tallies of the list {!r}, gate {}, differ from its items by {} items, {} delayed, {} failed",
+    "unopened_gates": "the list {0!r} sleeps at gate {1} although nothing is left there and later items wait",
+}
+"""The statement that finds violations of a rule, and the sentence about each row that it gives."""
+
+REPAIRS = {
+    "closed_lanes": "add an item of that priority to the list: then all of them are handed out",
+    "passed_items": "it is never handed out: note its data (rowlock show), abandon it and add it again",
+}
+"""What a user can do about a violation; others are to be reported."""
+
+REPORT_HINT = "report it: this is a bug"
+
 
 def now(tx: Transaction) -> int:
     """Return the database's time in milliseconds since 1970."""
@@ -89,7 +116,7 @@ def probe_write(tx: Transaction) -> None:
 
 
 class MissingRight(msgspec.Struct, frozen=True):
-    """A table or a sequence of ours that the user may not use as the engine does."""
+    """A table or a sequence that the engine needs and this user may not use."""
 
     name: str
     is_sequence: bool
@@ -98,7 +125,7 @@ class MissingRight(msgspec.Struct, frozen=True):
 
 def missing_rights(tx: Transaction) -> list[MissingRight]:
     """Return the tables that this user may not read and write, and the sequences that it may not use."""
-    return [MissingRight(*row) for row in tx.rows("diagnostics/missing_rights")]
+    return tx.structs(MissingRight, "diagnostics/missing_rights")
 
 
 def examine(database: Database, clock: Callable[[], float]) -> Iterator[Finding]:
@@ -114,17 +141,13 @@ def examine(database: Database, clock: Callable[[], float]) -> Iterator[Finding]
     yield Finding("connection", FINE, f"{database.address.shown} answers")
     yield Finding("version", INFORMATION, known.get("server_version", "unknown"))
     yield _schema(database)
-    yield from map(_durable, (rule for rule in RULES if rule.setting in known), _values(known))
+    yield from (_durable(rule, known[rule.setting]) for rule in SETTING_RULES if rule.setting in known)
     yield from _standbys(known)
     yield from _pooler(database)
     yield from _listening(database)
     yield _permissions(database)
     yield from _file(database)
     yield _clock(database, clock)
-
-
-def _values(known: dict[str, str]) -> Iterator[str]:
-    return (known[rule.setting] for rule in RULES if rule.setting in known)
 
 
 def _durable(rule: SettingRule, value: str) -> Finding:
@@ -245,10 +268,30 @@ def _file_system(folder: Path) -> str:
 
 def _clock(database: Database, clock: Callable[[], float]) -> Finding:
     before = clock()
-    theirs = database.read(now)
-    apart = round(theirs - (before + clock()) * 500)
+    apart = round(database.read(now) - (before + clock()) * 500)
     if abs(apart) < MAX_CLOCK_DIFFERENCE_MILLISECONDS:
         return Finding("clock", INFORMATION, "this machine agrees with the database")
     side = "ahead of" if apart > 0 else "behind"
     what = f"the database is {abs(apart) / 1000:,.1f} s {side} this machine; only its own clock counts"
     return Finding("clock", INFORMATION, what)
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """A rule that stored rows break."""
+
+    what: str
+    hint: str
+
+
+def violations(tx: Transaction) -> list[Violation]:
+    """Return every violation of a rule, with what to do. Scans all items."""
+    return [
+        Violation(sentence.format(*row), REPAIRS.get(name, REPORT_HINT))
+        for name, sentence in ROW_RULES.items()
+        for row in tx.rows(f"diagnostics/rule_{name}")
+    ]
+
+
+def broken_rules(tx: Transaction) -> list[str]:
+    """Return every violation of a rule as a sentence."""
+    return [each.what for each in violations(tx)]

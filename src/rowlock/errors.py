@@ -367,11 +367,6 @@ class StaleVersion(Stale):
 
     http_status = 412
 
-    @classmethod
-    def of(cls, what: str, *, asked: int, actual: int) -> "StaleVersion":
-        """Make the error for something that is not at the version that was asked for."""
-        return cls(f"{what} is at version {actual}, not {asked}", "read it again", asked=asked, version=actual)
-
 
 class Unavailable(RowlockError):
     """The database or another service cannot serve the request now; the request itself may be valid."""

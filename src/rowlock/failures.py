@@ -67,8 +67,8 @@ def keys_matching_error(tx: Transaction, name: str, text: str, *, after: str = "
     check_limit(limit, "keys")
     text = truncate_message(text)
     pattern = "%" + re.sub(r"([!%_])", r"!\1", text) + "%"
-    given = {"said": pattern, "kind": text, "after": after, "limit": limit}
-    return [key for (key,) in tx.rows("errors/keys_matching_error", list=row.id, **given)]
+    where = {"pattern": pattern, "kind": text, "after": after, "limit": limit}
+    return [key for (key,) in tx.rows("errors/keys_matching_error", list=row.id, **where)]
 
 
 def lock_existing(tx: Transaction, name: str, keys: Sequence[str]) -> list[ItemStatus]:

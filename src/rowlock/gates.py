@@ -5,12 +5,13 @@ from random import Random
 
 import msgspec
 
-from rowlock import dependencies, lists, tallies
+from rowlock import lists, tallies
 from rowlock.db import Transaction
 from rowlock.errors import GatePassed, GateShut
 from rowlock.json_codec import encode_json
-from rowlock.model import NO_PAYLOAD, Counts, GateInfo, Settings, Then
+from rowlock.model import NO_PAYLOAD, Counts, GateInfo
 from rowlock.roles import check_covered
+from rowlock.settings import Settings, Then
 
 MAX_ADVANCED_PER_PASS = 100
 MAX_LISTS_EXAMINED_PER_PASS = 1_000
@@ -168,7 +169,7 @@ def _complete(tx: Transaction, list_id: int, name: str, settings: Settings) -> b
         return False
     for then in settings.then:
         _add_then(tx, then, key=then.key or name)
-    dependencies.release(tx, list_id)
+    lists.release_waiting(tx, list_id)
     return True
 
 

@@ -1,4 +1,4 @@
-"""Verbs of idempotency keys: what was answered to a request, stored in the transaction that did what was asked.
+"""Verbs of idempotency keys: the answer to a request, stored in the transaction that carried it out.
 
 A request that is repeated after its answer was lost gets the stored answer and is not executed again.
 """

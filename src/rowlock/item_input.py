@@ -9,9 +9,10 @@ from msgspec import UNSET, UnsetType
 
 from rowlock.durations import DurationOrTime, delay_or_time
 from rowlock.errors import Invalid, InvalidData, InvalidKey
-from rowlock.json_codec import check_levels, encode_json, is_finite, is_too_deep, too_deep
-from rowlock.model import DEFAULT_PRIORITY, GATES, MAX_DATA_BYTES, NO_PAYLOAD, PRIORITIES, NewItem
-from rowlock.names import MAX_KEY_BYTES, all_simple_keys, check_key
+from rowlock.json_codec import encode, encode_json, is_finite
+from rowlock.model import MAX_DATA_BYTES, NewItem
+from rowlock.names import all_simple_keys, check_key
+from rowlock.settings import DEFAULT_PRIORITY, GATES, PRIORITIES
 
 Entry = str | NewItem | Mapping[str, Any]
 Entries = Entry | Iterable[Entry] | IO[str] | IO[bytes]
@@ -31,12 +32,8 @@ class ItemDefaults(msgspec.Struct, frozen=True):
     priority: int = DEFAULT_PRIORITY
     gate_number: Callable[[str], int] | None = None
     """Finds the number of a gate that is given by its name."""
-    trace: str | None = None
+    traceparent: str | None = None
     """The W3C traceparent under which the items are added."""
-
-    def payload(self, data: str | None) -> dict[str, str | None]:
-        """Return an item's payload columns: its own data as JSON, and what all items share."""
-        return {**NO_PAYLOAD, "data": data, "trace": self.trace}
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -61,31 +58,29 @@ class Batch(msgspec.Struct, frozen=True):
         return decoded if self.same is None else [{"key": key, **self.same} for key in decoded]
 
 
-def batch_of_keys(
-    keys: Sequence[str],
-    payload: Mapping[str, str | None] = NO_PAYLOAD,
-    *,
-    gate: int | None = None,
-    priority: int = DEFAULT_PRIORITY,
-    delay: int = 0,
-) -> Batch:
-    """Make a batch of checked keys that share all other columns; `delay` is in milliseconds."""
-    same = {"gate": gate, "priority": priority, "delay": delay, **payload}
-    return Batch(len(keys), encode_json(keys), same, gate, 1 << priority)
+def batch_of_keys(keys: Sequence[str], columns: dict[str, Any]) -> Batch:
+    """Make a batch of checked keys that share all other columns."""
+    return Batch(len(keys), encode_json(keys), columns, columns["gate"], 1 << columns["priority"])
 
 
 def batches(entries: Entries, shared: ItemDefaults, *, first_line: int = 1) -> Iterator[Batch]:
     """Read entries in batches of bounded size; the first wrong entry is refused with its line."""
-    whose = f"the data of {entries!r}" if isinstance(entries, str) else "data"
-    payload = shared.payload(_encode_data(shared.data, whose, None))
-    common = _row(NewItem("-", None, shared.due, shared.gate, shared.priority), None, shared)
-    for line, chunk in _chunks(entries, first_line):
-        if common["due"] is None and set(map(type, chunk)) == {str}:
-            keys = _check_keys([key for key in chunk if key], chunk, line)
-            columns = {name: common[name] for name in ("gate", "priority", "delay")}
-            yield batch_of_keys(keys, payload, **columns)
+    columns = _columns(shared, shared, f"the data of {entries!r}" if isinstance(entries, str) else "data")
+    due = columns.pop("due")
+    skips_blank = hasattr(entries, "readline")  # blank lines of a file are no keys
+    source, line = iter(_each(entries, first_line)), first_line
+    while chunk := list(islice(source, MAX_ROWS_PER_STATEMENT)):
+        if due is None and set(map(type, chunk)) == {str}:
+            keys = [key for key in chunk if key] if skips_blank else chunk
+            if not all_simple_keys(keys):
+                for number, key in enumerate(chunk, line):
+                    if key or not skips_blank:
+                        check_key(key, number)
+            yield batch_of_keys(keys, columns)
         else:
-            yield _batch_of_rows(chunk, shared, line)
+            numbered = ((number, entry) for number, entry in enumerate(chunk, line) if entry != "" or not skips_blank)
+            yield _batch_of_rows(numbered, shared)
+        line += len(chunk)
 
 
 def batch_of_simple_lines(text: bytes, shared: ItemDefaults) -> Batch | None:
@@ -98,46 +93,28 @@ def batch_of_simple_lines(text: bytes, shared: ItemDefaults) -> Batch | None:
         return None
     if not all_simple_keys(keys) or any(map(str.isspace, keys)):
         return None
-    return batch_of_keys(keys, shared.payload(None), priority=_number("priority", shared.priority, PRIORITIES, None))
-
-
-def _chunks(entries: Entries, line: int) -> Iterator[tuple[int, list[Any]]]:
-    source = iter(_each(entries, line))
-    while chunk := list(islice(source, MAX_ROWS_PER_STATEMENT)):
-        yield line, chunk
-        line += len(chunk)
+    columns = _columns(shared, shared, "data")
+    del columns["due"]
+    return batch_of_keys(keys, columns)
 
 
 def _each(entries: Entries, first_line: int) -> Iterable[Any]:
     if isinstance(entries, str | NewItem | Mapping):
-        if entries == "":
-            raise InvalidKey("the key '' is empty", f"a key is 1 to {MAX_KEY_BYTES} bytes of UTF-8 text")
         return (entries,)
     if hasattr(entries, "readline"):
         return lines(entries, first_line)  # type: ignore[arg-type]
     if not hasattr(entries, "__iter__") or hasattr(entries, "decode"):
         what = f"items must be keys, mappings or an open file, got {type(entries).__name__}"
         raise Invalid(what, "give a key, an iterable of keys or mappings, or an open file")
-    return _refuse_blank(entries, first_line)
-
-
-def _refuse_blank(entries: Iterable[Any], first_line: int) -> Iterator[Any]:
-    for line, entry in enumerate(entries, first_line):
-        if entry == "":
-            check_key("", line)
-        yield entry
+    return entries
 
 
 def lines(file: IO[str] | IO[bytes], first_line: int = 1) -> Iterator[str]:
     """Yield the lines of an open file without their ends; a blank line as "", so that line numbers stay right."""
-    for number, line in enumerate(_readable(file), first_line):
-        text = _decode_line(line, number) if isinstance(line, bytes) else str(line)
-        yield text.rstrip("\r\n") if text.strip() else ""
-
-
-def _readable(file: IO[str] | IO[bytes]) -> Iterator[str | bytes]:
     try:
-        yield from file
+        for number, line in enumerate(file, first_line):
+            text = _decode_line(line, number) if isinstance(line, bytes) else str(line)
+            yield text.rstrip("\r\n") if text.strip() else ""
     except UnicodeDecodeError:
         # A text file is decoded in blocks, so the number of the line is not known.
         raise InvalidKey("the file is not UTF-8 text", _NOT_UTF8_HINT) from None
@@ -150,23 +127,52 @@ def _decode_line(line: bytes, number: int) -> str:
         raise InvalidKey(f"line {number} is not UTF-8 text", _NOT_UTF8_HINT, line=number) from None
 
 
-def _check_keys(keys: list[str], chunk: Sequence[str], first_line: int) -> list[str]:
-    if keys and not all_simple_keys(keys):
-        for line, key in enumerate(chunk, first_line):
-            if key:
-                check_key(key, line)
-    return keys
-
-
-def _batch_of_rows(chunk: Iterable[Any], shared: ItemDefaults, first_line: int) -> Batch:
-    rows = [
-        _row(_new_item(entry, shared, line), line, shared)
-        for line, entry in enumerate(chunk, first_line)
-        if entry != ""
-    ]
+def _batch_of_rows(entries: Iterable[tuple[int, Any]], shared: ItemDefaults) -> Batch:
+    rows = []
+    for line, entry in entries:
+        try:
+            new = _new_item(entry, shared)
+            columns = _columns(new, shared, f"the data of {new.key!r}")
+        except Invalid as error:
+            fields = {**error.fields, "line": line}
+            raise type(error)(f"{error.what} (line {line})", error.hint, **fields) from None
+        check_key(new.key, line)
+        rows.append({"key": new.key, **columns})
     gates = [row["gate"] for row in rows if row["gate"] is not None]
     lanes = sum(1 << priority for priority in {row["priority"] for row in rows})
     return Batch(len(rows), encode_json(rows), None, min(gates, default=None), lanes)
+
+
+def _new_item(entry: Any, shared: ItemDefaults) -> NewItem:
+    if isinstance(entry, NewItem):
+        return entry
+    defaults = {"data": shared.data, "due": shared.due, "gate": shared.gate, "priority": shared.priority}
+    if isinstance(entry, str):
+        return NewItem(entry, **defaults)
+    if not isinstance(entry, Mapping):
+        what = f"an item must be a key or a mapping, got {type(entry).__name__}"
+        raise Invalid(what, "give keys, or mappings with a key")
+    unknown = set(entry) - {"key", *defaults}
+    if unknown or "key" not in entry:
+        wrong = f"unknown field {min(map(str, unknown))!r} of an item" if unknown else "an item has no key"
+        raise Invalid(wrong, f"its fields are key, {', '.join(defaults)}")
+    return NewItem(**(defaults | dict(entry)))
+
+
+def _columns(new: NewItem | ItemDefaults, shared: ItemDefaults, whose: str) -> dict[str, Any]:
+    """Check all but the key of an item, or of all items of an add."""
+    gate = new.gate
+    if isinstance(gate, str) and shared.gate_number is not None:
+        gate = shared.gate_number(gate)
+    delay, due = delay_or_time(new.due)
+    return {
+        "gate": None if gate is None else _number("gate", gate, GATES),
+        "priority": _number("priority", new.priority, PRIORITIES),
+        "due": due,
+        "delay": delay,
+        "data": _encode_data(new.data, whose),
+        "trace": shared.traceparent,
+    }
 
 
 class CheckedChanges(msgspec.Struct, frozen=True):
@@ -186,85 +192,34 @@ def read_changes(key: str, *, data: Any = UNSET, due: Any = UNSET, priority: Any
         raise Invalid(f"no changes were given for the item {key!r}", "give data, due or priority")
     when = due if due is UNSET or due is None else delay_or_time(due)
     return CheckedChanges(
-        data if data is UNSET else _encode_data(data, f"the data of {key!r}", None),
+        data if data is UNSET else _encode_data(data, f"the data of {key!r}"),
         None if when == (0, None) else when,
-        priority if priority is UNSET else _number("priority", priority, PRIORITIES, None),
+        priority if priority is UNSET else _number("priority", priority, PRIORITIES),
     )
 
 
-def _new_item(entry: Any, shared: ItemDefaults, line: int) -> NewItem:
-    if isinstance(entry, NewItem):
-        return entry
-    defaults = {"data": shared.data, "due": shared.due, "gate": shared.gate, "priority": shared.priority}
-    if isinstance(entry, str):
-        return NewItem(entry, **defaults)
-    if not isinstance(entry, Mapping):
-        what = f"an item must be a key or a mapping, got {type(entry).__name__} (line {line})"
-        raise Invalid(what, "give keys, or mappings with a key", line=line)
-    unknown = set(entry) - {"key", *defaults}
-    if unknown or "key" not in entry:
-        wrong = f"unknown field {min(map(str, unknown))!r} of an item" if unknown else "an item has no key"
-        raise Invalid(f"{wrong} (line {line})", f"its fields are key, {', '.join(defaults)}", line=line)
-    return NewItem(**(defaults | dict(entry)))
-
-
-def _row(new: NewItem, line: int | None, shared: ItemDefaults) -> dict[str, Any]:
-    check_key(new.key, line)
-    delay, due = _due(new.due, line)
-    return {
-        "key": new.key,
-        "gate": None if new.gate is None else _gate(new.gate, line, shared),
-        "priority": _number("priority", new.priority, PRIORITIES, line),
-        "due": due,
-        "delay": delay,
-        **shared.payload(_encode_data(new.data, f"the data of {new.key!r}", line)),
-    }
-
-
-def _due(due: Any, line: int | None) -> tuple[int, int | None]:
-    try:
-        return delay_or_time(due)
-    except Invalid as error:
-        if line is None:
-            raise
-        raise type(error)(f"{error.what} (line {line})", error.hint, **error.fields, line=line) from None
-
-
-def _gate(gate: int | str, line: int | None, shared: ItemDefaults) -> int:
-    if isinstance(gate, str) and shared.gate_number is not None:
-        return shared.gate_number(gate)
-    return _number("gate", gate, GATES, line)
-
-
-def _number(name: str, value: Any, allowed: range, line: int | None) -> int:
+def _number(name: str, value: Any, allowed: range) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value not in allowed:
-        where = f" (line {line})" if line is not None else ""
-        what = f"{name} must be 0 to {allowed[-1]}, got {value!r}{where}"
-        raise Invalid(what, "give a whole number", line=line)
+        raise Invalid(f"{name} must be 0 to {allowed[-1]}, got {value!r}", "give a whole number")
     return value
 
 
-def _encode_data(data: Any, whose: str, line: int | None) -> str | None:
+def _encode_data(data: Any, whose: str) -> str | None:
     if data is None:
         return None
-    where = f" (line {line})" if line is not None else ""
     try:
-        text = encode_json(data)
-        if is_too_deep(text):
-            check_levels(text, f"{whose}{where}", line=line)
+        text = encode(data, whose)
         if "null" in text and not is_finite(data):
             raise ValueError("JSON has no such number")
         if msgspec.json.decode(text) != data and _has_sets(data):
             raise ValueError("JSON has no sets")
-    except RecursionError:
-        raise too_deep(f"{whose}{where}", line=line) from None
-    except (TypeError, ValueError, OverflowError, UnicodeEncodeError):
+    except (TypeError, ValueError, OverflowError):
         hint = "give text, finite numbers, lists and mappings"
-        raise InvalidData(f"{whose} cannot be written as JSON{where}", hint, line=line) from None
+        raise InvalidData(f"{whose} cannot be written as JSON", hint) from None
     size = len(text.encode())
     if size > MAX_DATA_BYTES:
-        what = f"{whose} must be at most {MAX_DATA_BYTES} bytes of JSON, got {size}{where}"
-        raise InvalidData(what, "store it elsewhere, and its address as data", line=line)
+        what = f"{whose} must be at most {MAX_DATA_BYTES} bytes of JSON, got {size}"
+        raise InvalidData(what, "store it elsewhere, and its address as data")
     return text
 
 

@@ -90,7 +90,7 @@ def put(
     changes = item_input.read_changes(key, data=data, due=due, priority=priority)
     given = {"due": due, "gate": gate, "priority": priority}
     entry = {"key": key, "data": data} | {each: value for each, value in given.items() if value not in (None, UNSET)}
-    [batch] = item_input.batches([entry], ItemDefaults(trace=trace))
+    [batch] = item_input.batches([entry], ItemDefaults(traceparent=trace))
     with tx.savepoint():
         held = _hold(tx, name, key, version=version, absent=absent)
         if held is None:

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
-from operator import or_
+from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -27,7 +27,7 @@ from rowlock.group_commit import GroupedCall, GroupKey, Merge, groupable
 from rowlock.item_input import Batch, CheckedChanges
 from rowlock.json_codec import encode_json
 from rowlock.model import CHANGEABLE_COLUMNS, Added, Item, ItemStatus, State, Versions, check_version
-from rowlock.names import check_key, check_keys, check_limit, check_start
+from rowlock.names import all_simple_keys, check_key, check_keys, check_limit, check_start
 
 MAX_GROUPED_KEYS = 500
 """Keys of one call up to which other calls can wait for it in a group commit."""
@@ -41,12 +41,14 @@ class AddedItem(msgspec.Struct, frozen=True):
     due: int | None
 
 
-class IncrementedItem(msgspec.Struct, frozen=True):
-    """An item after a failed attempt was recorded."""
+class Result(msgspec.Struct, frozen=True):
+    """What a done item left behind."""
 
     key: str
-    gate: int
+    result: Any
     attempts: int
+    """How often the item had failed before."""
+    settled_at: datetime
 
 
 class LockedItem(msgspec.Struct, frozen=True):
@@ -70,28 +72,20 @@ def _add_merged(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Added | G
     """Add the items of several calls by one statement; a key that several calls give is added by the first."""
     name = calls[0].group_key.name
     target = _lock_for_adding(tx, name)
-    accepted = [_rows_of(call, name, target.gate) for call in calls]
-    rows = [row for each in accepted if isinstance(each, list) for row in each]
-    lists.add_lanes(tx, target, reduce(or_, {1 << row["priority"] for row in rows}, 0))
-    unassigned = _add_rows(tx, target, encode_json(rows))
+    refusals = [_gate_passed(call.group_key.argument, name, target.gate) for call in calls]
+    rows_of = [
+        [] if refusal else [row for batch in call.group_key.argument for row in batch.rows()]
+        for call, refusal in zip(calls, refusals, strict=True)
+    ]
+    rows = list(chain.from_iterable(rows_of))
+    lists.add_lanes(tx, target, sum(1 << priority for priority in {row["priority"] for row in rows}))
+    new = _add_rows(tx, target, encode_json(rows))
     answers: list[Added | GatePassed] = []
-    for each in accepted:
-        if isinstance(each, GatePassed):
-            answers.append(each)
-        else:
-            added = unassigned.intersection([row["key"] for row in each])
-            unassigned -= added
-            answers.append(Added(len(added), len(each) - len(added)))
+    for refusal, given in zip(refusals, rows_of, strict=True):
+        added = new.intersection([row["key"] for row in given])
+        new -= added
+        answers.append(refusal or Added(len(added), len(given) - len(added)))
     return answers
-
-
-def _rows_of(call: GroupedCall, name: str, gate: int) -> list[dict[str, Any]] | GatePassed:
-    try:
-        for batch in call.group_key.argument:
-            _check_gate(batch, name, gate)
-    except GatePassed as passed:
-        return passed
-    return [row for batch in call.group_key.argument for row in batch.rows()]
 
 
 @groupable(_group_key_of_add, _add_merged)
@@ -103,7 +97,8 @@ def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = 
     target = _lock_for_adding(tx, name)
     given = added = 0
     for batch in batches:
-        _check_gate(batch, name, target.gate)
+        if refusal := _gate_passed([batch], name, target.gate):
+            raise refusal
         target = lists.add_lanes(tx, target, batch.lanes)
         if strict:
             _refuse_existing(tx, target.id, name, batch)
@@ -124,11 +119,12 @@ def _lock_for_adding(tx: Transaction, name: str) -> lists.ListForAdding:
     return target
 
 
-def _check_gate(batch: Batch, name: str, gate: int) -> None:
-    lowest = batch.lowest_gate
-    if lowest is not None and lowest < gate:
-        what = f"gate must be at least {gate}, the open gate of the list {name!r}, got {lowest}"
-        raise GatePassed(what, "leave the gate out to add at the open one", gate=gate)
+def _gate_passed(batches: Iterable[Batch], name: str, gate: int) -> GatePassed | None:
+    lowest = min((batch.lowest_gate for batch in batches if batch.lowest_gate is not None), default=gate)
+    if lowest >= gate:
+        return None
+    what = f"gate must be at least {gate}, the open gate of the list {name!r}, got {lowest}"
+    return GatePassed(what, "leave the gate out to add at the open one", gate=gate)
 
 
 def _add_keys(tx: Transaction, target: lists.ListForAdding, keys: str, same: dict[str, Any]) -> int:
@@ -171,16 +167,11 @@ def page(tx: Transaction, name: str, *, after: str = "", limit: int = 1000, stat
         return []
     if state is None:
         return tx.structs(Item, "items/page", list=name, after=after, limit=limit)
-    if _read_state(state) is State.FAILED:
+    if state not in tuple(State):
+        raise Invalid(f"state must be one of {', '.join(State)}, got {state!r}")
+    if state == State.FAILED:
         return tx.structs(Item, "items/page_failed", list=name, after=after, limit=limit)
     return tx.structs(Item, "items/page_state", list=name, after=after, limit=limit, state=state)
-
-
-def _read_state(state: str) -> State:
-    try:
-        return State(state)
-    except ValueError:
-        raise Invalid(f"state must be one of {', '.join(State)}, got {state!r}") from None
 
 
 def show(tx: Transaction, name: str, key: str) -> Item:
@@ -192,10 +183,6 @@ def show(tx: Transaction, name: str, key: str) -> Item:
     return item
 
 
-class _Failures(msgspec.Struct, frozen=True):
-    has_failures: bool
-
-
 @pipelined
 def show_many(tx: Transaction, name: str, keys: Sequence[str]) -> Pending[dict[str, tuple[Item, bool]]]:
     """Return items by their keys, each with whether failures of it are known; keys that are not there are left out."""
@@ -203,10 +190,15 @@ def show_many(tx: Transaction, name: str, keys: Sequence[str]) -> Pending[dict[s
     columns = tx.statements.columns("items/show_many")
 
     def decode(found: list[Row]) -> dict[str, tuple[Item, bool]]:
-        items, flags = decoder(Item, columns, partial=True)(found), decoder(_Failures, columns, partial=True)(found)
-        return {item.key: (item, flag.has_failures) for item, flag in zip(items, flags, strict=True)}
+        items, flag = decoder(Item, columns, partial=True)(found), columns.index("has_failures")
+        return {item.key: (item, bool(row[flag])) for item, row in zip(items, found, strict=True)}
 
     return rows.map(decode)
+
+
+def results(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Result]:
+    """Return the results of an item, the newest first; several if it was added and done again."""
+    return tx.structs(Result, "results/of_item", list=lists.get(tx, name).id, key=key, limit=limit)
 
 
 def lock(tx: Transaction, row: lists.ListRow, key: str) -> LockedItem | None:
@@ -224,14 +216,20 @@ def save(tx: Transaction, name: str, key: str, *, changes: CheckedChanges, versi
     item = lock(tx, row, key)
     if item is None:
         raise _no_such_item(name, key)
-    _refuse_save(name, key, item, changes, version)
+    what = f"the item {key!r} of {name!r}"
+    check_version(what, item.version, version=version)
+    if item.claimed:
+        raise ItemClaimed(f"{what} is claimed by a worker", "try again when it is settled", key=key)
+    if item.failed and changes.due is not UNSET:
+        raise ItemFailed(f"{what} has failed and has no due time", "retry it first, then set when it is due", key=key)
     changes_lane = changes.priority not in (UNSET, item.priority)
     due = _new_due(item, changes.due, changes_lane=changes_lane)
     if changes_lane:
         tx.run("lists/add_lanes", list=row.id, lanes=1 << changes.priority)  # type: ignore[operator]
     columns = _changed_columns(item, changes, due)
     if not tx.run("items/save", list=row.id, key=key, version=item.version, **columns):
-        raise StaleVersion.of(f"the item {key!r} of {name!r}", asked=item.version, actual=item.version + 1)
+        fields = {"asked": item.version, "version": item.version + 1}
+        raise StaleVersion(f"{what} is at version {item.version + 1}, not {item.version}", "read it again", **fields)
     if due is not None:
         if not item.delayed:
             tallies.record(tx, row.id, item.gate, delayed_change=1)
@@ -241,15 +239,6 @@ def save(tx: Transaction, name: str, key: str, *, changes: CheckedChanges, versi
 
 def _no_such_item(name: str, key: str) -> NoSuchItem:
     return NoSuchItem(f"the list {name!r} has no item {key!r}", "it may be done already, or never was added", key=key)
-
-
-def _refuse_save(name: str, key: str, item: LockedItem, changes: CheckedChanges, version: Versions | None) -> None:
-    what = f"the item {key!r} of {name!r}"
-    check_version(what, item.version, version=version)
-    if item.claimed:
-        raise ItemClaimed(f"{what} is claimed by a worker", "try again when it is settled", key=key)
-    if item.failed and changes.due is not UNSET:
-        raise ItemFailed(f"{what} has failed and has no due time", "retry it first, then set when it is due", key=key)
 
 
 def _new_due(item: LockedItem, due: Any, *, changes_lane: bool) -> tuple[int, int | None] | None:
@@ -276,49 +265,43 @@ def _changed_columns(item: LockedItem, changes: CheckedChanges, due: tuple[int, 
 
 def _group_key_of_keys(name: str, keys: Sequence[str], *, error: str | None = None) -> GroupKey:
     small = len(keys) <= MAX_GROUPED_KEYS
-    return GroupKey(name, mergeable=small and error is None, isolated=not small, cost=len(keys), argument=keys)
+    # Keys that may be wrong are not merged, so that an error is raised to its own caller.
+    mergeable = small and error is None and all_simple_keys(keys)
+    return GroupKey(name, mergeable=mergeable, isolated=not small, cost=len(keys), argument=keys)
 
 
 def _merged(change: Callable[[Transaction, lists.ListRow, Sequence[str]], Iterable[str]]) -> Merge:
-    """Run several calls by one statement for all their keys; calls that share a key run one after the other.
+    """Run several calls by one statement for all their keys, and answer each with how many of its keys were there.
 
-    `change` returns the keys that were there. Each call is answered with how many of its keys were, or with an error.
+    `change` returns the keys that were there.
     """
 
-    def merged(tx: Transaction, calls: Sequence[GroupedCall]) -> list[int | Invalid]:
-        answers: dict[int, int | Invalid] = {}
-        keys_of: dict[int, Sequence[str]] = {}
-        for number, call in enumerate(calls):
-            try:
-                check_keys(call.group_key.argument)
-                keys_of[number] = call.group_key.argument
-            except Invalid as wrong:
-                answers[number] = wrong
+    def merged(tx: Transaction, calls: Sequence[GroupedCall]) -> list[int]:
         row = lists.find_for_keys(tx, calls[0].group_key.name)
-        for numbers in _without_shared_keys(keys_of):
-            keys = [key for number in numbers for key in set(keys_of[number])]
-            changed = set(change(tx, row, keys)) if row and keys else set()
-            answers |= {number: len(changed.intersection(keys_of[number])) for number in numbers}
-        return [answers[number] for number in range(len(calls))]
+        answers: list[int] = []
+        for run in _without_shared_keys(set(call.group_key.argument) for call in calls):
+            changed = set(change(tx, row, [key for keys in run for key in keys])) if row else set()
+            answers += [len(changed & keys) for keys in run]
+        return answers
 
     return merged
 
 
-def _without_shared_keys(keys_of: dict[int, Sequence[str]]) -> Iterator[list[int]]:
-    """Split calls into rounds in which no two share a key; calls that do keep their order."""
-    while keys_of:
-        seen: set[str] = set()
-        this_round: list[int] = []
-        for number, keys in keys_of.items():
-            if seen.isdisjoint(keys):
-                this_round.append(number)
-            seen.update(keys)
-        yield this_round
-        keys_of = {number: keys for number, keys in keys_of.items() if number not in this_round}
+def _without_shared_keys(calls: Iterable[set[str]]) -> Iterator[list[set[str]]]:
+    """Split calls into runs in which no two share a key: those that do must see what the other has done."""
+    run: list[set[str]] = []
+    seen: set[str] = set()
+    for keys in calls:
+        if not seen.isdisjoint(keys):
+            yield run
+            run, seen = [], set()
+        run.append(keys)
+        seen |= keys
+    yield run
 
 
 def _increment(tx: Transaction, row: lists.ListRow, keys: Sequence[str]) -> dict[str, int]:
-    changed = tx.structs(IncrementedItem, "items/increment", list=row.id, keys=encode_json(keys))
+    changed = tx.structs(ItemStatus, "items/increment", list=row.id, keys=encode_json(keys))
     for gate, count in Counter(item.gate for item in changed).items():
         tallies.record(tx, row.id, gate, retried=count)
     return {item.key: item.attempts for item in changed}

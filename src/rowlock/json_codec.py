@@ -107,7 +107,7 @@ def too_deep(whose: str, *, error: type[Invalid] = InvalidData, **fields: Any) -
 def encode(value: Any, whose: str, *, error: type[Invalid] = InvalidData) -> str:
     """Encode a value as JSON; refuse one that is nested deeper than is allowed."""
     try:
-        text = msgspec.json.encode(value).decode()
+        text = encode_json(value)
     except RecursionError:
         raise too_deep(whose, error=error) from None
     check_levels(text, whose, error=error)
@@ -138,28 +138,28 @@ def truncate(document: bytes) -> bytes:
 
 def describe_validation_error(error: Exception) -> str:
     """Describe a validation error: `items[0].key must be text, not a whole number`."""
-    told = _AT.fullmatch(str(error))
-    what, where = (told["what"], (told["where"] or "").lstrip(".")) if told else (str(error), "")
+    parts = _AT.fullmatch(str(error))
+    what, where = (parts["what"], (parts["where"] or "").lstrip(".")) if parts else (str(error), "")
     place = where or "the document"
-    if found := _WRONG_KIND.fullmatch(what):
-        return f"{place} must be {_kinds(found['wanted'])}, not {_kinds(found['given'])}"
-    if found := _OUT_OF_BOUNDS.fullmatch(what):
-        return f"{place} must be {_kinds(found['wanted'])} {_bound(found['bound'])}"
-    if found := _MISSING.fullmatch(what):
-        return f"missing field {found['name']!r}" + (f" in {where}" if where else "")
-    if found := _UNKNOWN.fullmatch(what):
-        return f"unknown field {found['name'][:100]!r}" + (f" in {where}" if where else "")
-    if found := _ENUM.fullmatch(what):
-        return f"{place} cannot be {found['given'][:100]}"
+    if match := _WRONG_KIND.fullmatch(what):
+        return f"{place} must be {_kinds(match['wanted'])}, not {_kinds(match['given'])}"
+    if match := _OUT_OF_BOUNDS.fullmatch(what):
+        return f"{place} must be {_kinds(match['wanted'])} {_bound(match['bound'])}"
+    if match := _MISSING.fullmatch(what):
+        return f"missing field {match['name']!r}" + (f" in {where}" if where else "")
+    if match := _UNKNOWN.fullmatch(what):
+        return f"unknown field {match['name'][:100]!r}" + (f" in {where}" if where else "")
+    if match := _ENUM.fullmatch(what):
+        return f"{place} cannot be {match['given'][:100]}"
     plain = what.replace("`", "'")
     return f"{where}: {plain}" if where else plain
 
 
 def json_pointer(error: Exception) -> str | None:
     """Return the place of a validation error as a JSON pointer; None if it is the whole document."""
-    told = _AT.fullmatch(str(error))
+    parts = _AT.fullmatch(str(error))
     # msgspec does not say which value of a mapping it is.
-    where = (told["where"] or "").replace("[...]", "") if told else ""
+    where = (parts["where"] or "").replace("[...]", "") if parts else ""
     return where.replace("[", "/").replace("]", "").replace(".", "/") or None
 
 
@@ -168,8 +168,8 @@ def describe_syntax_error(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8 text"
     what, bracket, place = str(error).partition(" (byte ")
-    told = _NOT_JSON.get(what) or what.removeprefix("JSON is malformed: ").replace("`", "'")
-    return f"{told}, at byte {place.rstrip(')')}" if bracket else told
+    reason = _NOT_JSON.get(what) or what.removeprefix("JSON is malformed: ").replace("`", "'")
+    return f"{reason}, at byte {place.rstrip(')')}" if bracket else reason
 
 
 def _kinds(written: str) -> str:

@@ -21,6 +21,13 @@ class LeaseShare(msgspec.Struct, frozen=True):
     asked: int = 0
 
 
+class LeaseRow(msgspec.Struct, frozen=True):
+    """The session that holds a list, and the one that has requested it."""
+
+    session: str
+    asked_by: str | None
+
+
 class LeaseStep(msgspec.Struct, frozen=True):
     """What a session does to get its share."""
 
@@ -33,7 +40,7 @@ class LeaseStep(msgspec.Struct, frozen=True):
 def next_step(shares: Mapping[str, LeaseShare], me: str, *, free: int) -> LeaseStep:
     """Return the step to an even share: take free lists, or request one of the session that holds most.
 
-    A session that holds just its share is asked too if more than one list is missing here: so no two sessions are more
+    A session that holds just its share is asked too if this one lacks more than one list: then no two sessions are more
     than one list apart.
     """
     if me not in shares:
@@ -52,12 +59,12 @@ def next_step(shares: Mapping[str, LeaseShare], me: str, *, free: int) -> LeaseS
 def free(tx: Transaction, *, after: ListWithWork | None = None, limit: int = 100) -> list[ListWithWork]:
     """Return exclusive lists with work that no session holds, the longest waiting first, a page at a time."""
     at, last = (after.wake_at, after.id) if after else (0, 0)
-    return [ListWithWork(*row) for row in tx.rows("leases/free", wake_at=at, after=last, limit=limit)]
+    return tx.structs(ListWithWork, "leases/free", wake_at=at, after=last, limit=limit)
 
 
 def shares(tx: Transaction, session: str) -> dict[str, LeaseShare]:
     """Return the share of each live session that works the same patterns as this one, itself included."""
-    return {found: LeaseShare(lists, asked) for found, lists, asked in tx.rows("leases/shares", session=session)}
+    return {holder: LeaseShare(lists, asked) for holder, lists, asked in tx.rows("leases/shares", session=session)}
 
 
 def names(tx: Transaction, session: str) -> list[str]:
@@ -73,10 +80,10 @@ def take(tx: Transaction, session: str, lists: Sequence[int], *, keep: int = KEE
 
 def request_handover(tx: Transaction, session: str, holder: str) -> None:
     """Take over one of another session's lists: at once if it has no claims, else when these are settled."""
-    found = tx.row("leases/transferable", holder=holder)
-    if found is None:
+    transferable = tx.row("leases/transferable", holder=holder)
+    if transferable is None:
         return
-    list_id, name = found
+    list_id, name = transferable
     tx.send_to_server("claims/lock", name=name)
     if not tx.run("leases/take_over", list=list_id, session=session, holder=holder, keep=KEEP_IDLE_MILLISECONDS):
         tx.run("leases/request_handover", list=list_id, session=session, holder=holder)
@@ -97,15 +104,16 @@ def hold(tx: Transaction, list_id: int, session: str, *, keep: int = KEEP_IDLE_M
 
     A list that another session has requested is handed over now: its holder wants more, so all it had is settled.
     """
-    found = tx.row("leases/show", list=list_id)
-    if found and found[0] != session and tx.rows("leases/release_idle", list=list_id, limit=1):
-        found = None
-    if found is None:
+    lease = tx.struct(LeaseRow, "leases/show", list=list_id)
+    if lease and lease.session != session and tx.rows("leases/release_idle", list=list_id, limit=1):
+        lease = None
+    if lease is None:
         return take(tx, session, [list_id], keep=keep) == 1
-    holder, asked_by = found
-    if holder == session and asked_by is not None and tx.run("leases/hand_over", list=list_id, session=session):
+    if lease.session != session:
+        return False
+    if lease.asked_by is not None and tx.run("leases/hand_over", list=list_id, session=session):
         tx.run("lists/wake", list=list_id)
-    return bool(holder == session and asked_by is None)
+    return lease.asked_by is None
 
 
 def release(tx: Transaction, list_id: int, session: str) -> None:

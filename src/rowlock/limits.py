@@ -3,12 +3,12 @@
 A claimer counts while it holds the list's lock: meanwhile the number can only become smaller.
 """
 
-from collections.abc import Iterator
+from itertools import product
 
 import msgspec
 
 from rowlock.db import Transaction
-from rowlock.model import PRIORITIES, ListLimits
+from rowlock.settings import PRIORITIES, ListLimits
 
 SLOTS_PER_PERIOD = 100
 """A rate is counted in slots of a hundredth of its period."""
@@ -48,22 +48,15 @@ def allowance(tx: Transaction, list_id: int, limits: ListLimits) -> Allowance:
     row = tx.row("limits/usage", list=list_id)
     if row is None:
         return Allowance(0)
-    in_hand, strangers, gate, lanes, served = row
-    if limits.by is not None and strangers:
+    claimed, without_family, gate, lanes, served = row
+    if limits.by is not None and without_family:
         return Allowance(0)  # claimed before families were limited: their families are not known
-    free = UNLIMITED if limits.concurrency is None else limits.concurrency - in_hand
-    if free <= 0:
-        return Allowance(0)
-    items, wait = _rated(tx, list_id, limits)
-    return Allowance(min(free, items), wait, gate, lanes, served)
-
-
-def _rated(tx: Transaction, list_id: int, limits: ListLimits) -> tuple[int, int]:
-    if limits.rate is None:
-        return UNLIMITED, SNOOZE_MILLISECONDS
+    items = UNLIMITED if limits.concurrency is None else limits.concurrency - claimed
+    if items <= 0 or limits.rate is None:
+        return Allowance(max(0, items), SNOOZE_MILLISECONDS, gate, lanes, served)
     most, period = limits.rate
-    handed, wait = tx.rows("limits/recent_grants", list=list_id, period=period, width=width(period))[0]
-    return most - handed, max(1, wait or 1)
+    granted, wait = tx.rows("limits/recent_grants", list=list_id, period=period, width=width(period))[0]
+    return Allowance(min(items, most - granted), max(1, wait or 1), gate, lanes, served)
 
 
 def width(period: int) -> int:
@@ -94,19 +87,14 @@ def next_of_family(tx: Transaction, list_id: int, limits: ListLimits, *, allowed
     if limits.by is None:
         return None
     starts = [""] if allowed.served is None else [f"{allowed.served}{AFTER_FAMILY}", ""]
-    for priority, start in _walks(allowed.lanes, starts):
+    lanes = [priority for priority in PRIORITIES if allowed.lanes >> priority & 1]
+    for priority, start in product(lanes, starts):
         where = {"list": list_id, "gate": allowed.gate, "priority": priority}
         row = tx.row("limits/next_family", start=start, most=limits.by.limit, **where)
         if row is not None:
             family, position = row
             return FamilyItem(family, {**where, "position": position})
     return None
-
-
-def _walks(lanes: int, starts: list[str]) -> Iterator[tuple[int, str]]:
-    for priority in PRIORITIES:
-        if lanes >> priority & 1:
-            yield from ((priority, start) for start in starts)
 
 
 def rotate_family(tx: Transaction, list_id: int, found: FamilyItem) -> None:

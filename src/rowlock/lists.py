@@ -1,18 +1,25 @@
 """Verbs of lists: named sets of items with a gate, a state and settings. Each is a function of a transaction."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 
-from rowlock import dependencies, tallies
+from rowlock import tallies
 from rowlock.db import Pending, Transaction, pipelined, unflushed
 from rowlock.errors import Invalid, InvalidSetting, ListComplete, NameTaken, NoSuchList
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.json_codec import encode_json
-from rowlock.model import ListInfo, ListLimits, Settings, Versions, check_version
+from rowlock.model import ListInfo, Versions, check_version
 from rowlock.names import check_limit, check_name, check_start, closest
 from rowlock.roles import check_changes, check_covered, keep_hidden, prefix_ranges, redact
+from rowlock.settings import ListLimits, Settings
+
+WAITING_DELAY = timedelta(days=2_000_000)
+"""The delay of an item that waits for another list: longer than any duration that can be given."""
+WAITING_DELAY_MILLISECONDS = WAITING_DELAY // timedelta(milliseconds=1)
 
 
 class ListRow(msgspec.Struct, frozen=True):
@@ -62,7 +69,7 @@ def lock_or_create(tx: Transaction, name: str) -> ListRow:
     """Lock a list until the transaction ends; create it if there is none."""
     # More than once, if others create and drop a list of that name in between.
     while (row := lock_if_exists(tx, name)) is None:
-        ensure(tx, name)
+        create(tx, name)
     return row
 
 
@@ -106,11 +113,6 @@ def create(tx: Transaction, name: str) -> bool:
     return bool(tx.run("lists/create", name=name))
 
 
-def ensure(tx: Transaction, name: str) -> None:
-    """Create a list if there is none."""
-    create(tx, name)
-
-
 class ListForAdding(msgspec.Struct, frozen=True):
     """A list under a shared lock: until the transaction ends it cannot be dropped, advanced or put to sleep."""
 
@@ -130,11 +132,11 @@ class ListForAdding(msgspec.Struct, frozen=True):
 def lock_for_adding(tx: Transaction, name: str) -> ListForAdding:
     """Lock a list for adding items, and create it if there is none; the caller checks whether it is sealed."""
     # More than once, if others create and drop a list of that name in between.
-    while (found := tx.struct(ListForAdding, "lists/lock_shared", name=name)) is None:
-        ensure(tx, name)
-    if found.asleep:
-        tx.run("lists/wake", list=found.id)
-    return found
+    while (target := tx.struct(ListForAdding, "lists/lock_shared", name=name)) is None:
+        create(tx, name)
+    if target.asleep:
+        tx.run("lists/wake", list=target.id)
+    return target
 
 
 def add_lanes(tx: Transaction, target: ListForAdding, lanes: int) -> ListForAdding:
@@ -205,7 +207,7 @@ def settings_of(tx: Transaction, names: Sequence[str]) -> dict[str, Settings]:
 
 
 def lease_holder(tx: Transaction, list_id: int) -> str | None:
-    """Return who holds the lease on an exclusive list; None if nobody does."""
+    """Return the holder of the lease on an exclusive list; None if it is free."""
     holder: str | None = tx.value("leases/holder", list=list_id)
     return holder
 
@@ -234,13 +236,15 @@ def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Seque
     """Return lists in the order of their names, strictly after one; with `prefixes`, only those that have one."""
     check_limit(limit, "lists")
     check_start(after)
-    if not prefixes:
-        rows = tx.structs(ListRow, "lists/page", after=after, limit=limit)
-    else:
-        rows = []
-        for span in prefix_ranges(prefixes):
-            rows += tx.structs(ListRow, "lists/page_prefix", after=after, limit=limit - len(rows), **span)
-    return [redact(_info(tx, row), prefixes) for row in rows]
+    return [redact(_info(tx, row), prefixes) for row in page_rows(tx, after=after, limit=limit, prefixes=prefixes)]
+
+
+def page_rows(tx: Transaction, *, after: str, limit: int, prefixes: Sequence[str] = ()) -> list[ListRow]:
+    """Return the rows of lists in the order of their names, strictly after one, without their counts."""
+    found: list[ListRow] = []
+    for span in prefix_ranges(prefixes):
+        found += tx.structs(ListRow, "lists/page", after=after, limit=limit - len(found), **span)
+    return found
 
 
 def _info(tx: Transaction, row: ListRow) -> ListInfo:
@@ -327,13 +331,9 @@ def _set_settings(tx: Transaction, row: ListRow, changes: dict[str, Any], prefix
     if row.settings.exclusive and not settings.exclusive:
         tx.run("leases/delete_all", list=row.id)
     if settings.separator != row.settings.separator:
-        _change_families(tx, row.id, settings.separator)
-
-
-def _change_families(tx: Transaction, list_id: int, separator: str | None) -> None:
-    tx.rows("limits/block_adders", list=list_id)
-    tx.run("limits/set_families", list=list_id, separator=separator)
-    tx.run("limits/clear_families", list=list_id)
+        tx.rows("limits/block_adders", list=row.id)
+        tx.run("limits/set_families", list=row.id, separator=settings.separator)
+        tx.run("limits/clear_families", list=row.id)
 
 
 def rename(
@@ -350,19 +350,29 @@ def rename(
     return show(tx, to, prefixes=prefixes)
 
 
-def _isolated(name: str, **_: Any) -> GroupKey:
-    return GroupKey(name, isolated=True)
-
-
-@groupable(_isolated)
+@groupable(lambda name, **_: GroupKey(name, isolated=True))
 def drop(tx: Transaction, name: str, *, version: Versions | None = None) -> int:
     """Delete a list with all its items and history, and return how many items it had."""
     refuse_stale_snapshot(tx, f"the list {name!r} cannot be dropped")
     row = lock_without_adders(tx, name, version)
-    dependencies.release(tx, row.id)
+    release_waiting(tx, row.id)
     # The list goes first: adders that wait for its row then find none, and create a new list.
     tx.run("lists/drop", list=row.id)
     dropped = tx.run("items/delete_all", list=row.id)
-    for noun in ("claims", "leases", "dependencies", "limits", "tallies", "errors", "results"):
+    for noun in ("claims", "leases", "waiters", "limits", "tallies", "errors", "results"):
         tx.run(f"{noun}/delete_all", list=row.id)
     return dropped
+
+
+def record_waiting(tx: Transaction, list_id: int, keys: Sequence[str], *, awaited: int) -> None:
+    """Record that items wait for another list alone. The caller holds that list's lock, and it is not complete."""
+    tx.run("waiters/record", list=list_id, keys=encode_json(keys), awaited=awaited)
+
+
+def release_waiting(tx: Transaction, awaited: int) -> None:
+    """Make the items ready that waited for a list; those that were abandoned or retried meanwhile are left alone."""
+    released = Counter(tx.rows("waiters/release", awaited=awaited, waiting=WAITING_DELAY_MILLISECONDS))
+    for (list_id, gate), count in sorted(released.items()):
+        tallies.record(tx, list_id, gate, delayed_change=-count)
+        tx.run("lists/wake", list=list_id)
+    tx.run("waiters/forget", awaited=awaited)

@@ -33,17 +33,12 @@ def split(tx: Transaction, name: str, parts: int) -> list[Range]:
 
     One walk over the index, in the database, however long the list is. Fewer ranges if there are fewer keys.
     """
-    check_parts(parts)
+    if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= MAX_PARTS:
+        raise Invalid(f"parts must be 1 to {MAX_PARTS}, got {parts!r}")
     numbers = encode_json(list(range(1, parts + 1)))
     ends = tx.structs(_RangeEnd, "items/range_ends", list=lists.get(tx, name).id, parts=parts, ids=numbers)
     starts = [_RangeEnd("", 0), *ends]
     return [Range(start.key, end.key, end.place - start.place) for start, end in zip(starts, ends, strict=False)]
-
-
-def check_parts(parts: int) -> None:
-    """Refuse a number of parts that is out of bounds."""
-    if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= MAX_PARTS:
-        raise Invalid(f"parts must be 1 to {MAX_PARTS}, got {parts!r}")
 
 
 def snapshot(tx: Transaction, name: str) -> "RankedSet[str]":

@@ -78,9 +78,9 @@ def without_covered(prefixes: Iterable[str]) -> list[str]:
 
 
 def prefix_ranges(prefixes: Iterable[str]) -> list[dict[str, str]]:
-    """Return the ranges of names with these prefixes: from `prefix` on, and before `beyond`."""
+    """Return the ranges of names with these prefixes, or of all names: from `prefix` on, and before `beyond`."""
     # No name has that character, and none sorts after it.
-    return [{"prefix": prefix, "beyond": f"{prefix}\U0010ffff"} for prefix in without_covered(prefixes)]
+    return [{"prefix": prefix, "beyond": f"{prefix}\U0010ffff"} for prefix in without_covered(prefixes) or [""]]
 
 
 def redact(info: ListInfo, prefixes: Sequence[str]) -> ListInfo:

@@ -11,7 +11,6 @@ from rowlock.db import Transaction
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid
 from rowlock.heartbeats import SilentSession
-from rowlock.model import to_datetime
 from rowlock.names import MAX_PAGE_ROWS
 from rowlock.outcomes import Retry
 from rowlock.roles import covers, within
@@ -38,8 +37,8 @@ class SessionInfo(msgspec.Struct, frozen=True):
     """The exclusive lists that it holds; the first of them, if they are very many."""
 
 
-class ClaimAtDeath(msgspec.Struct, frozen=True):
-    """A claim of a session that expires."""
+class SessionClaim(msgspec.Struct, frozen=True):
+    """A claim of a session, and where its items stand."""
 
     token: str
     list: int
@@ -58,7 +57,7 @@ class ClaimAtDeath(msgspec.Struct, frozen=True):
 
 
 def check_expiry(expiry: Duration, *, longest: int = MAX_EXPIRY_MILLISECONDS) -> int:
-    """Return the expiry in milliseconds; refuse one that no worker could keep up, or that nobody would wait for."""
+    """Return the expiry in milliseconds; refuse one that is too short or too long."""
     length = milliseconds(expiry)
     if not MIN_EXPIRY_MILLISECONDS <= length <= longest:
         raise Invalid(f"expiry must be 1s to {longest / 3_600_000:g}h, got {expiry!r}")
@@ -101,9 +100,9 @@ def close(tx: Transaction, session: str) -> bool:
 def note_handed(tx: Transaction, session: str, taken: claims.ClaimedItems) -> None:
     """Store with the session which positions were claimed, for another process that settles them."""
     details = _decoded(tx.row("sessions/lock", session=session))
-    alive = {claim[0] for claim in tx.rows("claims/of_session", session=session)}
-    handed = {token: positions for token, positions in details.get(CLAIMED_DETAIL, {}).items() if token in alive}
-    details[CLAIMED_DETAIL] = {**handed, taken.token: [item.position for item in taken.items]}
+    alive = {claim.token for claim in tx.structs(SessionClaim, "claims/of_session", session=session)}
+    known = {token: positions for token, positions in details.get(CLAIMED_DETAIL, {}).items() if token in alive}
+    details[CLAIMED_DETAIL] = {**known, taken.token: [item.position for item in taken.items]}
     tx.run("sessions/set_details", session=session, details=msgspec.json.encode(details).decode())
 
 
@@ -115,11 +114,11 @@ def held(tx: Transaction, session: str, token: str) -> claims.ClaimedItems:
     taken = claims.left(tx, session, token)
     if taken is None:
         raise claims.stale(session, token)
-    handed = _decoded(tx.row("sessions/details", session=session)).get(CLAIMED_DETAIL, {}).get(token)
-    if handed is None:
+    positions = _decoded(tx.row("sessions/details", session=session)).get(CLAIMED_DETAIL, {}).get(token)
+    if positions is None:
         return taken
-    among = set(handed)
-    return msgspec.structs.replace(taken, items=[item for item in taken.items if item.position in among])
+    noted = set(positions)
+    return msgspec.structs.replace(taken, items=[item for item in taken.items if item.position in noted])
 
 
 def _decoded(row: tuple[Any, ...] | None) -> dict[str, Any]:
@@ -151,11 +150,11 @@ def _is_within(scope: str | None, lists: Sequence[str]) -> bool:
 
 
 def page(tx: Transaction, *, limit: int = 1000, prefixes: Sequence[str] = ()) -> list[SessionInfo]:
-    """Return live sessions, the oldest first, with how much each has in hand; or only those within the prefixes."""
+    """Return live sessions, the oldest first, with what each has claimed; or only those within the prefixes."""
     if not prefixes:
         return _page(tx, limit)
-    theirs = {session for session, scope in tx.rows("sessions/scoped") if _is_within(scope, prefixes)}
-    found = [info for info in _page(tx, MAX_PAGE_ROWS) if info.id in theirs]
+    visible = {session for session, scope in tx.rows("sessions/scoped") if _is_within(scope, prefixes)}
+    found = [info for info in _page(tx, MAX_PAGE_ROWS) if info.id in visible]
     return [
         msgspec.structs.replace(info, leases=[name for name in info.leases if covers(prefixes, name)])
         for info in found[:limit]
@@ -163,22 +162,16 @@ def page(tx: Transaction, *, limit: int = 1000, prefixes: Sequence[str] = ()) ->
 
 
 def _page(tx: Transaction, limit: int) -> list[SessionInfo]:
-    found = [_info(row) for row in tx.rows("sessions/page", limit=limit)]
+    found = tx.structs(SessionInfo, "sessions/page", limit=limit)
     held: dict[str, list[str]] = {}
     for session, name in tx.rows("leases/page", limit=leases.MAX_LISTS_PER_SESSION):
         held.setdefault(session, []).append(name)
     return [msgspec.structs.replace(info, leases=held.get(info.id, [])) for info in found]
 
 
-def _info(row: tuple[Any, ...]) -> SessionInfo:
-    session, holder, opened, expires, details, claims, items = row
-    decoded = None if details is None else msgspec.json.decode(details)
-    return SessionInfo(session, holder, to_datetime(opened), to_datetime(expires), decoded, claims, items)
-
-
 def silent(tx: Transaction, *, limit: int = 1000) -> list[SilentSession]:
     """Return sessions that may be dead, by deadline; a `HeartbeatMonitor` decides which are."""
-    return [SilentSession(*row) for row in tx.rows("sessions/silent", limit=limit)]
+    return tx.structs(SilentSession, "sessions/silent", limit=limit)
 
 
 def expire(tx: Transaction, dead: Sequence[SilentSession]) -> int:
@@ -192,10 +185,10 @@ def expire(tx: Transaction, dead: Sequence[SilentSession]) -> int:
 def _expire_one(tx: Transaction, dead: SilentSession) -> bool:
     if tx.row("sessions/lock_silent", session=dead.id, expires_at=dead.expires_at) is None:
         return False
-    held = [ClaimAtDeath(*row) for row in tx.rows("claims/of_session", session=dead.id)]
+    held = tx.structs(SessionClaim, "claims/of_session", session=dead.id)
     unsettled = [claim for claim in held if claim.remaining > 0]
     if len(unsettled) == 1 and unsettled[0].taken == 1:
-        _charge(tx, dead.id, dead.holder, unsettled[0])
+        _charge(tx, dead, unsettled[0])
     else:
         # Any of them may have killed the worker, so none is charged. Each is claimed by itself from now on: a second
         # death leaves few suspects, and those run alone.
@@ -205,8 +198,8 @@ def _expire_one(tx: Transaction, dead: SilentSession) -> bool:
     return True
 
 
-def _charge(tx: Transaction, session: str, holder: str, claim: ClaimAtDeath) -> None:
-    where = {name: claim.interval[name] for name in ("list", "gate", "priority", "high")}
+def _charge(tx: Transaction, dead: SilentSession, claim: SessionClaim) -> None:
+    where = {name: value for name, value in claim.interval.items() if name != "low"}
     for position, key in tx.rows("claims/only_item", **where):
-        settlements.settle(tx, session, claim.token, [(position, WORKER_DIED)], holder=holder, close=False)
-        tx.run("claims/suspect_item", list=claim.list, key=key, holder=holder)
+        settlements.settle(tx, dead.id, claim.token, [(position, WORKER_DIED)], holder=dead.holder, close=False)
+        tx.run("claims/suspect_item", list=claim.list, key=key, holder=dead.holder)

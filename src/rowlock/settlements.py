@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rowlock import attempts, dependencies, failures, gates, json_codec, limits, lists, receipts, tallies
+from rowlock import attempts, failures, gates, json_codec, limits, lists, receipts, tallies
 from rowlock.db import Pending, Transaction, pipelined
-from rowlock.dependencies import WAITING_DELAY, WAITING_DELAY_MILLISECONDS
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, ItemsGone, StaleClaim
 from rowlock.json_codec import encode_json
+from rowlock.lists import WAITING_DELAY, WAITING_DELAY_MILLISECONDS
 from rowlock.model import MAX_DATA_BYTES, Settings
 from rowlock.outcomes import UNCHANGED, Done, Fail, Move, Outcome, Retry, Verdict, verdict_of
 from rowlock.receipts import OutcomesByPosition
@@ -228,7 +228,7 @@ def _store_waiting(tx: Transaction, held: HeldClaim, awaited: Mapping[int, str])
     for name, row in rows.items():
         if row is not None and row.state != "complete":
             those = {item.position: item.key for item in items if awaited[item.position] == name}
-            dependencies.wait(tx, held.list, list(those.values()), awaited=row.id)
+            lists.record_waiting(tx, held.list, list(those.values()), awaited=row.id)
             waiting.update(those)
     return waiting
 

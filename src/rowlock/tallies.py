@@ -20,31 +20,29 @@ RECEIPT_KEPT_MILLISECONDS = 10 * MINUTE_MILLISECONDS
 _BLANK = dict.fromkeys(EVENTS + CHANGES, 0)
 
 
-class TallyRecord(msgspec.Struct, frozen=True):
+class TallyEvents(msgspec.Struct, frozen=True):
+    """What happened at a gate, in numbers of items."""
+
+    gate: int
+    added: int
+    done: int
+    retried: int
+    moved: int
+    failed: int
+    abandoned: int
+
+
+class TallyRecord(TallyEvents, frozen=True):
     """What happened to one batch."""
 
     id: int
     list: str
-    gate: int
     at: int
-    added: int
-    done: int
-    retried: int
-    moved: int
-    failed: int
-    abandoned: int
 
 
-class GateSums(msgspec.Struct, frozen=True):
+class GateSums(TallyEvents, frozen=True):
     """The sums of all tallies of a gate, and of the open gate how many items are overdue or claimed."""
 
-    gate: int
-    added: int
-    done: int
-    retried: int
-    moved: int
-    failed: int
-    abandoned: int
     items_change: int
     delayed_change: int
     failed_change: int
@@ -66,19 +64,12 @@ class GateSums(msgspec.Struct, frozen=True):
         return Counts(ready=ready, delayed=delayed - overdue, claimed=claimed, failed=failed)
 
 
-class UnfoldedTally(msgspec.Struct, frozen=True):
+class UnfoldedTally(TallyEvents, frozen=True):
     """A tally that is old enough to be folded."""
 
     id: int
     list: int
-    gate: int
     at: int
-    added: int
-    done: int
-    retried: int
-    moved: int
-    failed: int
-    abandoned: int
     items_change: int
     delayed_change: int
     failed_change: int

@@ -24,6 +24,10 @@ from rowlock.topics import maintenance
 
 FOLD_BATCHES_PER_PASS = 4
 """Enough to keep up with thousands of small settlements a second."""
+SESSION_CHECK_SECONDS = 1.0
+"""How often a long-running process looks for dead sessions."""
+MAX_SESSIONS_PER_PASS = 10
+"""Sessions that are ended in one transaction."""
 
 
 class UpkeepReport(msgspec.Struct, frozen=True):
@@ -40,12 +44,6 @@ class UpkeepReport(msgspec.Struct, frozen=True):
     """Schedules whose next tick cannot be computed here: a package or a time zone is missing."""
 
 
-SESSION_CHECK_SECONDS = 1.0
-"""How often a process that stays looks for expired sessions."""
-MAX_SESSIONS_PER_PASS = 10
-"""Sessions that are ended in one transaction."""
-
-
 def monitor(database: Database) -> HeartbeatMonitor:
     """Make a monitor of the database's sessions for one process or thread."""
     return HeartbeatMonitor(database.environment.monotonic, trusts_clock=database.clock is not None)
@@ -60,8 +58,8 @@ def expire(database: Database, watched: HeartbeatMonitor) -> int:
 def wait_and_expire(database: Database, watched: HeartbeatMonitor, *, seconds: float) -> int:
     """Wait until it is certain which overdue sessions are dead, end those, and return how many.
 
-    For processes that do not stay: one that has just started has not observed any session long enough. Sessions that
-    would take longer than `seconds` are left.
+    For short-lived processes: one that has just started has not observed any session long enough. Sessions that would
+    take longer than `seconds` are left.
     """
     environment = database.environment
     until, expired = environment.monotonic() + seconds, 0
@@ -143,6 +141,5 @@ def promote_due(tx: Transaction, *, limit: int = 10) -> int:
 def prune(tx: Transaction, *, limit: int = 1000) -> int:
     """Delete results, errors and other rows past their time, and suspects that were settled; return how many rows."""
     tx.run("claims/clear_suspects")
-    settled = tx.run("errors/prune", limit=limit) + tx.run("results/prune", limit=limit)
-    asked = idempotency.prune(tx, limit=limit) + tokens.prune(tx, limit=limit)
-    return settled + asked + audit.prune(tx, limit=limit)
+    left_by_items = tx.run("errors/prune", limit=limit) + tx.run("results/prune", limit=limit)
+    return left_by_items + sum(each(tx, limit=limit) for each in (idempotency.prune, tokens.prune, audit.prune))

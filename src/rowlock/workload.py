@@ -6,8 +6,9 @@ import msgspec
 
 from rowlock import lists, sessions, tallies, watermarks
 from rowlock.db import Transaction
-from rowlock.model import Counts, ListInfo, Processor
+from rowlock.model import Counts, ListInfo
 from rowlock.names import MAX_PAGE_ROWS
+from rowlock.settings import Processor
 
 ROWS_PER_PAGE = 1_000
 MAX_LISTS = 1_000
@@ -64,7 +65,7 @@ def processors(tx: Transaction, *, fits: Callable[[str], bool], limit: int = 100
 
 def _all(tx: Transaction) -> Iterator[lists.ListRow]:
     after = ""
-    while rows := tx.structs(lists.ListRow, "lists/page", after=after, limit=ROWS_PER_PAGE):
+    while rows := lists.page_rows(tx, after=after, limit=ROWS_PER_PAGE):
         yield from rows
         after = rows[-1].name
 

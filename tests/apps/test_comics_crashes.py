@@ -10,7 +10,7 @@ from tests.races.lives import Life
 
 from rowlock import Engine, Worker
 from rowlock.apps.comics import build
-from rowlock.integrity import check
+from rowlock.diagnostics import broken_rules
 
 FOREVER = 1_000_000_000
 WISHES = [{"email": "ann"}, {"email": "ann", "publisher": "marvel"}, {"email": "bob", "series": "x-men"}]
@@ -52,7 +52,7 @@ def test_the_end_is_the_same_after_whichever_step_the_handlers_die(url: str, clo
                 break
         assert steps > 5
         assert sum(each["copies"] for each in shop.get("/comics?count=1000")) == 2 * steps
-        assert engine.read(check) == []
+        assert engine.read(broken_rules) == []
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgres"])

@@ -8,7 +8,7 @@ from tests.conftest import Clock
 from tests.http.serving import Serving, serving
 
 from rowlock import Client, Engine
-from rowlock.integrity import check
+from rowlock.diagnostics import broken_rules
 
 
 @pytest.fixture(params=["sqlite"])
@@ -32,8 +32,10 @@ class Checked(Client):
         self._served = served
 
     def read(self, verb: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """The same, and `check`, which is not for others."""
-        return self._served.service.engine.read(check) if verb is check else super().read(verb, *args, **kwargs)
+        """Run a verb over HTTP, but `broken_rules`, which has no route, on the server's engine."""
+        if verb is broken_rules:
+            return self._served.service.engine.read(broken_rules)
+        return super().read(verb, *args, **kwargs)
 
 
 def client_of(served: Serving) -> Client:

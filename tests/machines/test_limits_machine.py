@@ -21,7 +21,7 @@ from tests.torture import scaled
 
 from rowlock import Done, Fail, Retry, claims, sessions, settlements
 from rowlock.claims import ClaimRequest
-from rowlock.integrity import check
+from rowlock.diagnostics import broken_rules
 from rowlock.limits import width
 
 KEYS = st.sampled_from([f"{who}/{number}" for who in "abc" for number in range(5)])
@@ -220,7 +220,7 @@ class Limited(RuleBasedStateMachine):
 
     @invariant()
     def nothing_contradicts_itself(self) -> None:
-        assert self.engine.read(check) == []
+        assert self.engine.read(broken_rules) == []
 
     @invariant()
     def what_is_in_hand_is_what_we_have(self) -> None:

@@ -12,7 +12,7 @@ from tests.waiting import WAIT_SECONDS
 from tests.waiting import until as until
 
 from rowlock import Engine
-from rowlock.integrity import check
+from rowlock.diagnostics import broken_rules
 
 # Linux ends them with the test that started them, whatever becomes of it.
 PROLOGUE = """
@@ -105,7 +105,7 @@ def account(engine: Engine) -> dict[str, Any]:
     """What can be said at the end of a run."""
     info = engine["work"].info()
     rows, items = ranks(engine)
-    broken = engine.read(check)
+    broken = engine.read(broken_rules)
     return {"rows": rows, "items": items, "done": info.progress.done, "left": info.counts.total, "broken": broken}
 
 

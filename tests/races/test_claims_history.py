@@ -8,7 +8,7 @@ from tests.races.history import SETTLEMENT, Event, check, read
 from tests.races.killing import Gang, at_work, until
 
 from rowlock import Engine
-from rowlock.integrity import check as check_rows
+from rowlock.diagnostics import broken_rules as check_rows
 
 CLAIMING = """
 from rowlock.errors import Stale

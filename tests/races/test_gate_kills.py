@@ -5,7 +5,7 @@ from tests.races.killing import Gang, at_work, until
 from tests.torture import scaled
 
 from rowlock import Counts, Engine
-from rowlock.integrity import check
+from rowlock.diagnostics import broken_rules
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
 
@@ -44,7 +44,7 @@ def survive(url: str, items: int, kills: int, *, processes: int = 8) -> None:
         assert (passes(engine), early(engine)) == (items * GATES, [])
         info = engine["work"].info()
         assert (info.state, info.gate, info.progress.done) == ("complete", GATES - 1, items)
-        assert (engine["after"].counts(), engine.read(check)) == (Counts(ready=1), [])
+        assert (engine["after"].counts(), engine.read(broken_rules)) == (Counts(ready=1), [])
 
 
 def passes(engine: Engine) -> int:

@@ -17,9 +17,9 @@ from tests.waiting import WAIT_SECONDS
 
 from rowlock import Added, Engine
 from rowlock.db.connections import ConnectionLost, RetryTransaction
+from rowlock.diagnostics import broken_rules
 from rowlock.environment import Environment
 from rowlock.errors import DatabaseBusy, DatabaseFull, DatabaseUnreachable, OutcomeUnknown
-from rowlock.integrity import check
 
 BUSY = DatabaseBusy("too many writers", "try again")
 GONE = DatabaseUnreachable("the connection was lost", "check it")
@@ -165,7 +165,7 @@ def test_what_was_answered_is_there_when_the_process_has_been_killed(url: str) -
         there = {item.key for item in engine["work"]}
         assert len(answered) >= 3 * ANSWERS
         assert [key for key in answered if key not in there] == []
-        assert engine.read(check) == []
+        assert engine.read(broken_rules) == []
 
 
 def killed_after(url: str, number: str) -> list[str]:

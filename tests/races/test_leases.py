@@ -6,7 +6,7 @@ import pytest
 from tests.races.killing import Gang, at_work, until
 
 from rowlock import Engine
-from rowlock.integrity import check
+from rowlock.diagnostics import broken_rules
 
 pytestmark = pytest.mark.parametrize("dialect", [pytest.param("sqlite", marks=pytest.mark.torture), "postgres"])
 
@@ -54,7 +54,7 @@ def test_items_are_settled_in_order_while_workers_are_killed_at_random(url: str)
         until(lambda: gang.replace_dead() * 0 + (sum(map(len, steps(engine).values())) == 720))
         gang.wait()
         assert steps(engine) == dict.fromkeys(LISTS, KEYS)
-        assert engine.read(check) == []
+        assert engine.read(broken_rules) == []
 
 
 def test_a_worker_that_was_killed_is_replaced_by_another_that_waits(url: str) -> None:
@@ -68,4 +68,4 @@ def test_a_worker_that_was_killed_is_replaced_by_another_that_waits(url: str) ->
         until(lambda: steps(engine) == dict.fromkeys(LISTS, KEYS))
         first.end()
         assert second.wait() == [0]
-        assert engine.read(check) == []
+        assert engine.read(broken_rules) == []

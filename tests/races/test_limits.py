@@ -8,7 +8,7 @@ import pytest
 from tests.races.killing import Gang, at_work, until
 
 from rowlock import Engine
-from rowlock.integrity import check
+from rowlock.diagnostics import broken_rules
 
 pytestmark = pytest.mark.parametrize("dialect", [pytest.param("sqlite", marks=pytest.mark.torture), "postgres"])
 
@@ -95,4 +95,4 @@ def test_a_limit_holds_while_processes_are_killed(
         gang.end()
         log = engine.read(lambda tx: tx.execute("select change, family, at from log order by number").fetchall())
         assert count(log) == most
-        assert (engine["work"].counts().total, engine.read(check)) == (0, [])
+        assert (engine["work"].counts().total, engine.read(broken_rules)) == (0, [])

@@ -14,7 +14,7 @@ from tests.conftest import Clock
 from tests.races.killing import Gang, until
 
 from rowlock import Engine
-from rowlock.integrity import check
+from rowlock.diagnostics import broken_rules
 
 THREADS = 8
 TICKS = 60
@@ -111,7 +111,7 @@ def test_processes_tick_at_once_are_killed_and_each_tick_has_one_item(
     finally:
         gang.end()
     assert engine["work"].progress().added == TICKS
-    assert engine.read(check) == []
+    assert engine.read(broken_rules) == []
 
 
 def ticked(engine: Engine) -> float:

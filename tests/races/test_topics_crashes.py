@@ -9,8 +9,8 @@ from tests.conftest import Clock
 from tests.races.lives import Life
 
 from rowlock import Engine, Notification, Worker
+from rowlock.diagnostics import broken_rules
 from rowlock.engine.notifier import Notifier
-from rowlock.integrity import check
 
 SUBSCRIBERS = [f"{number}" for number in range(5)]
 
@@ -50,7 +50,7 @@ def test_the_end_is_the_same_after_whichever_step_the_worker_dies(url: str, cloc
             assert all(each.delivered_at for each in recorded)
             assert set(told) == set(SUBSCRIBERS)
             assert engine[f"topics/comics/{number}"].info().state == "complete"
-            assert engine.read(check) == []
+            assert engine.read(broken_rules) == []
         if whole:
             assert steps > 10
             return

@@ -8,7 +8,7 @@ import pytest
 
 from rowlock import Done, Engine, Verdict, claims, sessions, settlements
 from rowlock.claims import ClaimedItems, ClaimRequest
-from rowlock.integrity import check
+from rowlock.diagnostics import broken_rules
 from rowlock.outcomes import Outcome
 
 ALL = ("sqlite", "postgres", "postgres16", "serializable", "pooled", "cockroach")
@@ -81,7 +81,7 @@ def all_done(taken: ClaimedItems) -> Sequence[Outcome]:
 
 def broken(engine: Engine) -> list[str]:
     """What stored rows say against themselves."""
-    return engine.read(check)
+    return engine.read(broken_rules)
 
 
 def attempts(engine: Engine, name: str = "work") -> dict[str, int]:

@@ -8,9 +8,9 @@ import pytest
 from tests.conftest import DATABASES
 
 from rowlock import Engine, topics
+from rowlock.diagnostics import broken_rules
 from rowlock.engine import Topic
 from rowlock.errors import Invalid, InvalidKey, InvalidRecord, NoSuchTopic
-from rowlock.integrity import check
 from rowlock.topics import maintenance, records
 
 pytestmark = pytest.mark.parametrize("dialect", DATABASES)
@@ -103,7 +103,7 @@ def test_each_matching_subscriber_is_on_the_list_once(engine: Engine, comics: To
         "ann": {"series": "Saga"},
         "cat": {},
     }
-    assert engine.read(check) == []
+    assert engine.read(broken_rules) == []
 
 
 def test_a_record_without_matches_is_complete_at_once(engine: Engine, comics: Topic) -> None:

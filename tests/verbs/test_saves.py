@@ -10,6 +10,7 @@ from tests.conftest import Clock
 from tests.verbs.claiming import EVERY, Desk
 
 from rowlock import Counts, Engine, Fail
+from rowlock.diagnostics import broken_rules
 from rowlock.errors import (
     Invalid,
     InvalidData,
@@ -21,7 +22,6 @@ from rowlock.errors import (
     NoSuchList,
     StaleVersion,
 )
-from rowlock.integrity import check
 
 ROUNDS = 25
 
@@ -135,7 +135,7 @@ def test_a_failed_item_is_not_due(work: Engine, due: str | None) -> None:
     failed(work)
     with pytest.raises(ItemFailed, match="retry it"):
         work["work"].save("a", due=due)
-    assert work.read(check) == []
+    assert work.read(broken_rules) == []
 
 
 def test_a_ready_item_is_put_off(work: Engine, clock: Clock) -> None:
@@ -145,7 +145,7 @@ def test_a_ready_item_is_put_off(work: Engine, clock: Clock) -> None:
     assert [item.key for item in Desk(work).got().items] == ["b"]
     clock.advance(300)
     assert [item.key for item in Desk(work).got().items] == ["a"]
-    assert work.read(check) == []
+    assert work.read(broken_rules) == []
 
 
 @pytest.mark.parametrize("due", [None, "0s", 0, datetime(2020, 1, 1, tzinfo=UTC)])
@@ -155,7 +155,7 @@ def test_a_delayed_item_is_made_ready_at_once(work: Engine, due: Any) -> None:
     assert Desk(work).look() is None  # nothing is free: the list sleeps until the item is due
     assert work["work"].save("a", due=due).state == "ready"
     assert work["work"].counts() == Counts(ready=1, claimed=1)
-    assert work.read(check) == []
+    assert work.read(broken_rules) == []
     assert [item.key for item in Desk(work).got().items] == ["a"]
 
 
@@ -179,7 +179,7 @@ def test_a_more_urgent_item_is_handed_out_first(work: Engine) -> None:
     desk = Desk(work)
     desk.look(1)
     assert [item.key for item in desk.got(1).items] == ["a"]
-    assert work.read(check) == []
+    assert work.read(broken_rules) == []
 
 
 def test_an_item_goes_to_the_back_of_its_new_lane(work: Engine) -> None:
@@ -194,7 +194,7 @@ def test_an_item_that_changes_its_lane_stands_in_no_claim_of_that_lane(work: Eng
     assert [item.key for item in taken.items] == ["c"]
     work["work"].save("a", priority=1)
     assert [item.key for item in before.got().items] == ["a"]
-    assert work.read(check) == []
+    assert work.read(broken_rules) == []
 
 
 def test_the_same_priority_leaves_an_item_where_it_stands(work: Engine) -> None:

@@ -8,7 +8,7 @@ from tests.conftest import Clock
 from tests.verbs.scheduling import START, advance, every, keys
 
 from rowlock import Engine
-from rowlock.integrity import check
+from rowlock.diagnostics import broken_rules
 
 
 def test_a_tick_adds_one_item_to_the_list(timed: Engine, clock: Clock) -> None:
@@ -229,7 +229,7 @@ def test_stored_rows_agree_after_ticking(timed: Engine, clock: Clock) -> None:
     every(timed, "1m", catch_up="all", priority=2)
     advance(clock, "10m")
     timed.tick()
-    assert timed.read(check) == []
+    assert timed.read(broken_rules) == []
 
 
 def test_times_are_those_of_the_database(engine: Engine) -> None:

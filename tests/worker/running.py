@@ -8,7 +8,7 @@ from tests.waiting import WAIT_SECONDS
 from tests.waiting import eventually as eventually
 
 from rowlock import Engine, Worker
-from rowlock.integrity import check
+from rowlock.diagnostics import broken_rules
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def work_off(worker: Worker) -> None:
 
 def sound(engine: Engine) -> bool:
     """Whether nothing is left behind: no session, and nothing stored contradicts itself."""
-    return engine.sessions() == [] and engine.read(check) == []
+    return engine.sessions() == [] and engine.read(broken_rules) == []
 
 
 def said(engine: Engine, key: str, name: str = "work") -> tuple[str, str]:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from rowlock.failures import FailureGroup
     from rowlock.history import Sink
     from rowlock.item_input import Entries
+    from rowlock.items import Result
     from rowlock.model import (
         Added,
         Counts,
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
     )
     from rowlock.outcomes import Outcome, Verdict
     from rowlock.ranges import Range
-    from rowlock.results import Result
     from rowlock.schedules import Change, ScheduleInfo, Tick
     from rowlock.sessions import SessionInfo
     from rowlock.tokens import NewToken, TokenInfo

@@ -6,15 +6,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from rowlock import failures, item_input, item_resources, items, results
+from rowlock import failures, item_input, item_resources, items
 from rowlock.api.documents import Page, Value, page, row
 from rowlock.api.lists import LIST_PATH
 from rowlock.api.operation import Operation
 from rowlock.failures import truncate_message
 from rowlock.item_input import CheckedChanges
+from rowlock.items import Result
 from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item, ItemDetails, to_datetime
 from rowlock.names import check_keys
-from rowlock.results import Result
 from rowlock.roles import Role
 
 VIEWER, WORKER, OPERATOR, ADMIN = Role
@@ -265,12 +265,11 @@ OPERATIONS = (
         description="To give up on it instead, `POST /v1/lists/{list}/items/abandon`.",
     ),
     Operation(
-        results.of_item,
+        items.results,
         "GET",
         f"{ITEM_PATH}/results",
         VIEWER,
         page("ResultPage", "results", of=Result),
-        name="items.results",
     ),
     Operation(
         failures.of_item,

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from rowlock import diagnostics, integrity, schema, workload
+from rowlock import diagnostics, schema, workload
 from rowlock.cli import output
 from rowlock.cli.input import time_value
 from rowlock.cli.invocation import AT_RISK, OUT_OF_REACH, Invocation, command, every, group, json_option
@@ -190,7 +190,7 @@ def doctor(invocation: Invocation, *, with_rows: bool, health: tuple[str, ...], 
 
 
 def _check_rows(engine: Engine) -> list[Finding]:
-    broken = [Finding("rows", RISK, each.what, each.hint) for each in engine.read(integrity.violations)]
+    broken = [Finding("rows", RISK, each.what, each.hint) for each in engine.read(diagnostics.violations)]
     return broken or [Finding("rows", FINE, "stored rows are consistent")]
 
 

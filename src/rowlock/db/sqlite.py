@@ -57,6 +57,10 @@ DIALECT = Dialect(
         "lock": "",
         "lock_claim": "",
         "skip": "",
+        "lock_exclusive": "",
+        "sees_commits": "true",
+        "custom_plan": "",
+        "notify": "",
     },
     placeholder=":{}".format,
 )

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UnsetType
 
-from rowlock import failures, gates, item_input, items, lists, ranges, results, tracing
+from rowlock import failures, gates, item_input, items, lists, ranges, tracing
 from rowlock.engine.runner import NamedHandle
 from rowlock.errors import NotFound
 from rowlock.failures import Change, FailureGroup
 from rowlock.item_input import Batch, Entries, ItemDefaults
+from rowlock.items import Result
 from rowlock.model import (
     DEFAULT_PRIORITY,
     Added,
@@ -25,7 +26,6 @@ from rowlock.model import (
 )
 from rowlock.outcomes import UNCHANGED
 from rowlock.ranges import Range
-from rowlock.results import Result
 from rowlock.tracing import check_traceparent
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class List(NamedHandle):
 
     def results(self, key: str, *, limit: int = 20) -> list[Result]:
         """Return the results of an item, the newest first; only where the list keeps results."""
-        return self._runner.read(results.of_item, self.name, key, limit=limit)
+        return self._runner.read(items.results, self.name, key, limit=limit)
 
     def failure_groups(self, *, limit: int = 50) -> list[FailureGroup]:
         """Return failed items grouped by the shape of their last error, the most frequent first."""

@@ -101,7 +101,7 @@ async def post_one(request: Request) -> Response | IidyIncremented:
     """Add a name, or with `action=increment` count one more attempt of it; the body is not read."""
     if _action(request) == "increment":
         return await increment_one(request)
-    batches = list(item_input.batches(request.path_params["key"], ItemDefaults(trace=request.traceparent)))
+    batches = list(item_input.batches(request.path_params["key"], ItemDefaults(traceparent=request.traceparent)))
     added = await _add(request, batches, strict=_strict(request))
     return Response(IidyAdded(added), 201 if added else 200)
 
@@ -131,7 +131,7 @@ async def post_many(request: Request) -> Response | IidyIncremented:
     if _action(request) == "increment":
         return await increment_many(request)
     strict = _strict(request)
-    batches = await _batches(request, ItemDefaults(trace=request.traceparent))
+    batches = await _batches(request, ItemDefaults(traceparent=request.traceparent))
     return Response(IidyAdded(await _add(request, batches, strict=strict) if batches else 0), 201)
 
 

@@ -41,7 +41,7 @@ async def add(request: Request) -> Added | Response:
     committed batch by batch: each line of the response tells what was added so far.
     """
     query: AddQuery = request.query
-    defaults = ItemDefaults(None, query.due, query.gate, query.priority, trace=request.traceparent)
+    defaults = ItemDefaults(None, query.due, query.gate, query.priority, traceparent=request.traceparent)
     if request.response_type is MediaType.NDJSON:
         return Response(stream=_add_stream(request, defaults))
     batches: Iterable[Batch]

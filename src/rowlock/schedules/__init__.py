@@ -184,7 +184,7 @@ def _now(tx: Transaction) -> int:
 
 
 def _create(tx: Transaction, schedule: str, plan: Plan) -> bool:
-    lists.ensure(tx, plan.list)  # workers may look for the list before the first tick
+    lists.create(tx, plan.list)  # workers may look for the list before the first tick
     now = _now(tx)
     new = plan if plan.start_at is not None else msgspec.structs.replace(plan, start_at=now - now % SECOND)
     next_at = new.first_after(now)
@@ -248,7 +248,7 @@ def define(tx: Transaction, schedule: str, plan: Plan, *, version: int | None = 
     """
     if version is None and _create(tx, schedule, plan):
         return Change.ADDED
-    lists.ensure(tx, plan.list)
+    lists.create(tx, plan.list)
     now, row = _now(tx), _lock(tx, schedule, version)
     old = row.plan
     new = plan if plan.start_at is not None else msgspec.structs.replace(plan, start_at=old.start_at)

@@ -212,7 +212,8 @@ class Plan(msgspec.Struct, frozen=True):
 
     def batch(self, keys: Sequence[str]) -> Batch:
         """Return items with these keys, ready to be added."""
-        return batch_of_keys(keys, {**NO_PAYLOAD, "data": self.data}, gate=self.gate, priority=self.priority)
+        columns = {"gate": self.gate, "priority": self.priority, "delay": 0, **NO_PAYLOAD, "data": self.data}
+        return batch_of_keys(keys, columns)
 
 
 def planned(

@@ -1,1 +1,3 @@
-select name, value from rowlock_counters where name > :after order by name limit :limit
+-- Counters by name within a range, strictly after one.
+select name, value from rowlock_counters
+where name > :after and name >= :prefix and name < :beyond order by name limit :limit

@@ -1,2 +1,2 @@
 -- Requests a wake of a list: it commits with the change that is the reason, and waits for no lock.
-insert into rowlock_wakes (list) values (:list) returning pg_notify('rowlock', '')
+insert into rowlock_wakes (list) values (:list) {notify}

@@ -2,4 +2,4 @@
 insert into rowlock_wakes (list)
 select c.list from rowlock_claims c where c.session = :session
 union select h.list from rowlock_leases h where h.session = :session
-returning pg_notify('rowlock', '')
+{notify}

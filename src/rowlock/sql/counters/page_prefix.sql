@@ -1,3 +1,0 @@
--- Counters with a prefix, by name, strictly after one.
-select name, value from rowlock_counters
-where name > :after and name >= :prefix and name < :beyond order by name limit :limit

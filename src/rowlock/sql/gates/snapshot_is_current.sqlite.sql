@@ -1,2 +1,0 @@
--- SQLite: the only writer sees everything.
-select true

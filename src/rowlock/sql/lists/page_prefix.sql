@@ -1,3 +1,0 @@
--- Lists with a prefix, by name, strictly after one.
-select id, name, state, gate, sealed, version, settings from rowlock_lists
-where name > :after and name >= :prefix and name < :beyond order by name limit :limit

@@ -1,2 +1,0 @@
--- CockroachDB: it has no notifications, workers poll.
-insert into rowlock_wakes (list) values (:list)

@@ -1,4 +1,0 @@
--- CockroachDB: it has no notifications, workers poll.
-insert into rowlock_wakes (list)
-select c.list from rowlock_claims c where c.session = :session
-union select h.list from rowlock_leases h where h.session = :session
