@@ -4,16 +4,19 @@ import asyncio
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from rowlock import upkeep
 from rowlock.db.database import Database, Verb
 from rowlock.engine import Engine
 from rowlock.errors import DatabaseFull, DatabaseReadOnly, Overloaded, RowlockError, Unavailable
+from rowlock.group_commit.calls import LoopMailbox, LoopWaiter
 from rowlock.item_resources import ItemDetail, show_many
 from rowlock.worker import Worker
 
@@ -43,6 +46,10 @@ class VerbExecutor:
         self.writes_refused = False
         """Whether the database has refused a write because it is full or read-only, and none was tried since."""
         self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="rowlock http")
+        self._busy_threads = 0
+        self._queue: deque[tuple[LoopWaiter, Callable[[], Any]]] = deque()
+        self._queue_lock = threading.Lock()
+        self._mailboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopMailbox] = WeakKeyDictionary()
 
     async def write(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in a group commit with those of other requests; durable on return."""
@@ -54,9 +61,34 @@ class VerbExecutor:
 
     async def run_in_thread(self, work: Callable[[], T]) -> T:
         """Run any blocking function; once begun, it is finished even if the caller is cancelled."""
-        # The context carries the principal, which the audit log records.
-        run, context = asyncio.get_running_loop().run_in_executor, copy_context()
-        return await self._run(partial(run, self._threads, context.run, work))
+        return await self._run(partial(self._submit, work))
+
+    def _submit(self, work: Callable[[], T]) -> "asyncio.Future[T]":
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        waiter = LoopWaiter(self._mailboxes.setdefault(loop, LoopMailbox()), future)
+        with self._queue_lock:
+            # The context carries the principal, which the audit log records.
+            self._queue.append((waiter, partial(copy_context().run, work)))
+            is_thread_free = self._busy_threads < MAX_THREADS
+            self._busy_threads += is_thread_free
+        if is_thread_free:
+            self._threads.submit(self._work_off_queue)
+        return future
+
+    def _work_off_queue(self) -> None:
+        # To wake a thread, and then the event loop, costs more than most reads: each runs all that waits meanwhile.
+        while True:
+            with self._queue_lock:
+                if not self._queue:
+                    self._busy_threads -= 1
+                    return
+                waiter, work = self._queue.popleft()
+            if waiter.is_waiting():
+                try:
+                    waiter.resolve(work())
+                except BaseException as error:
+                    waiter.resolve(error)
 
     async def _run(self, start: Callable[[], Awaitable[T]]) -> T:
         if self._pending >= self._max_pending:
@@ -72,6 +104,7 @@ class VerbExecutor:
 
     def close(self) -> None:
         """Finish what has begun and stop the threads."""
+        self._queue.clear()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
 
@@ -158,16 +191,13 @@ class BackgroundThreads:
         self._worker = worker
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
-
-    @property
-    def started(self) -> bool:
-        """Whether the threads run, or have run."""
-        return bool(self._threads)
+        self.started = False
 
     def start(self) -> None:
         """Start the threads, once."""
         if self.started:
             return
+        self.started = True
         self._threads.append(threading.Thread(target=self._keep_up, name="rowlock http upkeep", daemon=True))
         if self._worker is not None:
             work = partial(self._worker.run, signals=False)

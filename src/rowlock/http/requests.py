@@ -58,28 +58,6 @@ class MemoryBudget:
 class Request:
     """One request, as endpoints see it."""
 
-    __slots__ = (
-        "_content_type",
-        "_first_message",
-        "_held_bytes",
-        "_length",
-        "body_complete",
-        "executor",
-        "headers",
-        "id",
-        "method",
-        "path_params",
-        "principal",
-        "query",
-        "raw_path",
-        "receive",
-        "response_type",
-        "root_path",
-        "route",
-        "scope",
-        "service",
-    )
-
     def __init__(self, service: "Service", scope: Mapping[str, Any], receive: Receive) -> None:
         self.service = service
         self.executor = service.executor
@@ -100,7 +78,8 @@ class Request:
         self.body_complete = False
         """Whether the body was read to its end."""
         self._first_message: Mapping[str, Any] | None = None
-        self._held_bytes = 0
+        self.held_bytes = 0
+        """Bytes that it holds in memory, until `release`."""
 
     def header(self, name: bytes) -> str:
         """Return a header by its lower-case name; empty if it was not sent."""
@@ -251,13 +230,12 @@ class Request:
     def hold(self, count: int) -> None:
         """Count so many bytes as held in memory until the request ends; Overloaded if others hold too many."""
         self.service.memory.take(count)
-        self._held_bytes += count
+        self.held_bytes += count
 
     def release(self) -> None:
         """Give back what the request holds in memory: it has ended."""
-        if self._held_bytes:
-            self.service.memory.give_back(self._held_bytes)
-            self._held_bytes = 0
+        self.service.memory.give_back(self.held_bytes)
+        self.held_bytes = 0
 
     @property
     def is_half_closed(self) -> bool:

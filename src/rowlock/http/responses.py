@@ -70,8 +70,10 @@ async def send_response(request: Request, response: Response, *, send: Send) -> 
         # The version goes before the dot; what follows changes with what else the document shows.
         etag = b'"%d.%08x"' % (response.version, zlib.crc32(body))
         headers.append((b"etag", etag))
-        if request.method in ("GET", "HEAD") and etag.decode() in _known_etags(request):
-            response.status, body = 304, b""
+        if b"if-none-match" in request.headers and request.method in ("GET", "HEAD"):
+            known = request.headers[b"if-none-match"].split(b",")
+            if etag in [each.strip().removeprefix(b"W/") for each in known]:
+                response.status, body = 304, b""
     if len(body) > LARGE_BODY_BYTES:
         request.hold(len(body))
     if response.status not in STATUSES_WITHOUT_BODY:
@@ -99,10 +101,6 @@ def _content_type(request: Request, response: Response) -> bytes:
     if response.status >= 400:
         return problems.TYPE if isinstance(response.value, dict) else CONTENT_TYPES[MediaType.TEXT]
     return request.route.media_type.encode() or CONTENT_TYPES[request.response_type]
-
-
-def _known_etags(request: Request) -> list[str]:
-    return [each.strip().removeprefix("W/") for each in request.header(b"if-none-match").split(",")]
 
 
 async def _send_later_parts(request: Request, response: Response, send: Send) -> int:

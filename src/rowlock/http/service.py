@@ -110,7 +110,8 @@ class Service:
         try:
             await self._serve(request, send)
         finally:
-            request.release()
+            if request.held_bytes:
+                request.release()
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -63,7 +63,7 @@ class HTTPProtocol(asyncio.Protocol):
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._expect_100_continue = self._is_new_request = False
-        self._raw_body_bytes = self._discarded_bytes = 0
+        self._parsed_head_bytes = self._raw_body_bytes = self._discarded_bytes = 0
         self._active: RequestResponseCycle | None = None
         self._pipeline: deque[RequestResponseCycle] = deque()
         self._app_state = app_state
@@ -130,7 +130,7 @@ class HTTPProtocol(asyncio.Protocol):
         max_head = self.timeouts.limits.header_bytes
         if self.phase is Phase.HEADERS:
             # The read that began a request may hold the end of an earlier body: only what was parsed is counted.
-            self.head_bytes = self._parsed_head_bytes() if self._is_new_request else self.head_bytes + len(data)
+            self.head_bytes = self._parsed_head_bytes if self._is_new_request else self.head_bytes + len(data)
             if self.head_bytes > max_head:
                 self.refuse(431, HEADERS_TOO_LARGE.format(max_head))
         elif in_body and self._raw_body_bytes > max_head + MAX_FRAMING_RATIO * self.body_bytes:
@@ -164,11 +164,12 @@ class HTTPProtocol(asyncio.Protocol):
         if not self.discarding:
             self.enter(Phase.HEADERS)
             self._url, self._headers, self._expect_100_continue = b"", [], False
-            self._is_new_request, self.head_bytes, self._discarded_bytes = True, 0, 0
+            self._is_new_request, self.head_bytes, self._parsed_head_bytes, self._discarded_bytes = True, 0, 0, 0
 
     def on_url(self, url: bytes) -> None:
         """Add a part of the request target."""
         self._url += url
+        self._parsed_head_bytes += len(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header; trailers are ignored, because headers are checked before the body arrives."""
@@ -177,6 +178,7 @@ class HTTPProtocol(asyncio.Protocol):
             if name == b"expect" and value.lower() == b"100-continue":
                 self._expect_100_continue = True
             self._headers.append((name, value))
+            self._parsed_head_bytes += len(name) + len(value) + 4
 
     def on_headers_complete(self) -> None:
         """Give the request to the application, after those before it."""
@@ -217,15 +219,12 @@ class HTTPProtocol(asyncio.Protocol):
             self.refuse(400, "error invalid-head: there must be one Host header (hint: send it once)")
         elif codings and (version == "1.0" or codings != [b"chunked"]):
             self.refuse(400, "error invalid-head: unsupported Transfer-Encoding (hint: send chunked alone, or none)")
-        elif self._parsed_head_bytes() > max_bytes:
+        elif self._parsed_head_bytes > max_bytes:
             self.refuse(431, HEADERS_TOO_LARGE.format(max_bytes))
         elif self.health_only and not (
             self._parser.get_method() in (b"GET", b"HEAD") and self._url.partition(b"?")[0] in HEALTH_PATHS
         ):
             self.refuse(503, NO_ROOM)
-
-    def _parsed_head_bytes(self) -> int:
-        return len(self._url) + sum([len(name) + len(value) + 4 for name, value in self._headers])
 
     def on_body(self, body: bytes) -> None:
         """Add a part of the body; drop it if the response is complete."""
