@@ -138,6 +138,15 @@ def test_wrong_csv_is_refused(quick: Shell, column: str, content: str, wrong: st
     assert wrong in ran.error
 
 
+def test_an_error_in_one_of_several_csv_files_names_the_line_and_the_file(quick: Shell) -> None:
+    quick.write("one.csv", "name\napple\n")
+    quick.write("two.csv", 'name\npear\n"fig"s"\n')
+    assert (
+        "line 3 of two.csv must be CSV"
+        in quick("add", "fruit", "--csv", "name", "-f", "one.csv", "-f", "two.csv").error
+    )
+
+
 def test_json_lines_are_keys_or_items(any_quick: QuickShell) -> None:
     any_quick("add", "fruit", "--ndjson", given='"apple"\n\n{"key": "pear", "data": {"g": 3}, "due": "1h"}\n')
     assert any_quick("ls", "fruit").lines == ["apple\t0\tready", "pear\t0\tdelayed"]

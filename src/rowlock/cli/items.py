@@ -79,27 +79,34 @@ def add(invocation: Invocation, /, *, name: str, keys: tuple[str, ...], stream: 
         return show_help()
     progress = AddProgress(Terminal(quiet=invocation.quiet), wanted=not invocation.quiet)
     with invocation.open(create=True) as engine, progress:
-        shared = {
-            "data": json_value(options["data"]),
-            "due": time_value(options["due"]) if options["due"] else None,
-            "gate": gate_value(options["gate"]),
-            "priority": options["priority"],
-            "strict": options["strict"],
-            "trace": tracing.parse_traceparent(os.environ.get(TRACE_VARIABLE)),
-        }
+        shared = _shared_fields(options)
         form = InputFormat(options["csv"], options["ndjson"], options["null"])
+        entries = read_entries(options["files"], form, report=progress.read)
         if keys and keys != (STDIN,):
             if options["files"]:
                 raise Invalid("keys must be given as arguments or by -f, got both", "give them one way")
             added = engine[name].add(keys, **shared)
+        elif stream:
+            added = _add_stream(engine[name], entries, shared)
         else:
-            entries = read_entries(options["files"], form, report=progress.read)
-            if stream:
-                added = _add_stream(engine[name], entries, shared)
-            else:
-                added = engine[name].add(entries, **shared, report=progress.wrote)
-    _report_added(invocation, name, added)
+            added = engine[name].add(entries, **shared, report=progress.wrote)
+    sentence = f"added {output.plural(added.added)} to {name}"
+    if added.existing:
+        sentence += f"; {added.existing:,} {'was' if added.existing == 1 else 'were'} there already"
+    output.result(invocation, added, sentence=sentence)
     return 0
+
+
+def _shared_fields(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what all items of one add have in common, as arguments of `List.add`."""
+    return {
+        "data": json_value(options["data"]),
+        "due": time_value(options["due"]) if options["due"] else None,
+        "gate": gate_value(options["gate"]),
+        "priority": options["priority"],
+        "strict": options["strict"],
+        "trace": tracing.parse_traceparent(os.environ.get(TRACE_VARIABLE)),
+    }
 
 
 def _add_stream(to: List, entries: Iterator[Entry], shared: dict[str, Any]) -> Added:
@@ -113,13 +120,6 @@ def _add_stream(to: List, entries: Iterator[Entry], shared: dict[str, Any]) -> A
         so_far = f"{added + existing:,} before it are on the list"
         raise type(error)(error.what, f"{error.hint}; {so_far}" if error.hint else so_far, **error.fields) from None
     return Added(added, existing)
-
-
-def _report_added(invocation: Invocation, name: str, added: Added) -> None:
-    sentence = f"added {output.plural(added.added)} to {name}"
-    if added.existing:
-        sentence += f"; {added.existing:,} {'was' if added.existing == 1 else 'were'} there already"
-    output.result(invocation, added, sentence=sentence)
 
 
 @command("show")

@@ -4,14 +4,20 @@ import os
 import sys
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Callable
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rowlock.cli import output
 from rowlock.cli.terminal import STDERR, Terminal
 from rowlock.engine import List
 from rowlock.errors import RowlockError
-from rowlock.model import ListInfo
+from rowlock.model import Item, ListInfo
+from rowlock.outcomes import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from rowlock.worker import Worker
 
 BAR_COLUMNS = 26
 QUIET_SECONDS = 1.0
@@ -38,6 +44,29 @@ def format_seconds(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}h {minutes:02}m" if hours else f"{minutes}m {rest:02}s" if minutes else f"{rest} s"
+
+
+class VerdictCounts:
+    """Numbers of the items that a worker has settled, by verdict; counted from any thread."""
+
+    def __init__(self, worker: "Worker", *, fits: Callable[[Item], bool] = lambda _: True) -> None:
+        self._fits = fits
+        self._lock = threading.Lock()
+        self._counts: Counter[Verdict] = Counter()
+        worker.after(self._count)
+
+    def _count(self, item: Item, _: Outcome, verdict: Verdict) -> None:
+        if self._fits(item):
+            with self._lock:
+                self._counts[verdict] += 1
+
+    def __getitem__(self, verdict: Verdict) -> int:
+        return self._counts[verdict]
+
+    def summary(self, done: str = "done") -> str:
+        """Return the numbers in one line; `done` is the word for items that are done."""
+        words = {Verdict.DONE: done, Verdict.FAILED: "failed", Verdict.RETRIED: "retried"}
+        return " · ".join(f"{word} {self._counts[verdict]:,}" for verdict, word in words.items())
 
 
 class AddProgress:

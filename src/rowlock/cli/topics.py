@@ -1,8 +1,6 @@
 """`rowlock topic`, `subscribe`, `unsubscribe`, `publish` and `notifications`: standing queries and records."""
 
 import os
-import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -15,16 +13,17 @@ from rowlock.cli import output, predicate_syntax
 from rowlock.cli.input import json_lines_of_stdin
 from rowlock.cli.invocation import SOME_FAILED, Invocation, command, every, group, json_option, named_argument
 from rowlock.cli.output import Column
+from rowlock.cli.progress import VerdictCounts
 from rowlock.cli.terminal import StopSignals, Terminal, log_option, show_logs
 from rowlock.engine import Topic
 from rowlock.errors import Invalid, InvalidField, InvalidRecord
-from rowlock.model import Item, Notification, Published, TopicInfo
-from rowlock.outcomes import Outcome, Verdict
+from rowlock.model import Notification, Published, TopicInfo
+from rowlock.outcomes import Verdict
 from rowlock.settings import MAX_ATTEMPTS, secrets_in
 from rowlock.topics.records import MATCH
 
 if TYPE_CHECKING:
-    from rowlock.worker import Worker
+    pass
 
 SUBSCRIPTIONS_PER_TRANSACTION = 10_000
 RECORDS_PER_TRANSACTION = 1_000
@@ -290,39 +289,21 @@ def deliver(invocation: Invocation, /, *, name: str, log_format: str, concurrenc
         handle = engine.topic(name)
         handle.info()
         worker = Worker(engine, concurrency=concurrency)
-        counts = DeliveryCounts(worker)
+        matched = VerdictCounts(worker, fits=lambda item: item.gate == MATCH)
+        delivered = VerdictCounts(worker, fits=lambda item: item.gate != MATCH)
         deliverer = _deliverer(options, invocation.allowed_hosts(options["allow_host"]))
         limits = {name: options[name] for name in ("attempts", "backoff", "in_memory")}
         handle.deliver(worker, deliverer, **limits)
         terminal.say(f"notifying subscribers of {name}; Ctrl-C stops")
         with StopSignals(lambda now: worker.stop(now=now)) as signals:
             worker.run(until="done" if options["once"] else "stopped", signals=False)
-        terminal.say(counts.summary())
+        records = output.plural(matched[Verdict.DONE], "record")
+        terminal.say(f"{records} matched · {delivered.summary('delivered')}")
         failed = handle.failed() if options["once"] else 0
         if failed:
             failures = output.plural(failed, "delivery")
             terminal.say(f"{failures} failed; retry them with: rowlock topic retry {name}")
     return signals.status or (SOME_FAILED if failed else 0)
-
-
-class DeliveryCounts:
-    """Numbers of matched records and of deliveries by verdict, counted from any thread."""
-
-    def __init__(self, worker: "Worker") -> None:
-        self._lock = threading.Lock()
-        self._settled: Counter[tuple[bool, Verdict]] = Counter()
-        worker.after(self._count)
-
-    def _count(self, item: Item, _: Outcome, verdict: Verdict) -> None:
-        with self._lock:
-            self._settled[item.gate == MATCH, verdict] += 1
-
-    def summary(self) -> str:
-        """Return all numbers in one line."""
-        verdicts = (Verdict.DONE, Verdict.FAILED, Verdict.RETRIED)
-        delivered, failed, retried = (self._settled[False, verdict] for verdict in verdicts)
-        matched = output.plural(self._settled[True, Verdict.DONE], "record")
-        return f"{matched} matched · delivered {delivered:,} · failed {failed:,} · retried {retried:,}"
 
 
 def _deliverer(options: dict[str, Any], allow: list[str]) -> Callable[[Notification], Any]:

@@ -1,8 +1,6 @@
 """`rowlock work`: work a list with a command or an HTTP request for each item."""
 
-import threading
 import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +11,11 @@ from rowlock.cli import runners
 from rowlock.cli.claims import held_by_another
 from rowlock.cli.invocation import SOME_FAILED, Invocation, command, list_argument
 from rowlock.cli.output import plural
-from rowlock.cli.progress import ListProgress, format_seconds
+from rowlock.cli.progress import ListProgress, VerdictCounts, format_seconds
 from rowlock.cli.runners import WorkOptions
 from rowlock.cli.terminal import StopSignals, Terminal, log_option, show_logs
 from rowlock.errors import Refused, RowlockError
-from rowlock.model import Item, ListInfo
-from rowlock.outcomes import Outcome, Verdict
+from rowlock.model import ListInfo
 from rowlock.settings import MAX_ATTEMPTS
 from rowlock.worker import Worker
 from rowlock.worker.worker import Until
@@ -96,22 +93,16 @@ class WorkRun:
     ) -> None:
         self._terminal = terminal
         self._output_error: OSError | None = None
-        self._lock = threading.Lock()
-        self._settled: Counter[Verdict] = Counter()
         self._started = time.monotonic()
         self._runner = runners.choose(info, options, show=terminal.show, on_error=self._stop_for_output, allow=allow)
         concurrency = options.concurrency or self._runner.default_concurrency
         try:
             self._worker = Worker(engine, concurrency=concurrency, expiry=options.expiry, grace=GRACE_SECONDS)
-            self._worker.after(self._count)
+            self._counts = VerdictCounts(self._worker)
             self._runner.register(self._worker, info.name)
         except RowlockError:
             self._runner.close()
             raise
-
-    def _count(self, _: Item, __: Outcome, verdict: Verdict) -> None:
-        with self._lock:
-            self._settled[verdict] += 1
 
     def _stop_for_output(self, error: OSError) -> None:
         # The output of commands cannot be written: to go on would lose it.
@@ -138,9 +129,7 @@ class WorkRun:
 
     def report(self, info: ListInfo, status: int | None) -> int:
         """Print what was done and what is left, and return the exit code."""
-        done, failed, retried = (self._settled[each] for each in (Verdict.DONE, Verdict.FAILED, Verdict.RETRIED))
-        took = format_seconds(time.monotonic() - self._started)
-        self._terminal.say(f"done {done:,} · failed {failed:,} · retried {retried:,} in {took}")
+        self._terminal.say(f"{self._counts.summary()} in {format_seconds(time.monotonic() - self._started)}")
         if info.counts.failed:
             self._terminal.say(f"{plural(info.counts.failed)} of {info.name} failed; see: rowlock failures {info.name}")
         left = info.counts.total - info.counts.failed
