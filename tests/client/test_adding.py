@@ -26,25 +26,25 @@ def keys(count: int) -> Iterator[str]:
     return (f"{number:0400}" for number in range(count))
 
 
-def test_a_wrong_last_line_adds_nothing(client: Client) -> None:
+def test_an_invalid_last_line_adds_nothing(client: Client) -> None:
     with pytest.raises(Invalid, match="line 5001"):
         client["names"].add([*keys(5_000), "two\nlines"])
     assert client.lists() == []
 
 
-def test_what_is_strict_is_added_as_a_whole(client: Client) -> None:
+def test_a_strict_add_is_all_or_nothing(client: Client) -> None:
     client["names"].add("there")
     with pytest.raises(AlreadyThere):
         client["names"].add([*keys(5_000), "there"], strict=True)
     assert client["names"].counts().ready == 1
 
 
-def test_more_than_a_server_takes_at_once_comes_part_by_part(narrow: Client) -> None:
+def test_a_large_add_is_sent_in_parts(narrow: Client) -> None:
     assert narrow["names"].add(keys(26_000)) == Added(26_000, 0)
     assert narrow["names"].counts().ready == 26_000
 
 
-def test_more_than_a_server_takes_at_once_cannot_be_strict(narrow: Client) -> None:
+def test_a_strict_add_that_needs_parts_is_refused(narrow: Client) -> None:
     with pytest.raises(TooLarge, match="at once"):
         narrow["names"].add(keys(26_000), strict=True)
     assert narrow.lists() == []
@@ -67,7 +67,7 @@ def test_items_have_the_trace_that_they_were_added_in(client: Client) -> None:
     assert [item.trace for item in client["names"]] == [TRACE, TRACE, TRACE, TRACE, None]
 
 
-def test_items_keep_all_that_was_said_of_them(client: Client) -> None:
+def test_items_keep_all_their_fields(client: Client) -> None:
     client["names"].settings(gates=("first", "second"), manual=True)
     entries = ["a", {"key": "b", "data": {"n": [1, None]}, "priority": 0}, NewItem("c", due="1h", gate=1), "d"]
     assert client["names"].add(entries, data="shared") == Added(4, 0)
@@ -88,6 +88,6 @@ def test_a_report_counts_the_items_that_were_written(client: Client) -> None:
     assert written == [10_000, 20_000, 25_000]
 
 
-def test_more_keys_than_a_server_takes_at_once_are_changed_in_several_requests(narrow: Client) -> None:
+def test_many_keys_are_changed_in_several_requests(narrow: Client) -> None:
     narrow["names"].add(keys(15_000))
     assert narrow["names"].done(list(keys(15_000))) == 15_000

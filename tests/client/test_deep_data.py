@@ -1,4 +1,4 @@
-"""Data that was stored with more levels than are allowed do not end a client, nor a worker that has only an address."""
+"""Stored data that is nested deeper than is allowed stops neither a client nor its worker."""
 
 import pytest
 from tests.http.serving import Serving
@@ -29,7 +29,7 @@ def test_a_worker_fails_the_item_and_goes_on(planted: Client, concurrency: int) 
     assert failure.message == "the data of 'deep' is nested deeper than 128 levels"
 
 
-def test_who_looks_is_told_which_item_it_is(planted: Client) -> None:
+def test_the_error_names_the_item(planted: Client) -> None:
     words = "the data of 'deep' of the list 'work' is nested deeper than 128 levels"
     with pytest.raises(InvalidData, match=words):
         planted["work"].show("deep")
@@ -37,6 +37,6 @@ def test_who_looks_is_told_which_item_it_is(planted: Client) -> None:
         planted["work"].page()
 
 
-def test_the_item_can_be_given_other_data(planted: Client) -> None:
+def test_the_item_can_be_saved_with_other_data(planted: Client) -> None:
     planted["work"].save("deep", data={"n": 1})
     assert [item.data for item in planted["work"].page()] == [[1], {"n": 1}, [1]]

@@ -1,4 +1,4 @@
-"""What goes wrong at a server, or on the way to it, is the error that says so."""
+"""Each failure of a server, or of the connection to it, raises the error that describes it."""
 
 import socket
 import threading
@@ -26,17 +26,17 @@ from rowlock.http.problems import problem
 SERVER = "http://there"
 
 
-def test_every_error_comes_back_as_it_was() -> None:
+def test_every_error_arrives_with_its_class_and_fields() -> None:
     errors = [kind("what is so", "what to do", list="names", number=3) for kind in errors_by_code().values()]
-    told = [
+    received = [
         error_of_response(error.http_status, msgspec.json.encode(problem(error, "r-1")), server=SERVER)
         for error in errors
     ]
-    assert [said(error) for error in told] == [said(error) for error in errors]
+    assert [described(error) for error in received] == [described(error) for error in errors]
     assert len(errors) > 60
 
 
-def said(error: RowlockError) -> tuple[object, ...]:
+def described(error: RowlockError) -> tuple[object, ...]:
     return type(error), error.what, error.hint, error.fields, str(error)
 
 
@@ -45,9 +45,9 @@ def said(error: RowlockError) -> tuple[object, ...]:
 )
 def test_an_error_of_a_later_release_is_of_its_family(status: int, family: type[RowlockError]) -> None:
     document = {"code": "not-yet-thought-of", "detail": "it is so", "hint": "", "status": status}
-    told = error_of_response(status, msgspec.json.encode(document), server=SERVER)
-    assert isinstance(told, family)
-    assert told.what == "it is so"
+    error = error_of_response(status, msgspec.json.encode(document), server=SERVER)
+    assert isinstance(error, family)
+    assert error.what == "it is so"
 
 
 def test_the_request_that_failed_can_be_found_in_the_servers_log(client: Client) -> None:
@@ -56,7 +56,7 @@ def test_the_request_that_failed_can_be_found_in_the_servers_log(client: Client)
     assert caught.value.__notes__[0].startswith("request ")
 
 
-def test_a_version_that_is_no_more_is_told_with_both(client: Client) -> None:
+def test_a_stale_version_is_reported_with_the_current_one(client: Client) -> None:
     client["names"].settings(attempts=3)
     with pytest.raises(StaleVersion) as caught:
         client["names"].settings(attempts=4, version=7)
@@ -66,7 +66,7 @@ def test_a_version_that_is_no_more_is_told_with_both(client: Client) -> None:
 @pytest.mark.parametrize(
     "url", ["there", "ftp://there", "http://", "http://ann:secret@there", "http://there?token=secret", "http://th ere"]
 )
-def test_what_is_no_address_of_a_server_is_refused_without_repeating_it(url: str) -> None:
+def test_an_invalid_address_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(InvalidUrl) as caught:
         Client(url)
     assert "secret" not in str(caught.value)
@@ -80,13 +80,13 @@ def reason(url: str, **options: float) -> str:
     return str(caught.value.fields["reason"])
 
 
-def test_nobody_listens_there() -> None:
+def test_a_refused_connection_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         port = nobody.getsockname()[1]
     assert reason(f"http://127.0.0.1:{port}") == "refused"
 
 
-def test_no_host_has_that_name() -> None:
+def test_an_unknown_host_is_reported() -> None:
     assert reason("http://rowlock.invalid:8642") == "dns"
 
 
@@ -113,17 +113,17 @@ def answering(answer: bytes | None) -> Iterator[str]:
         listening.shutdown(socket.SHUT_RDWR)
 
 
-def test_no_answer_comes_in_time() -> None:
+def test_a_timeout_is_reported() -> None:
     with answering(None) as url:
         assert reason(url, timeout=0.2) == "timeout"
 
 
-def test_the_connection_breaks_before_an_answer() -> None:
+def test_a_lost_connection_is_reported() -> None:
     with answering(b"") as url:
         assert reason(url) == "lost"
 
 
-def test_somebody_else_answers_there() -> None:
+def test_an_answer_of_another_service_is_reported() -> None:
     page = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>"
     with answering(page) as url:
         assert reason(url) == "stranger"
@@ -135,24 +135,24 @@ def test_a_redirect_is_not_followed() -> None:
         assert reason(url) == "stranger"
 
 
-def test_a_server_without_tls_is_asked_for_it(served: Serving) -> None:
+def test_a_server_without_tls_is_reported(served: Serving) -> None:
     assert reason(f"https://127.0.0.1:{served.client.port}") == "tls"
 
 
 @pytest.mark.parametrize("what", ["transaction", "using"])
-def test_a_transaction_is_not_had_over_http(client: Client, what: str) -> None:
+def test_a_transaction_is_refused_over_http(client: Client, what: str) -> None:
     with pytest.raises(NeedsDatabase):
         client.transaction() if what == "transaction" else client["names"].add("a", using=object())
     assert client.lists() == []
 
 
-def test_what_only_the_database_can_tell_is_refused(client: Client) -> None:
+def test_a_verb_that_needs_the_database_is_refused(client: Client) -> None:
     client["names"].add("a")
     with pytest.raises(NeedsDatabase):
         client["names"].snapshot()
 
 
-def test_a_token_is_shown_and_never_told(served: Serving, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_token_is_sent_and_never_logged(served: Serving, caplog: pytest.LogCaptureFixture) -> None:
     engine: Engine = served.service.engine
     url = f"http://127.0.0.1:{served.client.port}"
     text = engine.tokens.create("worker", lists="mine/").text
@@ -176,13 +176,13 @@ def test_address_and_token_come_from_the_environment(served: Serving, monkeypatc
         assert client["names"].add("a").added == 1
 
 
-def test_a_token_in_plain_text_to_another_machine_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_token_sent_without_tls_to_another_machine_logs_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     Client("http://192.0.2.1", token="rl_secret")
     assert "can be read on its way" in caplog.text
     assert "rl_secret" not in caplog.text
 
 
-def test_tokens_are_made_listed_and_revoked(client: Client) -> None:
+def test_tokens_are_created_listed_and_revoked(client: Client) -> None:
     made = client.tokens.create("admin", label="ann", expires="1h")
     with Client(client.server, token=made.text) as admin:
         assert [each.label for each in admin.tokens.page()] == ["ann"]

@@ -53,7 +53,7 @@ def test_a_list_is_renamed_once(pair: tuple[Losing, Client]) -> None:
     assert [info.name for info in client.lists()] == ["others"]
 
 
-def test_a_claim_that_nobody_heard_of_is_the_one_that_is_had(pair: tuple[Losing, Client]) -> None:
+def test_a_claim_whose_answer_was_lost_is_returned_again(pair: tuple[Losing, Client]) -> None:
     between, client = pair
     client["names"].add(["a", "b"])
     between.lose = 1
@@ -93,7 +93,7 @@ def test_a_session_is_opened_once_and_closed_once(pair: tuple[Losing, Client]) -
     assert client.sessions() == []
 
 
-def test_what_cannot_be_asked_twice_says_that_it_may_have_been_done(pair: tuple[Losing, Client]) -> None:
+def test_an_unrepeatable_request_raises_outcome_unknown(pair: tuple[Losing, Client]) -> None:
     between, client = pair
     between.lose = 1
     with pytest.raises(OutcomeUnknown):
@@ -101,7 +101,7 @@ def test_what_cannot_be_asked_twice_says_that_it_may_have_been_done(pair: tuple[
     assert between.lost == ["POST /v1/tokens"]
 
 
-def test_what_was_dropped_is_gone_when_it_is_asked_for_again(pair: tuple[Losing, Client]) -> None:
+def test_a_repeated_drop_finds_no_list(pair: tuple[Losing, Client]) -> None:
     between, client = pair
     client["names"].add("a")
     between.lose = 1

@@ -45,7 +45,7 @@ def test_the_same_settlement_is_answered_as_before_and_another_is_refused(client
         client["work"].show("a")
 
 
-def test_an_item_that_has_gone_is_told(client: Client, session: Session) -> None:
+def test_an_item_that_was_removed_is_reported_as_gone(client: Client, session: Session) -> None:
     claim = taken(session)
     client["work"].abandon("b")
     for item in claim:

@@ -73,7 +73,7 @@ def test_a_server_that_is_killed_under_a_worker_loses_nothing(sqlite_url: str) -
         assert (len(handled), set(handled.values())) == (200, {1})
 
 
-def test_what_is_added_while_a_worker_waits_is_worked_soon(client: Client) -> None:
+def test_items_added_while_a_worker_waits_are_run_soon(client: Client) -> None:
     done: list[str] = []
     worker = Worker(client)
     worker.on("in*", lambda item: done.append(item.key))
@@ -85,7 +85,7 @@ def test_what_is_added_while_a_worker_waits_is_worked_soon(client: Client) -> No
     assert client.sessions() == []
 
 
-def test_a_worker_whose_token_is_no_good_says_so_at_once(served: Serving) -> None:
+def test_a_worker_with_an_unknown_token_fails_at_once(served: Serving) -> None:
     engine: Engine = served.service.engine
     engine.tokens.create("admin")
     with Client(f"http://127.0.0.1:{served.client.port}", token="rl_wrong") as client:

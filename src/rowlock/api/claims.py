@@ -36,13 +36,13 @@ class Claimed(msgspec.Struct, frozen=True):
     session: str
     list: str
     alone: bool = False
-    """Whether workers died with this item in hand: run it with nothing beside it."""
+    """Whether workers died while they ran this item: run it alone."""
     exclusive: bool = False
-    """Whether the session has the whole list, and runs its items one after the other."""
+    """Whether the session holds the whole list, and runs its items one after the other."""
     gate: int | None = None
     priority: int | None = None
     low: int | None = None
-    """The claim is of the list's gate and priority, of what stands after this position up to its last item."""
+    """The claim is of items at this gate and priority, after this position up to the last item."""
 
     @classmethod
     def of(cls, taken: ClaimedItems, session: str) -> "Claimed":
@@ -74,18 +74,18 @@ class DoneItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RetryItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An item that failed and shall be tried again."""
+    """An item that failed and is tried again."""
 
     key: str
     error: str = ""
     after: str | float | None = None
     """How long to wait; by the list's backoff if left out."""
     counted: bool = True
-    """Whether this was a failed attempt, and not only too early."""
+    """Whether this counts as a failed attempt."""
 
 
 class MoveItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An item that goes on to another gate, or back in line, with new data; what is left out stays as it is."""
+    """An item that goes to another gate, or to the end of this one, with new data; what is left out stays as it is."""
 
     key: str
     gate: int | str | None = None
@@ -97,7 +97,7 @@ class MoveItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FailItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An item that gave up."""
+    """An item that is given up."""
 
     key: str
     error: str = ""
@@ -136,7 +136,7 @@ class SettleRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """The verdict on each item; `gone` means that it had left the list meanwhile."""
+    """The verdict on each item; `gone` means that it left the list before."""
 
     verdicts: dict[str, Verdict]
 
@@ -150,7 +150,7 @@ class SyncSettlement(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
 
     claim: str
     done: list[int] = []
-    """All that is left of the claim, if it is done and nothing is kept of it: the claim ends."""
+    """All that is left of the claim, if it is done without results: the claim ends."""
     outcomes: list[PositionedOutcome] = []
     """Or the outcome of each item."""
     close: bool = False
@@ -171,7 +171,7 @@ class SyncClaim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
 
 class SyncRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a worker has done, and what it wants next."""
+    """The settlements of a worker, and its next claim."""
 
     session: str
     settle: list[SyncSettlement] = []

@@ -153,8 +153,8 @@ class BulkQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which items, where no keys are sent."""
 
     state: Annotated[Literal["failed"], Meta(description="All failed items instead of keys in the body.")] | None = None
-    error: Annotated[str, Meta(description="Of those only whose last error says this.")] | None = None
-    dry_run: Annotated[bool, Meta(description="Say how many it would be, and do nothing.")] = False
+    error: Annotated[str, Meta(description="Of those only with this text in their last error.")] | None = None
+    dry_run: Annotated[bool, Meta(description="Count the items, and change nothing.")] = False
 
 
 class Counted(Value, frozen=True, omit_defaults=True):

@@ -22,7 +22,7 @@ MAX_TICKS = 1_000
 
 
 class SchedulePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a schedule shall do, and when: by `cron` or `every` so often."""
+    """What a schedule adds to its list, and when: by `cron` or at an interval, `every`."""
 
     list: str
     cron: str | None = None
@@ -61,7 +61,7 @@ class SchedulePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
 
 
 class NamedPlan(SchedulePlan, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A schedule to be made: its name and its plan."""
+    """A schedule to create: its name and its plan."""
 
     name: str
 

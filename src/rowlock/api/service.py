@@ -18,13 +18,13 @@ class Alive(msgspec.Struct, frozen=True):
 
 
 class ReadyQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How much to say."""
+    """How much to tell."""
 
-    verbose: Annotated[str, Meta(description="Say what was looked at.")] | None = None
+    verbose: Annotated[str, Meta(description="Also return the result of each check.")] | None = None
 
 
 class HealthCheck(msgspec.Struct, frozen=True):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     well: bool

@@ -17,28 +17,28 @@ SESSION_PATH = f"{SESSIONS_PATH}/{{session}}"
 
 
 class SessionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A worker that begins."""
+    """Options of a new session."""
 
     holder: str | None = None
-    """What people call it; its address if left out."""
+    """A name for people; the address of the client if left out."""
     expiry: str | float = "60s"
     """How long it lives without a beat."""
     details: dict[str, Any] = {}
     session: str | None = None
-    """Its id, if you choose it: 32 random hexadecimal digits. Asked again, it is the same session."""
+    """Its id, if the client chooses it: 32 random hexadecimal digits. A repeated request opens the same session."""
     seeks: list[str] = []
-    """Patterns of lists that it works, such as `resumes/*`; who seeks the same shares exclusive lists evenly."""
+    """Patterns of lists that it works, such as `resumes/*`; sessions with equal patterns share exclusive lists."""
 
 
 class SessionBeat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A worker that goes on."""
+    """A sign of life of a session."""
 
     expiry: str | float | None = None
-    """How long it lives without another; as long as when it was opened if left out."""
+    """How long it lives without another beat; as long as when it was opened if left out."""
 
 
 class SessionLife(msgspec.Struct, frozen=True):
-    """A session, and until when it lives if nothing more is heard of it."""
+    """A session, and when it expires without another beat."""
 
     session: str
     expires_at: datetime

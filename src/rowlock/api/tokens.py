@@ -13,13 +13,13 @@ TOKENS_PATH = "/v1/tokens"
 
 
 class TokenOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a new token shall be for."""
+    """Options of a new token."""
 
     role: Role
     lists: tuple[str, ...] = ()
     label: str = ""
     expires: str | None = None
-    """A while, as `30d`, or a time as ISO 8601 writes it; never if left out."""
+    """A duration such as `30d`, or a time as ISO 8601 writes it; never if left out."""
 
 
 class CreatedToken(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class CreatedToken(msgspec.Struct, frozen=True):
 
 
 class Revoked(Value, frozen=True):
-    """Whether it was not revoked already."""
+    """Whether it was not revoked before."""
 
     revoked: bool
 

@@ -24,10 +24,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Part:
-    """What is sent in one request: lines, in memory or on disk."""
+    """The lines of one request, in memory or on disk."""
 
     def __init__(self) -> None:
-        from tempfile import SpooledTemporaryFile  # heavy, and only who adds needs it
+        from tempfile import SpooledTemporaryFile  # heavy, and only needed to add
 
         self.file: IO[bytes] = SpooledTemporaryFile(max_size=MEMORY_BYTES)  # noqa: SIM115
         self.count = 0
@@ -35,31 +35,31 @@ class Part:
         self.trace: str | None = None
 
     def write(self, lines: bytes, count: int, *, trace: str | None) -> None:
-        """Some more items; all of one add have the same trace."""
+        """Add lines of items; all of one add have the same trace."""
         self.file.write(lines)
         self.count += count
         self.size += len(lines)
         self.trace = trace
 
     def pieces(self) -> Iterator[bytes]:
-        """All of it from the beginning, as often as it must be sent."""
+        """Yield all lines from the beginning, each time that they must be sent."""
         self.file.seek(0)
         while piece := self.file.read(PIECE_BYTES):
             yield piece
 
 
 def add(caller: Caller, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
-    """Add new items to the list: all or nothing, as far as the server takes so much at once.
+    """Add new items to the list: all or nothing, up to the size of a body that the server takes.
 
-    More is sent part by part, each added as a whole and once; with `strict` it is refused.
+    More is sent in parts, each added as a whole and once; with `strict` it is refused.
     """
     transport = caller.transport
     parts = _parts(transport, batches)
     added = existing = 0
     for part in [_only(transport, parts)] if strict else parts:
         with part.file:
-            landed = _sent(transport, name, part, strict=strict)
-        added, existing = added + landed.added, existing + landed.existing
+            result = _send(transport, name, part, strict=strict)
+        added, existing = added + result.added, existing + result.existing
     return Added(added, existing)
 
 
@@ -73,8 +73,8 @@ def _only(transport: Transport, parts: Iterator[Part]) -> Part:
     return only
 
 
-def _sent(transport: Transport, name: str, part: Part, *, strict: bool) -> Added:
-    # A few that are asked for again are there already, which does no harm and costs the server no memory of it.
+def _send(transport: Transport, name: str, part: Part, *, strict: bool) -> Added:
+    # A few items are harmless to repeat without a key, and the server need not store the answer.
     keyed = strict or part.count > UNKEYED_ITEMS
     request = ApiRequest((name,), {"strict": strict or None}, trace=part.trace)
     added: Added = transport.send(ADD_ITEMS, request, pieces=part.pieces, size=part.size, keyed=keyed)
@@ -82,12 +82,12 @@ def _sent(transport: Transport, name: str, part: Part, *, strict: bool) -> Added
 
 
 def _parts(transport: Transport, batches: Iterable[Batch]) -> Iterator[Part]:
-    part, most = Part(), MEMORY_BYTES
+    part, max_bytes = Part(), MEMORY_BYTES
     for batch in batches:
         lines, trace = _lines(batch)
-        if part.size + len(lines) > most == MEMORY_BYTES:
-            most = max(MEMORY_BYTES, transport.send(LIMITS, ApiRequest(())).body_bytes)
-        if part.size + len(lines) > most:
+        if part.size + len(lines) > max_bytes == MEMORY_BYTES:
+            max_bytes = max(MEMORY_BYTES, transport.send(LIMITS, ApiRequest(())).body_bytes)
+        if part.size + len(lines) > max_bytes:
             yield part
             part = Part()
         part.write(lines, batch.count, trace=trace)
@@ -95,7 +95,7 @@ def _parts(transport: Transport, batches: Iterable[Batch]) -> Iterator[Part]:
 
 
 def _lines(batch: Batch) -> tuple[bytes, str | None]:
-    """A batch as a server reads it, a key to a line or an item with what differs from the defaults; and its trace."""
+    """Return a batch as NDJSON, a key or an item to a line, and its trace."""
     if batch.same is not None and batch.same == {**_PLAIN, "trace": batch.same["trace"]}:
         return b"".join(_encode(key) + b"\n" for key in msgspec.json.decode(batch.json)), batch.same["trace"]
     rows = batch.rows()

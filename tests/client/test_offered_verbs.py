@@ -1,4 +1,4 @@
-"""Nothing that an engine offers is forgotten: it has a way over HTTP, or a reason why not."""
+"""A client offers every verb of an engine's handles, or names the reason why not."""
 
 import ast
 import inspect
@@ -16,7 +16,7 @@ from rowlock.engine.handles import Handles
 
 HANDLES = (List, Claim, Counter, Schedule, Session, Topic, Handles)
 
-# What an engine has and a client has not; the guide says why.
+# What an engine has and a client does not; the guide explains why.
 ENGINE_ONLY = {
     "acting",
     "database",
@@ -28,12 +28,12 @@ ENGINE_ONLY = {
     "recorded",
     "tick",
 }
-# Who shows a token is for the server to know.
+# Only the server authenticates tokens.
 SERVER_ONLY = {"authenticate", "exist", "known_absent", "note_used", "recall"}
 
 
 def verbs(kind: type) -> Iterator[Callable[..., Any]]:
-    """The verbs that a handle runs: what stands first in `….run(lists.pause, …)`."""
+    """Return the verbs that a handle runs: the first argument of `….run(lists.pause, …)`."""
     module = inspect.getmodule(kind)
     for node in ast.walk(ast.parse(inspect.getsource(kind).strip())):
         match node:
@@ -44,27 +44,27 @@ def verbs(kind: type) -> Iterator[Callable[..., Any]]:
 VERBS = {verb: f"{verb.__module__}.{verb.__name__}" for kind in HANDLES for verb in verbs(kind)}
 
 
-def test_every_verb_of_a_handle_has_a_way_or_a_reason() -> None:
+def test_every_verb_of_a_handle_is_offered_or_refused_with_a_reason() -> None:
     offered = {**BY_VERB, **DERIVED}
     assert [name for verb, name in VERBS.items() if (verb in offered) == (verb in NEEDS_DATABASE)] == []
 
 
-def test_a_way_takes_what_its_verb_takes() -> None:
-    given = {name_of(verb): taken(function) for verb, function in DERIVED.items()}
-    assert given == {name_of(verb): taken(verb) for verb in DERIVED}
+def test_a_derived_verb_takes_the_parameters_of_the_verb() -> None:
+    derived = {name_of(verb): parameters(function) for verb, function in DERIVED.items()}
+    assert derived == {name_of(verb): parameters(verb) for verb in DERIVED}
 
 
 def name_of(verb: Callable[..., Any]) -> str:
     return f"{verb.__module__}.{verb.__name__}"
 
 
-def taken(function: Callable[..., Any]) -> list[Any]:
-    """Its parameters, but the first."""
+def parameters(function: Callable[..., Any]) -> list[Any]:
+    """Return its parameters without the first."""
     _, *others = inspect.signature(function).parameters.values()
     return [(each.name, each.kind, each.default) for each in others]
 
 
-def test_handles_run_verbs_that_are_seen() -> None:
+def test_the_verbs_of_handles_are_found() -> None:
     assert len(VERBS) > 40
     assert "rowlock.items.add" in VERBS.values()
 
@@ -74,7 +74,7 @@ def test_a_client_has_what_an_engine_has() -> None:
     assert public(Tokens) == public(RemoteTokens) | SERVER_ONLY
 
 
-def test_what_only_an_engine_has_is_told_in_the_guide() -> None:
+def test_what_only_an_engine_has_is_in_the_guide() -> None:
     page = documented("guides/client.md")
     assert [name for name in ENGINE_ONLY if f"`{name}`" not in page] == []
 
