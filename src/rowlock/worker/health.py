@@ -32,7 +32,7 @@ class ProcessorGroup(msgspec.Struct, frozen=True):
 
 
 def name_of(processor: str) -> str:
-    """Return the name of a processor's answer."""
+    """Return the name under which a processor's health is reported."""
     return f"processor of {processor}"
 
 

@@ -63,7 +63,7 @@ class ThreadPool:
         self._queue: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._slots: list[Slot] = []
         self._unended = 0
-        """Pieces of work that were submitted and not taken back, and have not ended in a slot that was given up."""
+        """Pieces of work that were submitted, less those that were given back or ended in a slot that timed out."""
         self._processes: ProcessPool | None = None
 
     def submit(self, claim: InFlightClaim) -> None:
