@@ -73,6 +73,7 @@ RowlockError
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 NAMED = 5
@@ -98,11 +99,7 @@ class RowlockError(Exception):
         cls.code = _WORD_START.sub("-", cls.__name__).lower()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.what, self.hint, self.fields)
-
-
-def _rebuild(kind: type[RowlockError], what: str, hint: str, fields: dict[str, Any]) -> RowlockError:
-    return kind(what, hint, **fields)
+        return partial(type(self), **self.fields), (self.what, self.hint)
 
 
 class Invalid(RowlockError):

@@ -13,6 +13,7 @@ MAX_URL_CHARACTERS = 2_000
 _HINT = "write it like https://example.org/work"
 # Programs disagree about what these mean in a URL: the host that one checks is not the one that another connects to.
 _AMBIGUOUS = re.compile(r"[\x00-\x20\x7f\\]")
+_SAFE = "/%:@!$&'()*+,;=~"
 _NAME = re.compile(r"[a-zA-Z0-9!#$%&'*+.^_`|~-]+")
 _VALUE = re.compile(r"[\x20-\x7e\x80-\xff\t]*")
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?|[0-9a-f:.]*:[0-9a-f:.]*")
@@ -71,18 +72,10 @@ def parse(url: str) -> HttpUrl:
         raise InvalidUrl("the URL must not hold a user or a password", "send them in an authorization header")
     if "[" in parts.netloc and ":" not in host:
         raise InvalidUrl("the URL must have an IPv6 address within its brackets", _HINT)
-    path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~") + (f"?{_query(parts.query)}" if parts.query else "")
-    return HttpUrl(scheme, _host(host), PORTS[scheme] if port is None else _port(port), path)
-
-
-def _query(query: str) -> str:
-    return quote(query, safe="/%:@!$&'()*+,;=~?")
-
-
-def _port(port: int) -> int:
     if port == 0:
         raise InvalidUrl("the port of the URL must be 1 to 65535, got 0", _HINT)
-    return port
+    path = quote(parts.path or "/", safe=_SAFE) + (f"?{quote(parts.query, safe=f'{_SAFE}?')}" if parts.query else "")
+    return HttpUrl(scheme, _host(host), port or PORTS[scheme], path)
 
 
 def _host(host: str) -> str:
