@@ -25,39 +25,36 @@ LAST_ITEM = b"x-iidy-last-item"
 
 
 class IidyNames(msgspec.Struct, frozen=True):
-    """IidyNames of items; whatever else is said is ignored."""
+    """Names of items; other fields are ignored."""
 
     items: list[str] | None = None
 
 
-class IidyAdded(msgspec.Struct, frozen=True):
+class IidyCount(msgspec.Struct, frozen=True):
+    """How many names an action changed."""
+
+    def text(self) -> str:
+        """Return the action and the count in one line."""
+        [(action, count)] = msgspec.structs.asdict(self).items()
+        return f"{action.upper()} {count}\n"
+
+
+class IidyAdded(IidyCount, frozen=True):
     """How many names are new."""
 
     added: int
 
-    def text(self) -> str:
-        """One line."""
-        return f"ADDED {self.added}\n"
 
-
-class IidyIncremented(msgspec.Struct, frozen=True):
+class IidyIncremented(IidyCount, frozen=True):
     """How many names have one more attempt."""
 
     incremented: int
 
-    def text(self) -> str:
-        """One line."""
-        return f"INCREMENTED {self.incremented}\n"
 
-
-class IidyDeleted(msgspec.Struct, frozen=True):
+class IidyDeleted(IidyCount, frozen=True):
     """How many names were taken off."""
 
     deleted: int
-
-    def text(self) -> str:
-        """One line."""
-        return f"DELETED {self.deleted}\n"
 
 
 class IidyEntry(msgspec.Struct, frozen=True):
@@ -72,7 +69,7 @@ class IidyEntry(msgspec.Struct, frozen=True):
 
 
 class IidyEntries(msgspec.Struct, frozen=True):
-    """IidyNames in byte order, each with its attempts."""
+    """Names in byte order, each with its attempts."""
 
     listentries: list[IidyEntry]
 
@@ -161,7 +158,7 @@ async def delete_many(request: Request) -> IidyDeleted:
 
 
 async def page(request: Request) -> Response:
-    """IidyNames in byte order, strictly after one, each with its attempts."""
+    """Names in byte order, strictly after one, each with its attempts."""
     limit, after = _count(request), request.query.get("after_id", "")
     found = await request.executor.read(items.page, request.path_params["list"], after=after, limit=limit)
     last = found[-1].key if found else ""

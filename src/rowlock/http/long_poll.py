@@ -231,19 +231,21 @@ class RemoteClaimer:
         until = asyncio.get_running_loop().time() + request.wait
         looked = True
         try:
-            while await _comes(turn, gone, until) and not self.long_poll.stopped:
+            while await _wait_for_turn(turn, gone, until) and not self.long_poll.stopped:
                 turn.clear()
                 looked = False  # if this request cannot look, the next in line shall
                 claimed = await self._take(request)
                 looked = claimed is None
                 if claimed is not None:
-                    return await self._given(request, claimed, gone)
+                    return await self._give_back_if_gone(request, claimed, gone)
             return None
         finally:
             gone.cancel()
             self.long_poll.leave(request.list, turn, next_too=not looked)
 
-    async def _given(self, request: LongPollClaim, claimed: ClaimedItems, gone: "asyncio.Future[None]") -> ClaimedItems:
+    async def _give_back_if_gone(
+        self, request: LongPollClaim, claimed: ClaimedItems, gone: "asyncio.Future[None]"
+    ) -> ClaimedItems:
         if gone.done() and request.key is None:
             # The client has left: its items are free at once, not when the session ends. Under a key it asks again.
             await self._executor.write(claims.close, request.session, claimed.token)
@@ -270,7 +272,7 @@ class RemoteClaimer:
         return claimed
 
 
-async def _comes(turn: asyncio.Event, gone: "asyncio.Future[None]", until: float) -> bool:
+async def _wait_for_turn(turn: asyncio.Event, gone: "asyncio.Future[None]", until: float) -> bool:
     """Return whether the turn comes in time; ClientDisconnected if the client has left before."""
     waiting: asyncio.Future[Any] = asyncio.ensure_future(turn.wait())
     seconds = max(0.0, until - asyncio.get_running_loop().time())

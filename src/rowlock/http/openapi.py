@@ -1,6 +1,6 @@
 """The service's description of itself, OpenAPI 3.1: made from the table of routes and the types that it names."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from http import HTTPStatus
 from typing import Any, get_args
 
@@ -11,18 +11,27 @@ from rowlock.http.routing import Route
 
 TEXT, JSON, NDJSON, PROBLEM = "text/plain", "application/json", "application/x-ndjson", "application/problem+json"
 REF = "#/components/schemas/{name}"
+PROBLEM_RESPONSE = {
+    "description": "Something is wrong: what, and what to do.",
+    "content": {PROBLEM: {"schema": {"$ref": REF.format(name="Problem")}}, TEXT: {"schema": {"type": "string"}}},
+}
+_IIDY_ERROR = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+IIDY_PROBLEM_RESPONSE = {
+    "description": "Something is wrong, as IIDY says it.",
+    "content": {JSON: {"schema": _IIDY_ERROR}, TEXT: {"schema": {"type": "string"}}},
+}
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """What is wrong, as RFC 9457 says it; some problems have more fields."""
+    """An error as RFC 9457 describes it; some problems have more fields."""
 
     type: str
     title: str
     status: int
     code: str
-    """Stays the same, whatever the words: see the reference of errors."""
+    """Stays the same when the words change: see the reference of errors."""
     detail: str
-    """What was asked, and what is true."""
+    """What is wrong."""
     hint: str
     """What to do."""
     request: str = ""
@@ -46,7 +55,7 @@ def document(routes: Sequence[Route], root_path: str = "") -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": components,
-            "responses": {"Problem": _problem(), "IidyProblem": _iidy_problem()},
+            "responses": {"Problem": PROBLEM_RESPONSE, "IidyProblem": IIDY_PROBLEM_RESPONSE},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -67,7 +76,7 @@ def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
         "operationId": route.name,
         "tags": [route.tag],
         "summary": summary,
-        "parameters": [*_path(route), *_query(route), *_headers(route)],
+        "parameters": list(_parameters(route)),
         "responses": {str(status): _response(route, status, schemas) for status in route.answers},
         "x-role": "anybody" if route.role is None else route.role.value,
         "security": [] if route.role is None else [{"token": []}, {}],
@@ -80,56 +89,32 @@ def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
     return operation
 
 
-def _path(route: Route) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-        for name in route.parameters
-    ]
+def _parameters(route: Route) -> Iterator[dict[str, Any]]:
+    for name in route.parameters:
+        yield {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+    for field in msgspec.structs.fields(route.query_type):
+        # A query cannot say null: a parameter that may be None is left out.
+        choices = [each for each in get_args(field.type) if each is not type(None)]
+        schema = msgspec.json.schema(choices[0] if type(None) in get_args(field.type) else field.type)
+        description = schema.pop("description", "")
+        named = {"name": field.encode_name, "in": "query", "required": field.required}
+        yield {**named, "description": description, "schema": schema}
+    for name, description in _headers(route).items():
+        named = {"name": name, "in": "header", "required": False}
+        yield {**named, "description": description, "schema": {"type": "string"}}
 
 
-def _query(route: Route) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": field.encode_name,
-            "in": "query",
-            "required": field.required,
-            "description": _said(field.type),
-            "schema": _plain(msgspec.json.schema(_inner(field.type))),
-        }
-        for field in msgspec.structs.fields(route.query_type)
-    ]
-
-
-def _inner(kind: Any) -> Any:
-    # Nothing asked for is nothing said: null cannot be written behind a question mark.
-    choices = [each for each in get_args(kind) if each is not type(None)]
-    return choices[0] if type(None) in get_args(kind) else kind
-
-
-def _said(kind: Any) -> str:
-    description: str = msgspec.json.schema(_inner(kind)).get("description", "")
-    return description
-
-
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in schema.items() if name != "description"}
-
-
-def _headers(route: Route) -> list[dict[str, Any]]:
-    found = []
+def _headers(route: Route) -> dict[str, str]:
+    headers = {}
     if route.versioned and route.method != "GET":
-        found.append(_header("If-Match", "Only if it is still at the version of this ETag; else 412."))
+        headers["If-Match"] = "Only if it is still at the version of this ETag; else 412."
         if route.verb is None or "absent" in route.takes:
-            found.append(_header("If-None-Match", "`*` for only if it is not there yet; else 412."))
+            headers["If-None-Match"] = "`*` for only if it is not there yet; else 412."
     elif route.versioned:
-        found.append(_header("If-None-Match", "Respond with 304 if this is still the ETag."))
+        headers["If-None-Match"] = "Respond with 304 if this is still the ETag."
     if route.keyed:
-        found.append(_header("Idempotency-Key", "Asked again under the same key, it is done once and answered twice."))
-    return found
-
-
-def _header(name: str, description: str) -> dict[str, Any]:
-    return {"name": name, "in": "header", "required": False, "description": description, "schema": {"type": "string"}}
+        headers["Idempotency-Key"] = "Repeated under the same key, it is done once and answered twice."
+    return headers
 
 
 def _content(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
@@ -152,24 +137,7 @@ def _response(route: Route, status: int, schemas: dict[Any, Any]) -> dict[str, A
     if route.media_type:
         response["content"] = {route.media_type.partition(";")[0]: {"schema": schemas[given]}}
         return response
-    response["content"] = {
-        JSON: {"schema": schemas[given]},
-        TEXT: {"schema": {"type": "string"}},
-        NDJSON: {"schema": {"type": "string", "description": "One JSON document to a line."}},
-    }
+    lines = {"type": "string", "description": "One JSON document to a line."}
+    schemas_by_type = {JSON: schemas[given], TEXT: {"type": "string"}, NDJSON: lines}
+    response["content"] = {media_type: {"schema": schema} for media_type, schema in schemas_by_type.items()}
     return response
-
-
-def _problem() -> dict[str, Any]:
-    return {
-        "description": "Something is wrong: what, and what to do.",
-        "content": {PROBLEM: {"schema": {"$ref": REF.format(name="Problem")}}, TEXT: {"schema": {"type": "string"}}},
-    }
-
-
-def _iidy_problem() -> dict[str, Any]:
-    told = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
-    return {
-        "description": "Something is wrong, in the words of IIDY.",
-        "content": {JSON: {"schema": told}, TEXT: {"schema": {"type": "string"}}},
-    }
