@@ -47,9 +47,9 @@ from tests.verbs.test_ranges import (
     thousand,
 )
 from tests.verbs.test_schedules import (
-    test_a_removed_schedule_does_not_come_back_by_a_late_change,
-    test_a_triggered_schedule_makes_an_item_now_and_ticks_as_before,
-    test_the_next_ticks_are_told_in_the_zone_of_the_schedule,
+    test_a_late_change_does_not_create_a_removed_schedule_again,
+    test_a_triggered_schedule_adds_an_item_now_and_ticks_as_before,
+    test_upcoming_ticks_are_in_the_time_zone_of_the_schedule,
 )
 from tests.verbs.test_times import (
     test_an_item_due_at_a_moment_waits_for_it,

@@ -4,19 +4,19 @@ import pytest
 from tests.http.serving import Serving
 from tests.verbs.test_subscriptions import (  # noqa: F401
     comics,
-    test_a_number_of_another_topic_is_not_taken_back,
-    test_a_subscriber_is_a_key,
-    test_all_of_a_subscriber_is_taken_back_at_once,
-    test_one_wrong_wish_among_many_subscribes_nobody,
+    test_a_subscription_of_another_topic_is_not_removed,
+    test_all_subscriptions_of_a_subscriber_are_removed_at_once,
+    test_an_invalid_subscriber_is_refused,
+    test_one_invalid_subscription_among_many_adds_none,
+    test_subscribing_again_changes_nothing,
     test_subscriptions_come_in_pages,
-    test_to_subscribe_again_changes_nothing,
-    test_too_many_at_once_are_refused,
+    test_too_many_subscriptions_in_one_call_are_refused,
 )
 from tests.verbs.test_topics import (  # noqa: F401
     test_a_field_keeps_its_kind,
-    test_an_unknown_topic_is_told_with_the_nearest,
-    test_fields_that_cannot_be_are_refused,
-    test_topics_come_by_name,
+    test_an_unknown_topic_is_refused_with_a_suggestion,
+    test_invalid_fields_of_a_topic_are_refused,
+    test_topics_are_ordered_by_name,
 )
 
 from rowlock import Client, Fail, Invalid, Worker

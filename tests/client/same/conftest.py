@@ -8,7 +8,7 @@ import pytest
 # Tests that cannot hold over HTTP, and why.
 ONLY_WHERE_THE_DATABASE_IS = {
     "test_a_batch_that_overstays_is_told_and_what_it_wrote_does_not_stay": "has the settling transaction",
-    "test_a_clock_that_was_set_back_a_little_brings_no_tick_again": "ticks by hand",
+    "test_a_clock_that_was_set_back_a_little_repeats_no_tick": "ticks by hand",
     "test_a_dropped_list_is_forgotten_with_all_that_was_its": "looks into the tables",
     "test_a_list_that_keeps_results_keeps_a_row_of_each_done_item": "looks into the tables",
     "test_a_move_to_a_passed_gate_fails_the_item_and_spares_the_others": "writes into the tables",
@@ -26,8 +26,8 @@ ONLY_WHERE_THE_DATABASE_IS = {
     "test_an_item_at_a_gate_that_was_passed_is_refused": "writes into the tables",
     "test_an_item_without_a_gate_stands_at_that_of_its_list": "writes into the tables",
     "test_an_unknown_list_has_no_ranges_and_no_snapshot": "a snapshot is one read of the database",
-    "test_another_key_leaves_the_rhythm_alone": "ticks by hand",
-    "test_another_rhythm_begins_now": "ticks by hand",
+    "test_a_new_key_does_not_change_the_next_tick": "ticks by hand",
+    "test_a_new_recurrence_begins_now": "ticks by hand",
     "test_attempts_never_pass_what_can_be_stored": "writes into the tables",
     "test_nothing_ticks_before_its_start": "ticks by hand",
     "test_numbers_follow_the_order_in_which_callers_came": "groups by hand",
@@ -42,7 +42,7 @@ ONLY_WHERE_THE_DATABASE_IS = {
     "test_what_a_handler_writes_does_not_stay_if_one_of_its_items_has_gone": "has the settling transaction",
     "test_what_a_handler_writes_does_not_stay_when_its_answer_cannot_be_written": "has the settling transaction",
     "test_when_the_session_is_lost_nothing_is_settled_and_work_goes_on_under_a_new_one": "a session lives for a second",
-    "test_who_changes_a_schedule_is_written_down": "the server records who shows a token",
+    "test_changes_of_a_schedule_are_audited": "the server records who shows a token",
 }
 
 
