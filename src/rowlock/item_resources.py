@@ -1,4 +1,4 @@
-"""Verbs of items as HTTP has them: shown with failures, paged within bytes, put and removed on conditions."""
+"""Verbs of items as HTTP resources: shown with failures, paged within bytes, put and removed on conditions."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,12 +11,10 @@ from rowlock.db import Transaction
 from rowlock.durations import DurationOrTime
 from rowlock.errors import Refused, RowlockError
 from rowlock.item_input import CheckedChanges, ItemDefaults
-from rowlock.model import NO_DATA, Failure, Item, ItemDetails, Versions, check_version
+from rowlock.model import NO_DATA, Item, ItemDetails, Versions, check_version
 
-ItemDetail = tuple[Item, list[Failure]]
-
-FIRST_ITEMS, MOST_ITEMS = 4, 256
-"""So many items are read at first, and at most so many at a time if these had little data: memory has its bounds."""
+FIRST_ITEMS, MAX_ITEMS_PER_READ = 4, 256
+"""The first read of a page is small; if its items have little data, the next ones are larger. This bounds memory."""
 
 
 def page(
@@ -30,19 +28,19 @@ def page(
     first: int = FIRST_ITEMS,
 ) -> tuple[list[Item], bool]:
     """Return up to `limit` items, fewer if their data is more than `max_bytes`, and whether there may be more."""
-    found: list[Item] = []
-    held, step = 0, min(limit, first)
+    rows: list[Item] = []
+    data_bytes, step = 0, min(limit, first)
     while step:
-        some = items.page(tx, name, after=after, limit=step, state=state)
-        found += some
-        if len(some) < step:
-            return found, False
-        held += sum(len(memoryview(item.raw)) for item in some if item.raw != NO_DATA)
-        if held >= max_bytes:
+        read = items.page(tx, name, after=after, limit=step, state=state)
+        rows += read
+        if len(read) < step:
+            return rows, False
+        data_bytes += sum(len(memoryview(item.raw)) for item in read if item.raw != NO_DATA)
+        if data_bytes >= max_bytes:
             break
-        fitting = len(found) * (max_bytes - held) // held if held else MOST_ITEMS
-        after, step = some[-1].key, min(limit - len(found), MOST_ITEMS, fitting)
-    return found, True
+        fitting = len(rows) * (max_bytes - data_bytes) // data_bytes if data_bytes else MAX_ITEMS_PER_READ
+        after, step = read[-1].key, min(limit - len(rows), MAX_ITEMS_PER_READ, fitting)
+    return rows, True
 
 
 def show(tx: Transaction, name: str, key: str) -> ItemDetails:
@@ -50,7 +48,7 @@ def show(tx: Transaction, name: str, key: str) -> ItemDetails:
     return _detailed(tx, items.show(tx, name, key))
 
 
-def show_many(tx: Transaction, places: Sequence[tuple[str, str]]) -> list[ItemDetail | RowlockError]:
+def show_many(tx: Transaction, places: Sequence[tuple[str, str]]) -> list[ItemDetails | RowlockError]:
     """Return each item, by list and key, with its failures; in place of an item that cannot be shown, the error.
 
     One statement per list, and one more for each item that has failed or does not exist.
@@ -62,10 +60,10 @@ def show_many(tx: Transaction, places: Sequence[tuple[str, str]]) -> list[ItemDe
     return [_show_one(tx, name, key, found[name].get(key)) for name, key in places]
 
 
-def _show_one(tx: Transaction, name: str, key: str, found: tuple[Item, bool] | None) -> ItemDetail | RowlockError:
+def _show_one(tx: Transaction, name: str, key: str, found: tuple[Item, bool] | None) -> ItemDetails | RowlockError:
     try:
         item, has_failed = (items.show(tx, name, key), True) if found is None else found
-        return item, failures.of_item(tx, name, key) if has_failed else []
+        return ItemDetails.of(item, failures.of_item(tx, name, key) if has_failed else [])
     except RowlockError as error:
         return error
 
@@ -96,7 +94,7 @@ def put(
         if held is None:
             if items.add(tx, name, [batch]).added:
                 return True, show(tx, name, key)
-            # Somebody was faster: then theirs is changed, if the conditions hold for it.
+            # Another caller was faster: its item is changed, if the conditions hold for it.
             held = _hold(tx, name, key, version=version, absent=absent)
         if held is not None and gate not in (None, held.gate):
             what = f"the item {key!r} of {name!r} stands at gate {held.gate}, not {gate}"

@@ -14,7 +14,8 @@ from rowlock import Engine, RowlockError
 from rowlock.db import Transaction
 from rowlock.http import executor
 from rowlock.http.executor import ItemReader, VerbExecutor
-from rowlock.item_resources import ItemDetail, show_many
+from rowlock.item_resources import show_many
+from rowlock.model import ItemDetails
 
 WANTED = {
     "one/plain": (200, "ready"),
@@ -62,7 +63,7 @@ def test_a_file_that_is_slow_is_read_by_others_meanwhile(served: Serving, monkey
     assert [told(ask()) for _ in range(2)] == [(200, "ready")] * 2  # the first opens the file, the second is slow
     begun, go_on = threading.Semaphore(0), threading.Event()
 
-    def slow_show_many(tx: Transaction, places: Sequence[executor.Place]) -> list[ItemDetail | RowlockError]:
+    def slow_show_many(tx: Transaction, places: Sequence[executor.Place]) -> list[ItemDetails | RowlockError]:
         begun.release()
         assert go_on.wait(SECONDS)
         return show_many(tx, places)
@@ -95,7 +96,7 @@ def test_nobody_waits_for_another_request_to_be_answered(engine: Engine) -> None
     fill(engine)
 
     async def read_again_and_again(reader: ItemReader) -> list[str]:
-        return [(await reader.item("one", "plain"))[0].key for _ in range(20)]
+        return [(await reader.item("one", "plain")).key for _ in range(20)]
 
     async def read_beside_each_other() -> list[list[str]]:
         executor = VerbExecutor(engine, waiting=10)
@@ -128,4 +129,4 @@ def test_a_look_is_never_older_than_the_question(served: Serving) -> None:
 def test_one_statement_looks_for_all(engine: Engine) -> None:
     fill(engine)
     plain, missing, again = engine.read(show_many, [("one", "plain"), ("one", "missing"), ("one", "plain")])
-    assert (plain[0].key, plain == again, getattr(missing, "code", None)) == ("plain", True, "no-such-item")
+    assert (plain.key, plain == again, getattr(missing, "code", None)) == ("plain", True, "no-such-item")

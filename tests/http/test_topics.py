@@ -65,6 +65,8 @@ def test_many_subscribe_at_once_or_none_of_them(comics: Client) -> None:
     assert f'after={page.json["next"]}>; rel="next"' in page.headers["link"]
     assert len(comics.json("GET", f"{TOPIC}/subscriptions?after={page.json['next']}")["subscriptions"]) == 50
     found = comics.json("POST", f"{TOPIC}/matches?count=1000", {"record": {"issue": 1}})["subscriptions"]
+    first = comics("POST", f"{TOPIC}/matches?count=1", {"record": {"issue": 1}}, accept="application/json")
+    assert (first.json, first.headers.get("link")) == ({"subscriptions": found[:1], "next": None}, None)
     assert len(found) == 75
     assert comics.json("POST", f"{TOPIC}/unsubscribe", {"subscriber": "1", "predicates": {"issue": 0}}) == {
         "unsubscribed": 0

@@ -178,7 +178,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
     @cached_property
     def cursor(self) -> str:
         """The attribute of a page's last row that the next page begins after; empty if there is one page."""
-        return getattr(self.document, "cursor", "")
+        return getattr(self.document, "cursor", "") if {"after", "before"} & self.takes.keys() else ""
 
     @cached_property
     def query_type(self) -> type[msgspec.Struct]:
@@ -193,7 +193,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
         return msgspec.defstruct("Query", fields, frozen=True, forbid_unknown_fields=True, kw_only=True, rename=renamed)
 
     def arguments(self, query: msgspec.Struct, body: Any, *path: str) -> dict[str, Any]:
-        """The verb's named arguments, from the query and the body of a request."""
+        """Return the verb's named arguments, from the query and the body of a request."""
         # A query cannot say null: what is None there was left out, and the verb has its own default.
         named = {name: value for name, value in _fields(query) if value is not None}
         if self.whole:
@@ -203,7 +203,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
         return named
 
     def request(self, *args: Any, **kwargs: Any) -> ApiRequest:
-        """The request for these arguments of the verb, for a client."""
+        """Return the request for these arguments of the verb, for a client."""
         given = dict(self._signature.bind(*args, **kwargs).arguments)
         path = tuple(str(given.pop(name)) for name in list(self._signature.parameters)[: len(self.parameters)])
         given.pop(PREFIXES, None)
@@ -235,27 +235,27 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
         return inspect.Signature(others)
 
     def answer(self, result: Any, *path: str) -> Any:
-        """What the verb returned, as the document that is sent."""
+        """Return the document that holds what the verb returned."""
         if issubclass(self.document, Value):
-            return self.document(result)
+            return self.document.of(result)
         made = getattr(self.document, "from_result", None)
         return result if made is None else made(result, *path)
 
 
 def result(document: Any) -> Any:
-    """What the verb returned, from the document that was received."""
+    """Return what the verb returned, from the document that was received."""
     if isinstance(document, Value):
         return document.value
     return document.to_result() if hasattr(document, "to_result") else document
 
 
 def name_of(verb: Callable[..., Any]) -> str:
-    """Noun and verb, as in `items.show`."""
+    """Return noun and verb, as in `items.show`."""
     return f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}"
 
 
 def wire(value: Any) -> Any:
-    """A value as it is sent: a length of time as people write it, which JSON has no type for."""
+    """Return a value as it is sent: a length of time as text, because JSON has no type for it."""
     return f"{milliseconds(value)}ms" if isinstance(value, timedelta) else value
 
 

@@ -17,7 +17,8 @@ from rowlock.db.database import Database, Verb
 from rowlock.engine import Engine
 from rowlock.errors import DatabaseFull, DatabaseReadOnly, Overloaded, RowlockError, Unavailable
 from rowlock.group_commit.calls import LoopMailbox, LoopWaiter
-from rowlock.item_resources import ItemDetail, show_many
+from rowlock.item_resources import show_many
+from rowlock.model import ItemDetails
 from rowlock.worker import Worker
 
 P = ParamSpec("P")
@@ -122,14 +123,14 @@ class ItemReader:
         self._embedded = database.clone(connections=1, patience=0) if database.driver.embedded else None
         self._is_open = False
         self._slow_until = 0.0
-        self._waiting: list[tuple[Place, asyncio.Future[ItemDetail]]] = []
+        self._waiting: list[tuple[Place, asyncio.Future[ItemDetails]]] = []
         self._queries: set[asyncio.Task[None] | None] = set()
 
-    async def item(self, name: str, key: str) -> ItemDetail:
+    async def item(self, name: str, key: str) -> ItemDetails:
         """Return an item as it stands now or a moment later, and its failures."""
         if len(self._waiting) >= self._max_waiting:
             raise Overloaded(f"{len(self._waiting)} requests wait for the database already", "try again in a moment")
-        future: asyncio.Future[ItemDetail] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[ItemDetails] = asyncio.get_running_loop().create_future()
         self._waiting.append(((name, key), future))
         if len(self._queries) < MAX_CONCURRENT_QUERIES:
             self._queries.add(asyncio.create_task(self._answer_waiting()))
@@ -151,7 +152,7 @@ class ItemReader:
             # At once, not in a callback: an item that is asked for before that would wait for another request.
             self._queries.discard(asyncio.current_task())
 
-    async def _read(self, places: list[Place]) -> Sequence[ItemDetail | Exception]:
+    async def _read(self, places: list[Place]) -> Sequence[ItemDetails | Exception]:
         try:
             if self._embedded is not None and time.perf_counter() >= self._slow_until:
                 return await self._read_embedded(self._embedded, places)
@@ -164,7 +165,7 @@ class ItemReader:
         except Exception as error:
             return [error] * len(places)
 
-    async def _read_embedded(self, database: Database, places: list[Place]) -> Sequence[ItemDetail | RowlockError]:
+    async def _read_embedded(self, database: Database, places: list[Place]) -> Sequence[ItemDetails | RowlockError]:
         engine = self._executor.engine
         if not self._is_open:  # to open a database may take long
             await self._executor.run_in_thread(engine.make_ready)

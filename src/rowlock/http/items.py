@@ -21,7 +21,7 @@ from rowlock.http.responses import Response
 from rowlock.item_input import Batch, ItemDefaults
 from rowlock.item_resources import FIRST_ITEMS
 from rowlock.json_codec import encode_json
-from rowlock.model import Added, Item, ItemDetails
+from rowlock.model import Added, Item
 from rowlock.roles import Role
 
 MAX_ITEMS_IN_LOOP = 1_000
@@ -165,8 +165,8 @@ async def _all_items(request: Request) -> AsyncIterator[ItemPage]:
 async def show(request: Request) -> Response:
     """Respond with one item, read in one query with those of other requests at the same moment."""
     path = request.path_params
-    item, history = await request.service.item_reader.item(path["list"], path["key"])
-    return Response(ItemDetails.of(item, history), version=item.version)
+    item = await request.service.item_reader.item(path["list"], path["key"])
+    return Response(item, version=item.version)
 
 
 async def delete(request: Request) -> Any:
