@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from tests.races.interrupting import Tracer
 
+from rowlock.db import pool
 from rowlock.db.pool import InterruptSafeSemaphore, Permit
 from rowlock.environment import REAL_ENVIRONMENT, Deadline
 
@@ -49,14 +50,44 @@ def test_a_waiting_permit_is_woken() -> None:
 
 
 def test_permits_hold_a_semaphore_in_the_order_in_which_they_came() -> None:
-    semaphore, permits = of_size(1), [Permit() for _ in range(3)]
-    for permit in permits:
-        semaphore.acquire(permit, NOW)
-    held = []
-    for permit in permits:
-        held += semaphore.holders()
-        semaphore.release(permit)
-    assert held == permits
+    semaphore = of_size(1)
+    holder, waiting, newcomer = Permit(), Permit(), Permit()
+    assert [semaphore.acquire(permit, NOW) for permit in (holder, waiting)] == [True, False]
+    semaphore.release(holder)
+    assert not semaphore.acquire(newcomer, NOW)
+    assert semaphore.acquire(waiting, NOW)
+
+
+def test_a_permit_that_was_left_behind_keeps_others_waiting_for_a_while_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    semaphore, holder, left_behind = of_size(1), Permit(), Permit()
+    assert [semaphore.acquire(permit, NOW) for permit in (holder, left_behind)] == [True, False]
+    semaphore.release(holder)
+    assert not semaphore.acquire(Permit(), NOW)
+    monkeypatch.setattr(pool, "MAX_QUEUE_SECONDS", -1.0)
+    assert semaphore.acquire(Permit(), NOW)
+
+
+def test_no_permit_starves_among_threads_that_take_turns_without_a_pause() -> None:
+    semaphore, stopped = of_size(1), threading.Event()
+
+    def hog() -> None:
+        permit = Permit()
+        while not stopped.is_set():
+            semaphore.acquire(permit, soon())
+            semaphore.release(permit)
+
+    threads = [threading.Thread(target=hog) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    late = Permit()
+    try:
+        for _ in range(5):
+            assert semaphore.acquire(late, soon())
+            semaphore.release(late)
+    finally:
+        stopped.set()
+        for thread in threads:
+            thread.join()
 
 
 def test_a_second_release_does_no_harm() -> None:

@@ -8,6 +8,7 @@ this: an interrupted `threading.Semaphore` may lose its count, an interrupted `C
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Generic, TypeVar
 
 import msgspec
@@ -22,11 +23,15 @@ Permits = TypeVar("Permits", bound="Permit")
 
 MAX_WAIT_SECONDS = 0.05
 """How long a permit waits before it looks by itself: an exception may have kept another thread from waking it."""
+MAX_QUEUE_SECONDS = 1.0
+"""How long a waiting permit keeps later ones waiting: after that its thread may have been interrupted and gone."""
 
 
 class Permit(msgspec.Struct, eq=False):
-    """A place in the queue of a semaphore; it can be used again after it was released."""
+    """What a caller acquires; it can be used again after it was released."""
 
+    slot: int = 0
+    """The slot that it holds, if `holders` names it."""
     woken: "SimpleQueue[None] | None" = None
 
     def wait(self) -> None:
@@ -36,39 +41,65 @@ class Permit(msgspec.Struct, eq=False):
                 self.woken.get(timeout=MAX_WAIT_SECONDS)
 
 
+class _Slots(msgspec.Struct, Generic[Permits]):
+    """The permits that hold a slot, and those that wait with the time since when."""
+
+    held: dict[int, Permits] = {}
+    waiting: dict[Permits, float] = {}
+
+
 class InterruptSafeSemaphore(Generic[Permits]):
-    """A queue of permits, of which the first `size` hold the semaphore. A forked child starts with an empty queue."""
+    """At most `size` permits hold it at a time, in the order in which they came. A forked child starts with none.
+
+    Without an order one of eight threads that add to a file makes nearly all adds, and some none.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._queue: PerProcess[dict[Permits, None]] = PerProcess(dict)
+        self._slots: PerProcess[_Slots[Permits]] = PerProcess(_Slots)
 
     def acquire(self, permit: Permits, deadline: Deadline) -> bool:
-        """Wait for the permit's turn and return whether it came in time. `release` must follow in every case."""
-        queue = self._queue.get()
-        queue[permit] = None
-        if len(queue) <= self._size:
+        """Wait for a slot and return whether it came in time. `release` must follow in every case."""
+        slots = self._slots.get()
+        if not slots.waiting and self._take(slots, permit):
             return True
         permit.woken = SimpleQueue()
-        while permit not in list(queue)[: self._size]:
+        slots.waiting[permit] = monotonic()
+        while not (self._is_next(slots, permit) and self._take(slots, permit)):
             if deadline.passed():
                 return False
             permit.wait()
+        slots.waiting.pop(permit, None)
         return True
 
+    def _is_next(self, slots: _Slots[Permits], permit: Permits) -> bool:
+        for first, since in list(slots.waiting.items())[:1]:
+            return first is permit or monotonic() - since > MAX_QUEUE_SECONDS
+        return True
+
+    def _take(self, slots: _Slots[Permits], permit: Permits) -> bool:
+        for slot in range(self._size):
+            permit.slot = slot
+            # Taken and noted in one step of the interpreter.
+            if slots.held.setdefault(slot, permit) is permit:
+                return True
+        return False
+
     def release(self, permit: Permits) -> None:
-        """Remove the permit and wake the one whose turn it is."""
-        queue = self._queue.get()
-        queue.pop(permit, None)
+        """Give back the permit's slot, if it holds one, and wake the next."""
+        slots = self._slots.get()
+        if slots.held.get(permit.slot) is permit:
+            slots.held.pop(permit.slot)
         # Also if it was released before: an exception may have kept it from waking the next.
-        if len(queue) >= self._size:
-            for last in list(queue)[self._size - 1 : self._size]:
-                if last.woken is not None:
-                    last.woken.put(None)
+        if slots.waiting:
+            slots.waiting.pop(permit, None)
+            for first in list(slots.waiting)[:1]:
+                if first.woken is not None:
+                    first.woken.put(None)
 
     def holders(self) -> list[Permits]:
         """Return the permits that hold the semaphore now."""
-        return list(self._queue.get())[: self._size]
+        return list(self._slots.get().held.values())
 
 
 class Lease(Permit):
