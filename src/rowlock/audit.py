@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.durations import Duration, DurationOrTime, delay_or_time, milliseconds
 from rowlock.errors import Invalid
 from rowlock.group_commit import groupable_like
@@ -84,7 +84,7 @@ def acting(
         _actor.reset(before)
 
 
-def audited(verb: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Transaction, P], T]:
+def audited(verb: Callable[Concatenate[Tx, P], T]) -> Callable[Concatenate[Tx, P], T]:
     """Return a verb that also writes its record if an actor is set; else the verb itself."""
     actor = _actor.get()
     if actor is None:
@@ -94,7 +94,7 @@ def audited(verb: Callable[Concatenate[Transaction, P], T]) -> Callable[Concaten
     return recorded
 
 
-def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Transaction, *args: Any, **kwargs: Any) -> T:
+def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Tx, *args: Any, **kwargs: Any) -> T:
     from inspect import signature  # only recorded verbs need it
 
     result = verb(tx, *args, **kwargs)
@@ -135,7 +135,7 @@ def _count(result: Any) -> int | None:
 
 
 def page(
-    tx: Transaction,
+    tx: Tx,
     *,
     of: str | None = None,
     since: DurationOrTime | None = None,
@@ -151,6 +151,6 @@ def page(
     return tx.structs(AuditRecord, "audit/page_list", list=of, before=before, limit=limit, **begin)
 
 
-def prune(tx: Transaction, *, limit: int = 1000) -> int:
+def prune(tx: Tx, *, limit: int = 1000) -> int:
     """Delete records that are past their time, and return how many."""
     return tx.run("audit/prune", limit=limit)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from rowlock import gates, leases, limits, tallies
-from rowlock.db import Pending, Transaction, pipelined, unflushed
+from rowlock.db import Pending, Tx, pipelined, unflushed
 from rowlock.db.columns import decoder
 from rowlock.errors import Invalid, StaleClaim, StaleSession
 from rowlock.group_commit import GroupKey, groupable
@@ -101,7 +101,7 @@ def group_key(request: ClaimRequest, **_: Any) -> GroupKey:
 @unflushed
 @groupable(group_key)
 @pipelined
-def take(tx: Transaction, request: ClaimRequest | Callable[[], ClaimRequest]) -> Pending[ClaimedItems | None]:
+def take(tx: Tx, request: ClaimRequest | Callable[[], ClaimRequest]) -> Pending[ClaimedItems | None]:
     """Claim the next items after the frontier by two statements; None says only that nothing stands there.
 
     In a pipeline the request is given as a function, called for each try: a try whose answer was lost may have landed,
@@ -120,7 +120,7 @@ def take(tx: Transaction, request: ClaimRequest | Callable[[], ClaimRequest]) ->
 
 @unflushed
 @groupable(group_key)
-def take_thoroughly(tx: Transaction, request: ClaimRequest) -> ClaimedItems | None:
+def take_thoroughly(tx: Tx, request: ClaimRequest) -> ClaimedItems | None:
     """Promote what is due, then claim the first items that no claim covers, wherever they stand.
 
     None if nothing is ready. When nothing is left at the list's gate the next one opens. A list without free items is
@@ -155,7 +155,7 @@ def _only_lane(lanes: int, rows: list[tuple[Any, ...]]) -> Lane | None:
 class _ThoroughSearch:
     """A search for free items of one list, which is locked."""
 
-    def __init__(self, tx: Transaction, request: ClaimRequest, list_id: int, bounds: ListLimits | None) -> None:
+    def __init__(self, tx: Tx, request: ClaimRequest, list_id: int, bounds: ListLimits | None) -> None:
         self._tx = tx
         self._request = request
         self._list = list_id
@@ -258,7 +258,7 @@ def stale(session: str, token: str) -> StaleClaim:
     return StaleClaim(what, "nothing was written; its items are free, or done by another", token=token)
 
 
-def promote(tx: Transaction, list_id: int) -> int:
+def promote(tx: Tx, list_id: int) -> int:
     """Make delayed items ready whose time has come, and return how many."""
     due = tx.rows("items/due", list=list_id, limit=MAX_PROMOTED_ITEMS)
     if not due:
@@ -269,7 +269,7 @@ def promote(tx: Transaction, list_id: int) -> int:
     return len(due)
 
 
-def left(tx: Transaction, session: str, token: str) -> ClaimedItems | None:
+def left(tx: Tx, session: str, token: str) -> ClaimedItems | None:
     """Return a claim with the items in its interval now, some of which may have come late; None if it has ended."""
     row = tx.row("claims/find", session=session, token=token)
     if row is None:
@@ -280,12 +280,12 @@ def left(tx: Transaction, session: str, token: str) -> ClaimedItems | None:
     return ClaimedItems(token, name, gate, priority, low, items)
 
 
-def is_held(tx: Transaction, session: str, token: str) -> bool:
+def is_held(tx: Tx, session: str, token: str) -> bool:
     """Return whether a claim has not ended."""
     return tx.row("claims/find", session=session, token=token) is not None
 
 
-def close(tx: Transaction, session: str, token: str) -> bool:
+def close(tx: Tx, session: str, token: str) -> bool:
     """End a claim, and return whether there was one; what of it was not settled is free at once."""
     tx.run("lists/wake_of_session", session=session)
     return tx.run("claims/close", session=session, token=token) == 1

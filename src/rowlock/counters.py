@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.errors import CounterSpent, Invalid
 from rowlock.group_commit import GroupedCall, GroupKey, groupable
 from rowlock.json_codec import encode_json
@@ -34,7 +34,7 @@ def _group_key(name: str, count: int = 1) -> GroupKey:
     return GroupKey(mergeable=True, argument=(name, count))
 
 
-def _take_merged(tx: Transaction, calls: Sequence[GroupedCall]) -> list[range | CounterSpent]:
+def _take_merged(tx: Tx, calls: Sequence[GroupedCall]) -> list[range | CounterSpent]:
     """Take the numbers of several calls by one statement; calls of one counter share its numbers in their order."""
     wanted: Counter[str] = Counter()
     for call in calls:
@@ -52,7 +52,7 @@ def _take_merged(tx: Transaction, calls: Sequence[GroupedCall]) -> list[range | 
     return answers
 
 
-def _take_or_spent(tx: Transaction, name: str, count: int) -> range | CounterSpent:
+def _take_or_spent(tx: Tx, name: str, count: int) -> range | CounterSpent:
     """Take the numbers of one call: of calls that exceed a counter together, some may fit alone."""
     try:
         return take(tx, name, count)
@@ -61,7 +61,7 @@ def _take_or_spent(tx: Transaction, name: str, count: int) -> range | CounterSpe
 
 
 @groupable(_group_key, _take_merged)
-def take(tx: Transaction, name: str, count: int = 1) -> range:
+def take(tx: Tx, name: str, count: int = 1) -> range:
     """Take the counter's next numbers, consecutive; they are taken only if the transaction commits."""
     check_take(name, count)
     ends = _advance(tx, {name: count})
@@ -70,7 +70,7 @@ def take(tx: Transaction, name: str, count: int = 1) -> range:
     return range(ends[name] - count + 1, ends[name] + 1)
 
 
-def take_each(tx: Transaction, wanted: Mapping[str, int]) -> dict[str, range]:
+def take_each(tx: Tx, wanted: Mapping[str, int]) -> dict[str, range]:
     """Take the next numbers of several counters by one statement; all, or CounterSpent and none."""
     for name, count in wanted.items():
         check_take(name, count)
@@ -81,7 +81,7 @@ def take_each(tx: Transaction, wanted: Mapping[str, int]) -> dict[str, range]:
     return {name: range(ends[name] - count + 1, ends[name] + 1) for name, count in wanted.items()}
 
 
-def _advance(tx: Transaction, wanted: Mapping[str, int]) -> dict[str, int]:
+def _advance(tx: Tx, wanted: Mapping[str, int]) -> dict[str, int]:
     takes = [{"name": name, "count": count} for name, count in wanted.items()]
     return dict(tx.rows("counters/take", takes=encode_json(takes)))
 
@@ -98,13 +98,13 @@ def _spent(name: str, count: int) -> CounterSpent:
     return CounterSpent(what, "use a counter of another name", counter=name)
 
 
-def show(tx: Transaction, name: str) -> int:
+def show(tx: Tx, name: str) -> int:
     """Return the last number that the counter handed out; 0 if none."""
     row = tx.row("counters/show", name=name)
     return row[0] if row else 0
 
 
-def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[CounterInfo]:
+def page(tx: Tx, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[CounterInfo]:
     """Return counters in the order of their names, strictly after one; with `prefixes`, only those that have one."""
     check_limit(limit, "counters")
     check_start(after)
@@ -114,7 +114,7 @@ def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Seque
     return found
 
 
-def raise_to(tx: Transaction, name: str, number: int) -> int:
+def raise_to(tx: Tx, name: str, number: int) -> int:
     """Raise the counter so that its next number is above this one, never lower it, and return its last number."""
     check_number(name, number)
     raised = tx.value("counters/raise", name=name, value=number)
@@ -128,13 +128,13 @@ def check_number(name: str, number: int) -> None:
         raise Invalid(f"number must be 0 to {MAX_NUMBER}, got {number!r}")
 
 
-def epoch(tx: Transaction, name: str) -> str | None:
+def epoch(tx: Tx, name: str) -> str | None:
     """Return the epoch of the last block that was reserved for Redis; None if there is none."""
     row = tx.row("counters/show", name=name)
     return row[1] if row else None
 
 
-def reserve(tx: Transaction, name: str, size: int, *, epoch: str, instead: str = "") -> range | None:
+def reserve(tx: Tx, name: str, size: int, *, epoch: str, instead: str = "") -> range | None:
     """Reserve a block of numbers under a new epoch; None if another block was reserved since the epoch `instead`."""
     check_take(name, size)
     end = tx.value("counters/reserve", name=name, size=size, epoch=epoch, instead=instead)

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from rowlock import schema
-from rowlock.db import Database, Transaction
+from rowlock.db import Database, Tx
 from rowlock.errors import RowlockError
 
 FINE, INFORMATION, RISK, UNREACHABLE = "fine", "information", "risk", "unreachable"
@@ -94,23 +94,23 @@ REPAIRS = {
 REPORT_HINT = "report it: this is a bug"
 
 
-def now(tx: Transaction) -> int:
+def now(tx: Tx) -> int:
     """Return the database's time in milliseconds since 1970."""
     at: int = tx.value("diagnostics/now")
     return at
 
 
-def settings(tx: Transaction) -> dict[str, str]:
+def settings(tx: Tx) -> dict[str, str]:
     """Return the database's settings that promises depend on."""
     return dict(tx.rows("diagnostics/settings"))
 
 
-def notify(tx: Transaction) -> None:
+def notify(tx: Tx) -> None:
     """Send the notification that work was added, as an add does; workers poll when they receive it."""
     tx.rows("diagnostics/notify")
 
 
-def probe_write(tx: Transaction) -> None:
+def probe_write(tx: Tx) -> None:
     """Write the least there is; it is refused, with the rest, by a full disk or a read-only database."""
     tx.run("diagnostics/probe_write")
 
@@ -123,7 +123,7 @@ class MissingRight(msgspec.Struct, frozen=True):
     role: str
 
 
-def missing_rights(tx: Transaction) -> list[MissingRight]:
+def missing_rights(tx: Tx) -> list[MissingRight]:
     """Return the tables that this user may not read and write, and the sequences that it may not use."""
     return tx.structs(MissingRight, "diagnostics/missing_rights")
 
@@ -283,7 +283,7 @@ class Violation(msgspec.Struct, frozen=True):
     hint: str
 
 
-def violations(tx: Transaction) -> list[Violation]:
+def violations(tx: Tx) -> list[Violation]:
     """Return every violation of a rule, with what to do. Scans all items."""
     return [
         Violation(sentence.format(*row), REPAIRS.get(name, REPORT_HINT))
@@ -292,6 +292,6 @@ def violations(tx: Transaction) -> list[Violation]:
     ]
 
 
-def broken_rules(tx: Transaction) -> list[str]:
+def broken_rules(tx: Tx) -> list[str]:
     """Return every violation of a rule as a sentence."""
     return [each.what for each in violations(tx)]

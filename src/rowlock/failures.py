@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 
 from rowlock import lists
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.json_codec import encode_json
 from rowlock.model import Failure, ItemStatus
 from rowlock.names import check_key, check_limit, check_start
@@ -15,7 +15,7 @@ from rowlock.names import check_key, check_limit, check_start
 MAX_MESSAGE_CHARACTERS = 4_000
 MAX_SHAPE_CHARACTERS = 200
 
-Change = Callable[[Transaction, str, Sequence[str]], int]
+Change = Callable[[Tx, str, Sequence[str]], int]
 """A verb that changes items by their keys, and returns how many."""
 
 _PARTICULARS = re.compile(
@@ -47,20 +47,20 @@ def shape(message: str) -> str:
     return _PARTICULARS.sub("#", lines[-1].strip())[:MAX_SHAPE_CHARACTERS] if lines else ""
 
 
-def of_item(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Failure]:
+def of_item(tx: Tx, name: str, key: str, *, limit: int = 20) -> list[Failure]:
     """Return how an item has failed, the newest first; also of an item that is gone, while its errors are kept."""
     check_key(key)
     check_limit(limit, "failures")
     return tx.structs(Failure, "errors/of_item", list=name, key=key, limit=limit)
 
 
-def groups(tx: Transaction, name: str, *, limit: int = 50) -> list[FailureGroup]:
+def groups(tx: Tx, name: str, *, limit: int = 50) -> list[FailureGroup]:
     """Return the list's failed items by the shape of their last error, the most frequent first."""
     check_limit(limit, "groups")
     return tx.structs(FailureGroup, "errors/groups", list=lists.get(tx, name).id, limit=limit)
 
 
-def keys_matching_error(tx: Transaction, name: str, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
+def keys_matching_error(tx: Tx, name: str, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
     """Return the keys of failed items whose last error contains the text, in byte order, strictly after one."""
     row = lists.get(tx, name)
     check_start(after)
@@ -71,29 +71,29 @@ def keys_matching_error(tx: Transaction, name: str, text: str, *, after: str = "
     return [key for (key,) in tx.rows("errors/keys_matching_error", list=row.id, **where)]
 
 
-def lock_existing(tx: Transaction, name: str, keys: Sequence[str]) -> list[ItemStatus]:
+def lock_existing(tx: Tx, name: str, keys: Sequence[str]) -> list[ItemStatus]:
     """Lock those of the items that are on the list, and return them."""
     row = lists.find(tx, name)
     return tx.structs(ItemStatus, "items/lock_existing", list=row.id, keys=encode_json(keys)) if row else []
 
 
-def count_existing(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+def count_existing(tx: Tx, name: str, keys: Sequence[str]) -> int:
     """Count those of the keys that are on the list: the dry run of `done` and `abandon`."""
     return len(lock_existing(tx, name, keys))
 
 
-def count_retryable(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+def count_retryable(tx: Tx, name: str, keys: Sequence[str]) -> int:
     """Count those of the keys that are delayed or failed: the dry run of `retry`."""
     return sum(item.delayed or item.failed for item in lock_existing(tx, name, keys))
 
 
-def count_given(tx: Transaction, name: str, keys: Sequence[str]) -> int:  # noqa: ARG001
+def count_given(tx: Tx, name: str, keys: Sequence[str]) -> int:  # noqa: ARG001
     """Count the keys: the dry run of a change of items that are known to be there."""
     return len(keys)
 
 
 def change_failed(
-    tx: Transaction, name: str, *, change: Change, after: str = "", error: str | None = None, limit: int = 1000
+    tx: Tx, name: str, *, change: Change, after: str = "", error: str | None = None, limit: int = 1000
 ) -> tuple[int, str | None]:
     """Change the next failed items, or those whose error contains a text; return how many, and the key to go on after.
 

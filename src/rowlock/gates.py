@@ -6,7 +6,7 @@ from random import Random
 import msgspec
 
 from rowlock import lists, tallies
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.errors import GatePassed, GateShut
 from rowlock.json_codec import encode_json
 from rowlock.model import NO_PAYLOAD, Counts, GateInfo
@@ -37,7 +37,7 @@ class GateStatus(msgspec.Struct, frozen=True):
         return min(found, default=None)
 
 
-def advance(tx: Transaction, list_id: int) -> bool:
+def advance(tx: Tx, list_id: int) -> bool:
     """Open the lowest gate that has items, or complete a sealed list that has none; return whether anything changed.
 
     The caller holds the list's exclusive lock: nobody adds or claims meanwhile, and no settlement can put an item
@@ -52,7 +52,7 @@ def advance(tx: Transaction, list_id: int) -> bool:
     return status.sealed and _complete(tx, list_id, status.name, status.settings)
 
 
-def _cleared(tx: Transaction, list_id: int) -> GateStatus | None:
+def _cleared(tx: Tx, list_id: int) -> GateStatus | None:
     """Return the list's status if it is open and nothing unfinished is left at its gate."""
     status = tx.struct(GateStatus, "gates/first_unfinished", list=list_id)
     if status is None or status.state != "open" or status.first_unfinished == status.gate:
@@ -60,7 +60,7 @@ def _cleared(tx: Transaction, list_id: int) -> GateStatus | None:
     return status
 
 
-def advance_if_cleared(tx: Transaction, list_id: int, name: str) -> None:
+def advance_if_cleared(tx: Tx, list_id: int, name: str) -> None:
     """Advance the list after items have left it; if its lock is not free now, wake it, so that a worker does it."""
     if _cleared(tx, list_id) is None:
         return
@@ -70,18 +70,18 @@ def advance_if_cleared(tx: Transaction, list_id: int, name: str) -> None:
         advance(tx, list_id)
 
 
-def is_awaited(tx: Transaction, list_id: int) -> bool:
+def is_awaited(tx: Tx, list_id: int) -> bool:
     """Return whether items at a later gate, or the list's completion, wait for what is left at the open gate."""
     return tx.row("gates/awaited", list=list_id) is not None
 
 
-def is_awaited_by_name(tx: Transaction, name: str) -> bool:
+def is_awaited_by_name(tx: Tx, name: str) -> bool:
     """Return `is_awaited` of a list that is given by its name."""
     row = lists.find(tx, name)
     return row is not None and is_awaited(tx, row.id)
 
 
-def advance_idle_lists(tx: Transaction, *, chance: Random) -> int:
+def advance_idle_lists(tx: Tx, *, chance: Random) -> int:
     """Advance lists that no worker looks at, and return how many changed.
 
     If there are many such lists, a random part of them is examined, so that each has its turn.
@@ -98,7 +98,7 @@ def advance_idle_lists(tx: Transaction, *, chance: Random) -> int:
     return advanced
 
 
-def show(tx: Transaction, name: str) -> list[GateInfo]:
+def show(tx: Tx, name: str) -> list[GateInfo]:
     """Return the list's gates that ever had items or have a name, with the counts and progress of each."""
     row = lists.get(tx, name)
     known = {number: (counts, progress) for number, counts, progress in tallies.by_gate(tx, row.id, row.gate)}
@@ -116,7 +116,7 @@ def _state(row: lists.ListRow, number: int) -> str:
     return "passed" if number < row.gate else "shut"
 
 
-def open_gate(tx: Transaction, name: str, gate: int | str) -> bool:
+def open_gate(tx: Tx, name: str, gate: int | str) -> bool:
     """Move the list to a gate by hand, and return whether it was at another one.
 
     Never past items, which would not be handed out any more; back only if the list is empty, for a gate opens once.
@@ -137,7 +137,7 @@ def open_gate(tx: Transaction, name: str, gate: int | str) -> bool:
     return tx.run("gates/open", list=row.id, gate=number, was=row.gate) == 1
 
 
-def seal(tx: Transaction, name: str, *, then: Then | None = None, prefixes: Sequence[str] = ()) -> bool:
+def seal(tx: Tx, name: str, *, then: Then | None = None, prefixes: Sequence[str] = ()) -> bool:
     """Take no more items, and complete the list when none is left; return whether it was not sealed yet.
 
     `then` is added to another list, which `prefixes` must cover, in the transaction that completes this one.
@@ -152,19 +152,19 @@ def seal(tx: Transaction, name: str, *, then: Then | None = None, prefixes: Sequ
     return changed
 
 
-def complete(tx: Transaction, name: str) -> bool:
+def complete(tx: Tx, name: str) -> bool:
     """Complete the list by hand, and return whether it was not complete yet. Items that are left are not handed out."""
     row = lists.lock(tx, name)
     return row.state != "complete" and _complete(tx, row.id, row.name, row.settings)
 
 
-def reopen(tx: Transaction, name: str) -> bool:
+def reopen(tx: Tx, name: str) -> bool:
     """Take items and hand them out again; return whether the list was sealed or complete."""
     row = lists.lock(tx, name)
     return tx.run("gates/reopen", list=row.id) == 1
 
 
-def _complete(tx: Transaction, list_id: int, name: str, settings: Settings) -> bool:
+def _complete(tx: Tx, list_id: int, name: str, settings: Settings) -> bool:
     if tx.run("gates/complete", list=list_id) == 0:
         return False
     for then in settings.then:
@@ -173,7 +173,7 @@ def _complete(tx: Transaction, list_id: int, name: str, settings: Settings) -> b
     return True
 
 
-def _add_then(tx: Transaction, then: Then, *, key: str) -> None:
+def _add_then(tx: Tx, then: Then, *, key: str) -> None:
     # It is added also to a list that is sealed; one that is complete is opened again until the item is done.
     target = lists.add_lanes(tx, lists.lock_for_adding(tx, then.list), 1 << then.priority)
     tx.run("gates/resume_complete", list=target.id)

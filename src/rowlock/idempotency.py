@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.errors import KeyReused
 from rowlock.json_codec import encode_json
 
@@ -33,7 +33,7 @@ def digest(*parts: str | bytes) -> str:
     return whole.hexdigest()
 
 
-def run_once(tx: Transaction, key: str, fingerprint: str, *, do: Callable[[Transaction], Any]) -> tuple[Any, bool]:
+def run_once(tx: Tx, key: str, fingerprint: str, *, do: Callable[[Tx], Any]) -> tuple[Any, bool]:
     """Run a function, or return the stored answer of the first run; and whether it was stored.
 
     A stored answer is as JSON gives it back. KeyReused if the key was used for another request.
@@ -47,7 +47,7 @@ def run_once(tx: Transaction, key: str, fingerprint: str, *, do: Callable[[Trans
 
 
 def answered(
-    tx: Transaction,
+    tx: Tx,
     *,
     verb: Callable[..., Any],
     path: Sequence[Any],
@@ -58,7 +58,7 @@ def answered(
     return answer(verb(tx, *path, **arguments), *path)
 
 
-def find(tx: Transaction, key: str, fingerprint: str) -> Any:
+def find(tx: Tx, key: str, fingerprint: str) -> Any:
     """Return the answer that is stored under a key; None if there is none."""
     stored = tx.struct(StoredAnswer, "idempotency/find", key=key)
     if stored is None:
@@ -69,11 +69,11 @@ def find(tx: Transaction, key: str, fingerprint: str) -> Any:
     return stored.answer
 
 
-def record(tx: Transaction, key: str, fingerprint: str, *, answer: Any) -> None:
+def record(tx: Tx, key: str, fingerprint: str, *, answer: Any) -> None:
     """Store the answer to a request; it commits with what the request did."""
     tx.run("idempotency/remember", key=key, fingerprint=fingerprint, answer=encode_json(answer))
 
 
-def prune(tx: Transaction, *, limit: int = 1000, age: int = KEPT_MILLISECONDS) -> int:
+def prune(tx: Tx, *, limit: int = 1000, age: int = KEPT_MILLISECONDS) -> int:
     """Delete answers that are older than `age` milliseconds, and return how many."""
     return tx.run("idempotency/prune", limit=limit, age=age)

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from rowlock import failures, item_input, items, lists
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.durations import DurationOrTime
 from rowlock.errors import Refused, RowlockError
 from rowlock.item_input import CheckedChanges, ItemDefaults
@@ -18,7 +18,7 @@ FIRST_ITEMS, MAX_ITEMS_PER_READ = 4, 256
 
 
 def page(
-    tx: Transaction,
+    tx: Tx,
     name: str,
     *,
     after: str = "",
@@ -43,12 +43,12 @@ def page(
     return rows, True
 
 
-def show(tx: Transaction, name: str, key: str) -> ItemDetails:
+def show(tx: Tx, name: str, key: str) -> ItemDetails:
     """Return one item with its state, its data and how it has failed."""
     return _detailed(tx, items.show(tx, name, key))
 
 
-def show_many(tx: Transaction, places: Sequence[tuple[str, str]]) -> list[ItemDetails | RowlockError]:
+def show_many(tx: Tx, places: Sequence[tuple[str, str]]) -> list[ItemDetails | RowlockError]:
     """Return each item, by list and key, with its failures; in place of an item that cannot be shown, the error.
 
     One statement per list, and one more for each item that has failed or does not exist.
@@ -60,7 +60,7 @@ def show_many(tx: Transaction, places: Sequence[tuple[str, str]]) -> list[ItemDe
     return [_show_one(tx, name, key, found[name].get(key)) for name, key in places]
 
 
-def _show_one(tx: Transaction, name: str, key: str, found: tuple[Item, bool] | None) -> ItemDetails | RowlockError:
+def _show_one(tx: Tx, name: str, key: str, found: tuple[Item, bool] | None) -> ItemDetails | RowlockError:
     try:
         item, has_failed = (items.show(tx, name, key), True) if found is None else found
         return ItemDetails.of(item, failures.of_item(tx, name, key) if has_failed else [])
@@ -69,7 +69,7 @@ def _show_one(tx: Transaction, name: str, key: str, found: tuple[Item, bool] | N
 
 
 def put(
-    tx: Transaction,
+    tx: Tx,
     name: str,
     key: str,
     *,
@@ -102,27 +102,23 @@ def put(
         return False, save(tx, name, key, changes=changes)
 
 
-def save(
-    tx: Transaction, name: str, key: str, *, changes: CheckedChanges, version: Versions | None = None
-) -> ItemDetails:
+def save(tx: Tx, name: str, key: str, *, changes: CheckedChanges, version: Versions | None = None) -> ItemDetails:
     """Change an item's data, due time or priority, and leave the rest."""
     return _detailed(tx, items.save(tx, name, key, changes=changes, version=version))
 
 
-def remove(tx: Transaction, name: str, key: str, *, version: Versions | None = None) -> int:
+def remove(tx: Tx, name: str, key: str, *, version: Versions | None = None) -> int:
     """Take an item off the list, counted as done; returns 1, or 0 if it was not there."""
     if version is not None:
         _hold(tx, name, key, version=version)
     return items.done(tx, name, [key])
 
 
-def _detailed(tx: Transaction, item: Item) -> ItemDetails:
+def _detailed(tx: Tx, item: Item) -> ItemDetails:
     return ItemDetails.of(item, failures.of_item(tx, item.list, item.key))
 
 
-def _hold(
-    tx: Transaction, name: str, key: str, *, version: Versions | None, absent: bool = False
-) -> items.LockedItem | None:
+def _hold(tx: Tx, name: str, key: str, *, version: Versions | None, absent: bool = False) -> items.LockedItem | None:
     row = lists.find(tx, name)
     held = None if row is None else items.lock(tx, row, key)
     actual = None if held is None else held.version

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from rowlock import failures, gates, lists, tallies
-from rowlock.db import Pending, Transaction, pipelined
+from rowlock.db import Pending, Tx, pipelined
 from rowlock.db.columns import decoder
 from rowlock.db.connections import Row
 from rowlock.errors import (
@@ -68,7 +68,7 @@ def _group_key_of_add(name: str, batches: Iterable[Batch], *, strict: bool = Fal
     return GroupKey(name, mergeable=small and not strict, isolated=not small, cost=weight, argument=batches)
 
 
-def _add_merged(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Added | GatePassed]:
+def _add_merged(tx: Tx, calls: Sequence[GroupedCall]) -> list[Added | GatePassed]:
     """Add the items of several calls by one statement; a key that several calls give is added by the first."""
     name = calls[0].group_key.name
     target = _lock_for_adding(tx, name)
@@ -89,7 +89,7 @@ def _add_merged(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Added | G
 
 
 @groupable(_group_key_of_add, _add_merged)
-def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
+def add(tx: Tx, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
     """Add items in the order given; those that are on the list already stay as they are.
 
     With `strict`, a key that is on the list already, or is given twice, refuses them all: AlreadyThere.
@@ -112,7 +112,7 @@ def add(tx: Transaction, name: str, batches: Iterable[Batch], *, strict: bool = 
     return Added(added, given - added)
 
 
-def _lock_for_adding(tx: Transaction, name: str) -> lists.ListForAdding:
+def _lock_for_adding(tx: Tx, name: str) -> lists.ListForAdding:
     target = lists.lock_for_adding(tx, name)
     if target.sealed:
         raise ListSealed(f"the list {name!r} is sealed and takes no new items", "reopen it, or add to another list")
@@ -127,7 +127,7 @@ def _gate_passed(batches: Iterable[Batch], name: str, gate: int) -> GatePassed |
     return GatePassed(what, "leave the gate out to add at the open one", gate=gate)
 
 
-def _add_keys(tx: Transaction, target: lists.ListForAdding, keys: str, same: dict[str, Any]) -> int:
+def _add_keys(tx: Tx, target: lists.ListForAdding, keys: str, same: dict[str, Any]) -> int:
     gate = target.gate if same["gate"] is None else same["gate"]
     columns = {**same, "gate": gate, "separator": target.separator}
     added = tx.run("items/add_keys", list=target.id, keys=keys, **columns)
@@ -137,7 +137,7 @@ def _add_keys(tx: Transaction, target: lists.ListForAdding, keys: str, same: dic
     return added
 
 
-def _add_rows(tx: Transaction, target: lists.ListForAdding, rows: str) -> set[str]:
+def _add_rows(tx: Tx, target: lists.ListForAdding, rows: str) -> set[str]:
     columns = {"gate": target.gate, "separator": target.separator}
     added = tx.structs(AddedItem, "items/add_rows", list=target.id, rows=rows, **columns)
     delayed = Counter(item.gate for item in added if item.due is not None)
@@ -146,7 +146,7 @@ def _add_rows(tx: Transaction, target: lists.ListForAdding, rows: str) -> set[st
     return {item.key for item in added}
 
 
-def _refuse_existing(tx: Transaction, list_id: int, name: str, batch: Batch) -> None:
+def _refuse_existing(tx: Tx, list_id: int, name: str, batch: Batch) -> None:
     key = tx.value("items/first_existing", list=list_id, keys=encode_json(batch.keys()))
     if key is not None:
         hint = "nothing was added; leave strict out to add the others"
@@ -159,7 +159,7 @@ def _given_twice(name: str, batch: Batch) -> AlreadyThere:
     return AlreadyThere(f"{twice!r} was given twice for {name!r}", "nothing was added; give each key once", key=twice)
 
 
-def page(tx: Transaction, name: str, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
+def page(tx: Tx, name: str, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
     """Return items in the byte order of their keys, strictly after one; none if there is no such list."""
     check_limit(limit, "items")
     check_start(after)
@@ -174,7 +174,7 @@ def page(tx: Transaction, name: str, *, after: str = "", limit: int = 1000, stat
     return tx.structs(Item, "items/page_state", list=name, after=after, limit=limit, state=state)
 
 
-def show(tx: Transaction, name: str, key: str) -> Item:
+def show(tx: Tx, name: str, key: str) -> Item:
     """Return one item as it stands; NoSuchList or NoSuchItem if it is not there."""
     check_key(key)
     item = tx.struct(Item, "items/show", list=name, key=key)
@@ -184,7 +184,7 @@ def show(tx: Transaction, name: str, key: str) -> Item:
 
 
 @pipelined
-def show_many(tx: Transaction, name: str, keys: Sequence[str]) -> Pending[dict[str, tuple[Item, bool]]]:
+def show_many(tx: Tx, name: str, keys: Sequence[str]) -> Pending[dict[str, tuple[Item, bool]]]:
     """Return items by their keys, each with whether failures of it are known; keys that are not there are left out."""
     rows = tx.send("items/show_many", list=name, keys=encode_json(keys))
     columns = tx.statements.columns("items/show_many")
@@ -196,18 +196,18 @@ def show_many(tx: Transaction, name: str, keys: Sequence[str]) -> Pending[dict[s
     return rows.map(decode)
 
 
-def results(tx: Transaction, name: str, key: str, *, limit: int = 20) -> list[Result]:
+def results(tx: Tx, name: str, key: str, *, limit: int = 20) -> list[Result]:
     """Return the results of an item, the newest first; several if it was added and done again."""
     return tx.structs(Result, "results/of_item", list=lists.get(tx, name).id, key=key, limit=limit)
 
 
-def lock(tx: Transaction, row: lists.ListRow, key: str) -> LockedItem | None:
+def lock(tx: Tx, row: lists.ListRow, key: str) -> LockedItem | None:
     """Lock an item until the transaction ends; None if it is not there."""
     check_key(key)
     return tx.struct(LockedItem, "items/lock", list=row.id, key=key)
 
 
-def save(tx: Transaction, name: str, key: str, *, changes: CheckedChanges, version: Versions | None = None) -> Item:
+def save(tx: Tx, name: str, key: str, *, changes: CheckedChanges, version: Versions | None = None) -> Item:
     """Change an item's data, due time or priority, and leave the rest; with `version`, only if it is at that one.
 
     A claimed item stays as it was handed out: ItemClaimed. An item that is gone is not added again: NoSuchItem.
@@ -270,13 +270,13 @@ def _group_key_of_keys(name: str, keys: Sequence[str], *, error: str | None = No
     return GroupKey(name, mergeable=mergeable, isolated=not small, cost=len(keys), argument=keys)
 
 
-def _merged(change: Callable[[Transaction, lists.ListRow, Sequence[str]], Iterable[str]]) -> Merge:
+def _merged(change: Callable[[Tx, lists.ListRow, Sequence[str]], Iterable[str]]) -> Merge:
     """Run several calls by one statement for all their keys, and answer each with how many of its keys were there.
 
     `change` returns the keys that were there.
     """
 
-    def merged(tx: Transaction, calls: Sequence[GroupedCall]) -> list[int]:
+    def merged(tx: Tx, calls: Sequence[GroupedCall]) -> list[int]:
         row = lists.find_for_keys(tx, calls[0].group_key.name)
         answers: list[int] = []
         for run in _without_shared_keys(set(call.group_key.argument) for call in calls):
@@ -300,7 +300,7 @@ def _without_shared_keys(calls: Iterable[set[str]]) -> Iterator[list[set[str]]]:
     yield run
 
 
-def _increment(tx: Transaction, row: lists.ListRow, keys: Sequence[str]) -> dict[str, int]:
+def _increment(tx: Tx, row: lists.ListRow, keys: Sequence[str]) -> dict[str, int]:
     changed = tx.structs(ItemStatus, "items/increment", list=row.id, keys=encode_json(keys))
     for gate, count in Counter(item.gate for item in changed).items():
         tallies.record(tx, row.id, gate, retried=count)
@@ -308,7 +308,7 @@ def _increment(tx: Transaction, row: lists.ListRow, keys: Sequence[str]) -> dict
 
 
 @groupable(_group_key_of_keys, _merged(_increment))
-def increment(tx: Transaction, name: str, keys: Sequence[str], *, error: str | None = None) -> int:
+def increment(tx: Tx, name: str, keys: Sequence[str], *, error: str | None = None) -> int:
     """Record one failed attempt for each key that is on the list, and return how many there were."""
     row = _find(tx, name, keys)
     if row is None:
@@ -320,13 +320,13 @@ def increment(tx: Transaction, name: str, keys: Sequence[str], *, error: str | N
     return len(attempts)
 
 
-def _record_error(tx: Transaction, row: lists.ListRow, key: str, attempt: int, message: str) -> None:
+def _record_error(tx: Tx, row: lists.ListRow, key: str, attempt: int, message: str) -> None:
     text = failures.truncate_message(message)
     error = {"attempt": attempt, "kind": "increment", "message": text, "shape": failures.shape(text), "holder": ""}
     tx.run("errors/record", list=row.id, key=key, keep=row.settings.keep, **error)
 
 
-def _remove(tx: Transaction, row: lists.ListRow, keys: Sequence[str], *, event: str) -> list[ItemStatus]:
+def _remove(tx: Tx, row: lists.ListRow, keys: Sequence[str], *, event: str) -> list[ItemStatus]:
     removed = tx.structs(ItemStatus, "items/delete", list=row.id, keys=encode_json(keys))
     tallies.record_removed(tx, row.id, removed, event=event)
     if gates.is_awaited(tx, row.id):
@@ -334,7 +334,7 @@ def _remove(tx: Transaction, row: lists.ListRow, keys: Sequence[str], *, event: 
     return removed
 
 
-def _done(tx: Transaction, row: lists.ListRow, keys: Sequence[str]) -> list[str]:
+def _done(tx: Tx, row: lists.ListRow, keys: Sequence[str]) -> list[str]:
     removed = _remove(tx, row, keys, event="done")
     if row.settings.keep_results and removed:
         results = [{"key": item.key, "attempts": item.attempts, "data": None} for item in removed]
@@ -343,21 +343,21 @@ def _done(tx: Transaction, row: lists.ListRow, keys: Sequence[str]) -> list[str]
 
 
 @groupable(_group_key_of_keys, _merged(_done))
-def done(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+def done(tx: Tx, name: str, keys: Sequence[str]) -> int:
     """Remove items that are done, and return how many were on the list."""
     row = _find(tx, name, keys)
     return 0 if row is None else len(_done(tx, row, keys))
 
 
 @groupable(_group_key_of_keys)
-def abandon(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+def abandon(tx: Tx, name: str, keys: Sequence[str]) -> int:
     """Remove items that are given up, and return how many were on the list."""
     row = _find(tx, name, keys)
     return 0 if row is None else len(_remove(tx, row, keys, event="abandoned"))
 
 
 @groupable(_group_key_of_keys)
-def retry(tx: Transaction, name: str, keys: Sequence[str]) -> int:
+def retry(tx: Tx, name: str, keys: Sequence[str]) -> int:
     """Make failed and delayed items ready at once with no attempts counted, and return how many."""
     row = _find(tx, name, keys)
     if row is None:
@@ -375,6 +375,6 @@ def retry(tx: Transaction, name: str, keys: Sequence[str]) -> int:
     return len(waiting)
 
 
-def _find(tx: Transaction, name: str, keys: Sequence[str]) -> lists.ListRow | None:
+def _find(tx: Tx, name: str, keys: Sequence[str]) -> lists.ListRow | None:
     check_keys(keys)
     return lists.find_for_keys(tx, name) if keys else None

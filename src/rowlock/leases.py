@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.lists import ListWithWork
 
 KEEP_IDLE_MILLISECONDS = 15_000
@@ -56,29 +56,29 @@ def next_step(shares: Mapping[str, LeaseShare], me: str, *, free: int) -> LeaseS
     return LeaseStep(ask=holder if most > target or (most == target and need > 1) else None)
 
 
-def free(tx: Transaction, *, after: ListWithWork | None = None, limit: int = 100) -> list[ListWithWork]:
+def free(tx: Tx, *, after: ListWithWork | None = None, limit: int = 100) -> list[ListWithWork]:
     """Return exclusive lists with work that no session holds, the longest waiting first, a page at a time."""
     at, last = (after.wake_at, after.id) if after else (0, 0)
     return tx.structs(ListWithWork, "leases/free", wake_at=at, after=last, limit=limit)
 
 
-def shares(tx: Transaction, session: str) -> dict[str, LeaseShare]:
+def shares(tx: Tx, session: str) -> dict[str, LeaseShare]:
     """Return the share of each live session that works the same patterns as this one, itself included."""
     return {holder: LeaseShare(lists, asked) for holder, lists, asked in tx.rows("leases/shares", session=session)}
 
 
-def names(tx: Transaction, session: str) -> list[str]:
+def names(tx: Tx, session: str) -> list[str]:
     """Return the names of the lists that a session holds."""
     return [row[0] for row in tx.rows("leases/names", session=session, limit=MAX_LISTS_PER_SESSION)]
 
 
-def take(tx: Transaction, session: str, lists: Sequence[int], *, keep: int = KEEP_IDLE_MILLISECONDS) -> int:
+def take(tx: Tx, session: str, lists: Sequence[int], *, keep: int = KEEP_IDLE_MILLISECONDS) -> int:
     """Take those of the lists that are free, and return how many."""
     ids = msgspec.json.encode(lists).decode()
     return len(tx.rows("leases/take", session=session, ids=ids, keep=keep))
 
 
-def request_handover(tx: Transaction, session: str, holder: str) -> None:
+def request_handover(tx: Tx, session: str, holder: str) -> None:
     """Take over one of another session's lists: at once if it has no claims, else when these are settled."""
     transferable = tx.row("leases/transferable", holder=holder)
     if transferable is None:
@@ -89,17 +89,17 @@ def request_handover(tx: Transaction, session: str, holder: str) -> None:
         tx.run("leases/request_handover", list=list_id, session=session, holder=holder)
 
 
-def collect_handovers(tx: Transaction, session: str) -> int:
+def collect_handovers(tx: Tx, session: str) -> int:
     """Take over requested lists whose claims are settled, and return how many."""
     return tx.run("leases/collect_handovers", session=session, keep=KEEP_IDLE_MILLISECONDS)
 
 
-def yield_oldest(tx: Transaction, session: str, *, limit: int) -> None:
+def yield_oldest(tx: Tx, session: str, *, limit: int) -> None:
     """Release the lists that the session has held longest: where there are too many lists, they take turns."""
     tx.rows("leases/yield_oldest", session=session, limit=limit)
 
 
-def hold(tx: Transaction, list_id: int, session: str, *, keep: int = KEEP_IDLE_MILLISECONDS) -> bool:
+def hold(tx: Tx, list_id: int, session: str, *, keep: int = KEEP_IDLE_MILLISECONDS) -> bool:
     """Return whether the session holds the list, after taking it if it is free; the list is locked.
 
     A list that another session has requested is handed over now: its holder wants more, so all it had is settled.
@@ -116,13 +116,13 @@ def hold(tx: Transaction, list_id: int, session: str, *, keep: int = KEEP_IDLE_M
     return lease.asked_by is None
 
 
-def release(tx: Transaction, list_id: int, session: str) -> None:
+def release(tx: Tx, list_id: int, session: str) -> None:
     """Release the list unless claims of it are left; the list is locked."""
     tx.run("leases/release", list=list_id, session=session)
     tx.run("leases/refresh_leased", list=list_id)
 
 
-def release_idle(tx: Transaction, *, limit: int = MAX_RELEASED_LEASES) -> int:
+def release_idle(tx: Tx, *, limit: int = MAX_RELEASED_LEASES) -> int:
     """Release lists whose holders do not work them, and return how many."""
     ended = tx.rows("leases/release_idle", list=None, limit=limit)
     for (list_id,) in ended:

@@ -7,7 +7,7 @@ from itertools import product
 
 import msgspec
 
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.settings import PRIORITIES, ListLimits
 
 SLOTS_PER_PERIOD = 100
@@ -43,7 +43,7 @@ def read(text: str) -> ListLimits:
     return msgspec.json.decode(text, type=ListLimits)
 
 
-def allowance(tx: Transaction, list_id: int, limits: ListLimits) -> Allowance:
+def allowance(tx: Tx, list_id: int, limits: ListLimits) -> Allowance:
     """Return how many items may be claimed now without exceeding any limit."""
     row = tx.row("limits/usage", list=list_id)
     if row is None:
@@ -64,7 +64,7 @@ def width(period: int) -> int:
     return max(1, period // SLOTS_PER_PERIOD)
 
 
-def record_grants(tx: Transaction, list_id: int, limits: ListLimits, *, items: int) -> None:
+def record_grants(tx: Tx, list_id: int, limits: ListLimits, *, items: int) -> None:
     """Record that so many items were claimed."""
     if limits.rate is not None:
         _, period = limits.rate
@@ -72,17 +72,17 @@ def record_grants(tx: Transaction, list_id: int, limits: ListLimits, *, items: i
         tx.run("limits/delete_old_grants", list=list_id, period=period, width=width(period))
 
 
-def snooze(tx: Transaction, list_id: int, allowed: Allowance) -> None:
+def snooze(tx: Tx, list_id: int, allowed: Allowance) -> None:
     """Put a list to sleep until more may be claimed; one without ready items sleeps as any other."""
     tx.run("limits/snooze", list=list_id, wait=allowed.wait)
 
 
-def wake(tx: Transaction, name: str) -> None:
+def wake(tx: Tx, name: str) -> None:
     """Wake a list that sleeps at its limit: a settlement has made room."""
     tx.send("limits/wake", name=name)
 
 
-def next_of_family(tx: Transaction, list_id: int, limits: ListLimits, *, allowed: Allowance) -> FamilyItem | None:
+def next_of_family(tx: Tx, list_id: int, limits: ListLimits, *, allowed: Allowance) -> FamilyItem | None:
     """Return the first item of the next family that is below its limit; families take turns."""
     if limits.by is None:
         return None
@@ -97,6 +97,6 @@ def next_of_family(tx: Transaction, list_id: int, limits: ListLimits, *, allowed
     return None
 
 
-def rotate_family(tx: Transaction, list_id: int, found: FamilyItem) -> None:
+def rotate_family(tx: Tx, list_id: int, found: FamilyItem) -> None:
     """Note which family was claimed from: the next time it is another's turn."""
     tx.run("limits/rotate_family", list=list_id, family=found.family)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from rowlock import tallies
-from rowlock.db import Pending, Transaction, pipelined, unflushed
+from rowlock.db import Pending, Tx, pipelined, unflushed
 from rowlock.errors import Invalid, InvalidSetting, ListComplete, NameTaken, NoSuchList
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.json_codec import encode_json
@@ -34,12 +34,12 @@ class ListRow(msgspec.Struct, frozen=True):
     settings: Settings
 
 
-def find(tx: Transaction, name: str) -> ListRow | None:
+def find(tx: Tx, name: str) -> ListRow | None:
     """Find a list by its name; None if there is none."""
     return tx.struct(ListRow, "lists/find", name=name)
 
 
-def get(tx: Transaction, name: str) -> ListRow:
+def get(tx: Tx, name: str) -> ListRow:
     """Find a list by its name; NoSuchList if there is none."""
     row = find(tx, name)
     if row is None:
@@ -47,12 +47,12 @@ def get(tx: Transaction, name: str) -> ListRow:
     return row
 
 
-def find_for_keys(tx: Transaction, name: str) -> ListRow | None:
+def find_for_keys(tx: Tx, name: str) -> ListRow | None:
     """Find a list before its items are looked up by key, and keep the planner from reusing plans of a small table."""
     return tx.struct(ListRow, "lists/find_for_keys", name=name)
 
 
-def lock(tx: Transaction, name: str, version: Versions | None = None) -> ListRow:
+def lock(tx: Tx, name: str, version: Versions | None = None) -> ListRow:
     """Lock a list until the transaction ends; with `version`, only if it is at that one."""
     row = lock_if_exists(tx, name)
     if row is None:
@@ -60,12 +60,12 @@ def lock(tx: Transaction, name: str, version: Versions | None = None) -> ListRow
     return _check_version(row, version)
 
 
-def lock_if_exists(tx: Transaction, name: str) -> ListRow | None:
+def lock_if_exists(tx: Tx, name: str) -> ListRow | None:
     """Lock a list until the transaction ends; None if there is none."""
     return tx.struct(ListRow, "lists/lock", name=name)
 
 
-def lock_or_create(tx: Transaction, name: str) -> ListRow:
+def lock_or_create(tx: Tx, name: str) -> ListRow:
     """Lock a list until the transaction ends; create it if there is none."""
     # More than once, if others create and drop a list of that name in between.
     while (row := lock_if_exists(tx, name)) is None:
@@ -73,7 +73,7 @@ def lock_or_create(tx: Transaction, name: str) -> ListRow:
     return row
 
 
-def lock_without_adders(tx: Transaction, name: str, version: Versions | None = None) -> ListRow:
+def lock_without_adders(tx: Tx, name: str, version: Versions | None = None) -> ListRow:
     """Lock a list when every add to it has ended, so that no add can begin before the transaction ends.
 
     For changes that no add may overtake: of the list's end, its name and its gate. Waits for adds that have not
@@ -90,7 +90,7 @@ def _check_version(row: ListRow, version: Versions | None) -> ListRow:
     return row
 
 
-def refuse_stale_snapshot(tx: Transaction, what: str) -> None:
+def refuse_stale_snapshot(tx: Tx, what: str) -> None:
     """Refuse a change that must see every item, in a transaction that does not see what was added since it began."""
     if not tx.value("gates/snapshot_is_current"):
         raise Invalid(
@@ -99,7 +99,7 @@ def refuse_stale_snapshot(tx: Transaction, what: str) -> None:
         )
 
 
-def no_such_list(tx: Transaction, name: str) -> NoSuchList:
+def no_such_list(tx: Tx, name: str) -> NoSuchList:
     """Make the error for a list that does not exist, with the name that was probably meant."""
     names = [row[0] for row in tx.rows("lists/names")]
     near = closest(name, names)
@@ -107,7 +107,7 @@ def no_such_list(tx: Transaction, name: str) -> NoSuchList:
     return NoSuchList(f"there is no list {name!r}", hint, list=name)
 
 
-def create(tx: Transaction, name: str) -> bool:
+def create(tx: Tx, name: str) -> bool:
     """Create a list if there is none, also while others create it; return whether it was created."""
     check_name(name)
     return bool(tx.run("lists/create", name=name))
@@ -129,7 +129,7 @@ class ListForAdding(msgspec.Struct, frozen=True):
         return None if self.limits is None else self.limits.separator
 
 
-def lock_for_adding(tx: Transaction, name: str) -> ListForAdding:
+def lock_for_adding(tx: Tx, name: str) -> ListForAdding:
     """Lock a list for adding items, and create it if there is none; the caller checks whether it is sealed."""
     # More than once, if others create and drop a list of that name in between.
     while (target := tx.struct(ListForAdding, "lists/lock_shared", name=name)) is None:
@@ -139,7 +139,7 @@ def lock_for_adding(tx: Transaction, name: str) -> ListForAdding:
     return target
 
 
-def add_lanes(tx: Transaction, target: ListForAdding, lanes: int) -> ListForAdding:
+def add_lanes(tx: Tx, target: ListForAdding, lanes: int) -> ListForAdding:
     """Record priorities that no item of the list had before; `lanes` has a bit for each."""
     if not lanes & ~target.lanes:
         return target
@@ -174,23 +174,23 @@ class PollResult(msgspec.Struct, frozen=True):
 @unflushed
 @groupable(GroupKey)
 @pipelined
-def apply_wakes(tx: Transaction) -> Pending[Any]:
+def apply_wakes(tx: Tx) -> Pending[Any]:
     """Wake the lists for which a wake was requested since the last call."""
     return tx.send("lists/apply_wakes")
 
 
-def has_pending_wakes(tx: Transaction) -> bool:
+def has_pending_wakes(tx: Tx) -> bool:
     """Return whether a wake was requested that is not applied yet."""
     return tx.row("lists/has_pending_wakes") is not None
 
 
-def awake(tx: Transaction, *, after: ListWithWork | None = None, limit: int = 100) -> list[ListWithWork]:
+def awake(tx: Tx, *, after: ListWithWork | None = None, limit: int = 100) -> list[ListWithWork]:
     """Return a page of lists that may have work now, those that have waited longest first."""
     at, last = (after.wake_at, after.id) if after else (0, 0)
     return tx.structs(ListWithWork, "lists/awake", wake_at=at, after=last, limit=limit)
 
 
-def awake_among(tx: Transaction, names: Sequence[str]) -> list[str]:
+def awake_among(tx: Tx, names: Sequence[str]) -> list[str]:
     """Return those of the lists that may have work now."""
     return [name for (name,) in tx.rows("lists/awake_among", keys=encode_json(names))]
 
@@ -200,31 +200,31 @@ class _NamedSettings(msgspec.Struct, frozen=True):
     settings: Settings
 
 
-def settings_of(tx: Transaction, names: Sequence[str]) -> dict[str, Settings]:
+def settings_of(tx: Tx, names: Sequence[str]) -> dict[str, Settings]:
     """Return the settings of those of the lists that exist, by name."""
     found = tx.structs(_NamedSettings, "lists/settings_of", keys=encode_json(names))
     return {each.name: each.settings for each in found}
 
 
-def lease_holder(tx: Transaction, list_id: int) -> str | None:
+def lease_holder(tx: Tx, list_id: int) -> str | None:
     """Return the holder of the lease on an exclusive list; None if it is free."""
     holder: str | None = tx.value("leases/holder", list=list_id)
     return holder
 
 
-def next_wake(tx: Transaction) -> float | None:
+def next_wake(tx: Tx) -> float | None:
     """Return the seconds until the next sleeping list wakes by itself; None if none does."""
     left = tx.value("lists/next_wake")
     return None if left is None else left / 1_000
 
 
-def gate_number(tx: Transaction, name: str, gate: int | str) -> int:
+def gate_number(tx: Tx, name: str, gate: int | str) -> int:
     """Return the number of one of the list's gates, which may be given by its name."""
     row = find(tx, name)
     return (row.settings if row else Settings()).gate_number(gate)
 
 
-def show(tx: Transaction, name: str, *, prefixes: Sequence[str] = ()) -> ListInfo:
+def show(tx: Tx, name: str, *, prefixes: Sequence[str] = ()) -> ListInfo:
     """Return a list with its state, settings, counts and progress.
 
     With `prefixes`, its setting `then` shows only lists that they cover.
@@ -232,14 +232,14 @@ def show(tx: Transaction, name: str, *, prefixes: Sequence[str] = ()) -> ListInf
     return redact(_info(tx, get(tx, name)), prefixes)
 
 
-def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[ListInfo]:
+def page(tx: Tx, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[ListInfo]:
     """Return lists in the order of their names, strictly after one; with `prefixes`, only those that have one."""
     check_limit(limit, "lists")
     check_start(after)
     return [redact(_info(tx, row), prefixes) for row in page_rows(tx, after=after, limit=limit, prefixes=prefixes)]
 
 
-def page_rows(tx: Transaction, *, after: str, limit: int, prefixes: Sequence[str] = ()) -> list[ListRow]:
+def page_rows(tx: Tx, *, after: str, limit: int, prefixes: Sequence[str] = ()) -> list[ListRow]:
     """Return the rows of lists in the order of their names, strictly after one, without their counts."""
     found: list[ListRow] = []
     for span in prefix_ranges(prefixes):
@@ -247,30 +247,30 @@ def page_rows(tx: Transaction, *, after: str, limit: int, prefixes: Sequence[str
     return found
 
 
-def _info(tx: Transaction, row: ListRow) -> ListInfo:
+def _info(tx: Tx, row: ListRow) -> ListInfo:
     counts, progress = tallies.read(tx, row.id, row.gate)
     holder = lease_holder(tx, row.id) if row.settings.exclusive else None
     return ListInfo(row.name, row.state, row.gate, row.sealed, row.version, row.settings, counts, progress, holder)
 
 
-def pause(tx: Transaction, name: str, *, version: Versions | None = None) -> bool:
+def pause(tx: Tx, name: str, *, version: Versions | None = None) -> bool:
     """Stop handing out a list's items, and return whether that changed it. Claimed items can still be settled."""
     return _set_state(tx, name, "paused", version)
 
 
-def resume(tx: Transaction, name: str, *, version: Versions | None = None) -> bool:
+def resume(tx: Tx, name: str, *, version: Versions | None = None) -> bool:
     """Hand out a list's items again, and return whether that changed it."""
     return _set_state(tx, name, "open", version)
 
 
-def _set_state(tx: Transaction, name: str, state: str, version: Versions | None) -> bool:
+def _set_state(tx: Tx, name: str, state: str, version: Versions | None) -> bool:
     if lock(tx, name, version).state == "complete":
         raise ListComplete(f"the list {name!r} is complete: it hands out no items", "reopen it", list=name)
     return bool(tx.run("lists/set_state", name=name, state=state))
 
 
 def change_settings(
-    tx: Transaction,
+    tx: Tx,
     name: str,
     changes: dict[str, Any],
     *,
@@ -289,7 +289,7 @@ def change_settings(
 
 
 def put(
-    tx: Transaction,
+    tx: Tx,
     name: str,
     settings: Settings,
     *,
@@ -313,7 +313,7 @@ def put(
         return created, show(tx, name, prefixes=prefixes)
 
 
-def _set_settings(tx: Transaction, row: ListRow, changes: dict[str, Any], prefixes: Sequence[str]) -> None:
+def _set_settings(tx: Tx, row: ListRow, changes: dict[str, Any], prefixes: Sequence[str]) -> None:
     name, settings = row.name, row.settings.changed(**keep_hidden(changes, row.settings, prefixes=prefixes))
     if any(then.list == name for then in settings.then):
         raise InvalidSetting(
@@ -336,9 +336,7 @@ def _set_settings(tx: Transaction, row: ListRow, changes: dict[str, Any], prefix
         tx.run("limits/clear_families", list=row.id)
 
 
-def rename(
-    tx: Transaction, name: str, to: str, *, version: Versions | None = None, prefixes: Sequence[str] = ()
-) -> ListInfo:
+def rename(tx: Tx, name: str, to: str, *, version: Versions | None = None, prefixes: Sequence[str] = ()) -> ListInfo:
     """Give a list another name; its items, counts, history and schedules stay with it."""
     check_covered(prefixes, to)
     check_name(to)
@@ -351,7 +349,7 @@ def rename(
 
 
 @groupable(lambda name, **_: GroupKey(name, isolated=True))
-def drop(tx: Transaction, name: str, *, version: Versions | None = None) -> int:
+def drop(tx: Tx, name: str, *, version: Versions | None = None) -> int:
     """Delete a list with all its items and history, and return how many items it had."""
     refuse_stale_snapshot(tx, f"the list {name!r} cannot be dropped")
     row = lock_without_adders(tx, name, version)
@@ -364,12 +362,12 @@ def drop(tx: Transaction, name: str, *, version: Versions | None = None) -> int:
     return dropped
 
 
-def record_waiting(tx: Transaction, list_id: int, keys: Sequence[str], *, awaited: int) -> None:
+def record_waiting(tx: Tx, list_id: int, keys: Sequence[str], *, awaited: int) -> None:
     """Record that items wait for another list alone. The caller holds that list's lock, and it is not complete."""
     tx.run("waiters/record", list=list_id, keys=encode_json(keys), awaited=awaited)
 
 
-def release_waiting(tx: Transaction, awaited: int) -> None:
+def release_waiting(tx: Tx, awaited: int) -> None:
     """Make the items ready that waited for a list; those that were abandoned or retried meanwhile are left alone."""
     released = Counter(tx.rows("waiters/release", awaited=awaited, waiting=WAITING_DELAY_MILLISECONDS))
     for (list_id, gate), count in sorted(released.items()):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rowlock import lists
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.errors import Invalid
 from rowlock.json_codec import encode_json
 
@@ -28,7 +28,7 @@ class _RangeEnd(msgspec.Struct, frozen=True):
     place: int
 
 
-def split(tx: Transaction, name: str, parts: int) -> list[Range]:
+def split(tx: Tx, name: str, parts: int) -> list[Range]:
     """Cut the list's keys into up to `parts` adjacent ranges whose sizes differ by at most one.
 
     One walk over the index, in the database, however long the list is. Fewer ranges if there are fewer keys.
@@ -41,7 +41,7 @@ def split(tx: Transaction, name: str, parts: int) -> list[Range]:
     return [Range(start.key, end.key, end.place - start.place) for start, end in zip(starts, ends, strict=False)]
 
 
-def snapshot(tx: Transaction, name: str) -> "RankedSet[str]":
+def snapshot(tx: Tx, name: str) -> "RankedSet[str]":
     """Read all keys into memory: rank, nth and ranges as of now, while the list goes on changing."""
     from rowlock.trees import RankedSet  # only a snapshot needs trees
 

@@ -6,7 +6,7 @@ from hashlib import blake2b
 import msgspec
 
 from rowlock import json_codec
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.json_codec import encode_json
 from rowlock.outcomes import Fail, Outcome, Retry, Verdict, all_plainly_done, verdict_of
 
@@ -14,12 +14,12 @@ OutcomesByPosition = Sequence[tuple[int, Outcome]]
 """Positions of a claim, each with its outcome."""
 
 
-def answers(tx: Transaction, token: str, settlings: Sequence[OutcomesByPosition]) -> list[list[Verdict] | None]:
+def answers(tx: Tx, token: str, settlings: Sequence[OutcomesByPosition]) -> list[list[Verdict] | None]:
     """Return the verdicts of settlements that were written under the claim; None for one that was not."""
     return [answer(tx, token, settling) for settling in settlings]
 
 
-def answer(tx: Transaction, token: str, settling: OutcomesByPosition) -> list[Verdict] | None:
+def answer(tx: Tx, token: str, settling: OutcomesByPosition) -> list[Verdict] | None:
     """Return the verdicts of a settlement that was written under the claim; None if it was not."""
     row = tx.row("tallies/answered", token=token, receipt=digest(settling))
     if row is None:

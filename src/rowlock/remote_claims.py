@@ -10,7 +10,7 @@ import msgspec
 
 from rowlock import attempts, claims, idempotency, leases, lists, sessions, settlements
 from rowlock.claims import ClaimedItems, ClaimRequest
-from rowlock.db import Transaction, unflushed
+from rowlock.db import Tx, unflushed
 from rowlock.group_commit import groupable
 from rowlock.json_codec import encode_json
 from rowlock.outcomes import Outcome, Verdict, from_return_value
@@ -24,7 +24,7 @@ MAX_LISTS = 1_000
 
 
 def open_session(
-    tx: Transaction,
+    tx: Tx,
     session: str,
     *,
     holder: str,
@@ -48,7 +48,7 @@ def open_session(
     return _expires_at(tx, session)
 
 
-def beat(tx: Transaction, session: str, *, expiry: int | None = None) -> int:
+def beat(tx: Tx, session: str, *, expiry: int | None = None) -> int:
     """Extend a session by its expiry or the given one, and return when it expires; StaleSession if it has ended."""
     if expiry is None:
         known = tx.value("sessions/details", session=session)
@@ -60,7 +60,7 @@ def beat(tx: Transaction, session: str, *, expiry: int | None = None) -> int:
     return _expires_at(tx, session)
 
 
-def _expires_at(tx: Transaction, session: str) -> int:
+def _expires_at(tx: Tx, session: str) -> int:
     expires_at: int = tx.value("sessions/expires_at", session=session)
     return expires_at
 
@@ -77,7 +77,7 @@ class WorkSnapshot(msgspec.Struct, frozen=True):
     """All lists that may have work, or many of them, where somebody waits for any."""
 
 
-def find_work(tx: Transaction, names: list[str], *, anything: bool) -> WorkSnapshot:
+def find_work(tx: Tx, names: list[str], *, anything: bool) -> WorkSnapshot:
     """Return which of these lists may have work, and with `anything` which others, and when to look again."""
     awake = lists.awake_among(tx, names) if names else []
     others = [*lists.awake(tx, limit=MAX_LISTS), *leases.free(tx, limit=MAX_LISTS)] if anything else []
@@ -86,7 +86,7 @@ def find_work(tx: Transaction, names: list[str], *, anything: bool) -> WorkSnaps
 
 @unflushed
 @groupable(claims.group_key)
-def take(tx: Transaction, request: ClaimRequest, *, thorough: bool) -> ClaimedItems | None:
+def take(tx: Tx, request: ClaimRequest, *, thorough: bool) -> ClaimedItems | None:
     """Claim the next items of a list, by the request's attempts or the list's own; None if nothing is ready.
 
     StaleSession if the session has ended.
@@ -105,7 +105,7 @@ def take(tx: Transaction, request: ClaimRequest, *, thorough: bool) -> ClaimedIt
 
 @unflushed
 @groupable(claims.group_key)
-def take_once(tx: Transaction, request: ClaimRequest, *, thorough: bool, key: str) -> ClaimedItems | None:
+def take_once(tx: Tx, request: ClaimRequest, *, thorough: bool, key: str) -> ClaimedItems | None:
     """Claim under an idempotency key: repeated, it returns the first claim with what is left of it."""
     fingerprint = idempotency.digest(request.session, request.list, str(request.limit))
     token = idempotency.find(tx, key, fingerprint)
@@ -122,7 +122,7 @@ def take_once(tx: Transaction, request: ClaimRequest, *, thorough: bool, key: st
 
 @unflushed
 @groupable(claims.group_key)
-def take_named(tx: Transaction, request: ClaimRequest, *, thorough: bool, noted: bool = False) -> ClaimedItems | None:
+def take_named(tx: Tx, request: ClaimRequest, *, thorough: bool, noted: bool = False) -> ClaimedItems | None:
     """Claim under a token that the worker has chosen: repeated, it returns the claim of that token.
 
     With `noted` the session's row keeps what was claimed, for another process that settles it.
@@ -158,7 +158,7 @@ class Settlement(msgspec.Struct, frozen=True):
         )
 
 
-def settle(tx: Transaction, settlement: Settlement, *, random: Callable[[], float]) -> dict[str, Verdict]:
+def settle(tx: Tx, settlement: Settlement, *, random: Callable[[], float]) -> dict[str, Verdict]:
     """Write the outcome of each key that the claim covers, and return the verdicts.
 
     StaleClaim, and nothing written, if the claim has ended. Repeated, it is answered as before. The claim ends when
@@ -183,7 +183,7 @@ def settle(tx: Transaction, settlement: Settlement, *, random: Callable[[], floa
 _VERDICTS = {verdict[0]: verdict for verdict in Verdict}
 
 
-def _standing(tx: Transaction, held: HeldClaim, keys: list[str]) -> dict[str, StandingItem]:
+def _standing(tx: Tx, held: HeldClaim, keys: list[str]) -> dict[str, StandingItem]:
     if not keys:
         return {}
     interval = {**held.lane, "low": held.low, "high": held.high}
@@ -192,7 +192,7 @@ def _standing(tx: Transaction, held: HeldClaim, keys: list[str]) -> dict[str, St
 
 
 def _write(
-    tx: Transaction,
+    tx: Tx,
     held: HeldClaim,
     settlement: Settlement,
     standing: Mapping[str, StandingItem],
@@ -216,9 +216,7 @@ def _write(
     return dict(zip(outcomes, verdicts, strict=True))
 
 
-def settle_at(
-    tx: Transaction, under: Settlement, settling: OutcomesByPosition, *, plain: bool = False
-) -> list[Verdict]:
+def settle_at(tx: Tx, under: Settlement, settling: OutcomesByPosition, *, plain: bool = False) -> list[Verdict]:
     """Write outcomes by the positions that were claimed, and return the verdicts in order.
 
     `plain` says that all that is left of the claim is done, and nothing is kept of it.

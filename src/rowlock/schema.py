@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from rowlock.db import Database, Transaction
+from rowlock.db import Database, Tx
 from rowlock.errors import SchemaBroken, SchemaMissing, SchemaTooNew
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -63,13 +63,13 @@ def migrate(database: Database) -> list[Migration]:
     return applied
 
 
-def migrate_within(tx: Transaction, database: Database) -> None:
+def migrate_within(tx: Tx, database: Database) -> None:
     """Apply all missing migrations in a caller's transaction: they commit with it."""
     while _apply_next(tx, database):
         pass
 
 
-def born(tx: Transaction) -> int:
+def born(tx: Tx) -> int:
     """Return when the first migration ran, in milliseconds: it tells databases apart whose items have equal numbers."""
     at: int = tx.value("migrations/born")
     return at
@@ -83,7 +83,7 @@ def require(database: Database) -> None:
         raise SchemaMissing(what, f"run: rowlock -d '{database.address.shown}' migrate")
 
 
-def _apply_next(tx: Transaction, database: Database) -> Migration | None:
+def _apply_next(tx: Tx, database: Database) -> Migration | None:
     tx.rows("migrations/lock")
     tx.run("migrations/create")
     applied = _applied(tx)
@@ -98,7 +98,7 @@ def _apply_next(tx: Transaction, database: Database) -> Migration | None:
     return step
 
 
-def _refuse_others(tx: Transaction, database: Database) -> None:
+def _refuse_others(tx: Tx, database: Database) -> None:
     """Refuse a database with tables of our names that no migration has made."""
     if others := [name for (name,) in tx.rows("migrations/others")]:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
@@ -106,7 +106,7 @@ def _refuse_others(tx: Transaction, database: Database) -> None:
         raise SchemaBroken(what, "use another database or schema, or move that table away")
 
 
-def _applied(tx: Transaction) -> dict[int, str]:
+def _applied(tx: Tx) -> dict[int, str]:
     return {each.number: each.checksum for each in tx.structs(AppliedMigration, "migrations/applied")}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from rowlock import claims, json_codec, leases, settlements
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid
 from rowlock.heartbeats import SilentSession
@@ -65,7 +65,7 @@ def check_expiry(expiry: Duration, *, longest: int = MAX_EXPIRY_MILLISECONDS) ->
 
 
 def open_session(
-    tx: Transaction,
+    tx: Tx,
     session: str,
     *,
     holder: str,
@@ -86,18 +86,18 @@ def open_session(
     tx.run("sessions/open", expiry=expiry, length=length, **who)
 
 
-def beat(tx: Transaction, session: str, *, expiry: int = EXPIRY_MILLISECONDS) -> bool:
+def beat(tx: Tx, session: str, *, expiry: int = EXPIRY_MILLISECONDS) -> bool:
     """Extend a session by its expiry; False if it has ended, and with it all its claims."""
     return tx.run("sessions/beat", session=session, expiry=expiry) == 1
 
 
-def close(tx: Transaction, session: str) -> bool:
+def close(tx: Tx, session: str) -> bool:
     """End a session: what it has claimed and not settled is free at once."""
     tx.run("lists/wake_of_session", session=session)
     return tx.run("sessions/close", session=session) == 1
 
 
-def note_handed(tx: Transaction, session: str, taken: claims.ClaimedItems) -> None:
+def note_handed(tx: Tx, session: str, taken: claims.ClaimedItems) -> None:
     """Store with the session which positions were claimed, for another process that settles them."""
     details = _decoded(tx.row("sessions/lock", session=session))
     alive = {claim.token for claim in tx.structs(SessionClaim, "claims/of_session", session=session)}
@@ -106,7 +106,7 @@ def note_handed(tx: Transaction, session: str, taken: claims.ClaimedItems) -> No
     tx.run("sessions/set_details", session=session, details=msgspec.json.encode(details).decode())
 
 
-def held(tx: Transaction, session: str, token: str) -> claims.ClaimedItems:
+def held(tx: Tx, session: str, token: str) -> claims.ClaimedItems:
     """Return a claim with what is left of its items; StaleClaim if it has ended.
 
     If `note_handed` did not store its positions, these are all items that stand in its interval now.
@@ -126,7 +126,7 @@ def _decoded(row: tuple[Any, ...] | None) -> dict[str, Any]:
     return decoded if isinstance(decoded, dict) else {}
 
 
-def patterns(tx: Transaction, session: str) -> list[str] | None:
+def patterns(tx: Tx, session: str) -> list[str] | None:
     """Return the patterns of the lists that a session works; None if it has ended."""
     row = tx.row("sessions/patterns", session=session)
     if row is None:
@@ -135,12 +135,12 @@ def patterns(tx: Transaction, session: str) -> list[str] | None:
     return patterns
 
 
-def set_scope(tx: Transaction, session: str, lists: Sequence[str]) -> None:
+def set_scope(tx: Tx, session: str, lists: Sequence[str]) -> None:
     """Limit a session to lists with these prefixes: other scopes can neither see nor use it."""
     tx.run("sessions/set_scope", session=session, scope=msgspec.json.encode(lists).decode())
 
 
-def is_within(tx: Transaction, session: str, lists: Sequence[str]) -> bool:
+def is_within(tx: Tx, session: str, lists: Sequence[str]) -> bool:
     """Return whether a session exists for a caller who is limited to lists with these prefixes."""
     return not lists or _is_within(tx.value("sessions/scope", session=session), lists)
 
@@ -149,7 +149,7 @@ def _is_within(scope: str | None, lists: Sequence[str]) -> bool:
     return scope is not None and within(msgspec.json.decode(scope), lists)
 
 
-def page(tx: Transaction, *, limit: int = 1000, prefixes: Sequence[str] = ()) -> list[SessionInfo]:
+def page(tx: Tx, *, limit: int = 1000, prefixes: Sequence[str] = ()) -> list[SessionInfo]:
     """Return live sessions, the oldest first, with what each has claimed; or only those within the prefixes."""
     if not prefixes:
         return _page(tx, limit)
@@ -161,7 +161,7 @@ def page(tx: Transaction, *, limit: int = 1000, prefixes: Sequence[str] = ()) ->
     ]
 
 
-def _page(tx: Transaction, limit: int) -> list[SessionInfo]:
+def _page(tx: Tx, limit: int) -> list[SessionInfo]:
     found = tx.structs(SessionInfo, "sessions/page", limit=limit)
     held: dict[str, list[str]] = {}
     for session, name in tx.rows("leases/page", limit=leases.MAX_LISTS_PER_SESSION):
@@ -169,12 +169,12 @@ def _page(tx: Transaction, limit: int) -> list[SessionInfo]:
     return [msgspec.structs.replace(info, leases=held.get(info.id, [])) for info in found]
 
 
-def silent(tx: Transaction, *, limit: int = 1000) -> list[SilentSession]:
+def silent(tx: Tx, *, limit: int = 1000) -> list[SilentSession]:
     """Return sessions that may be dead, by deadline; a `HeartbeatMonitor` decides which are."""
     return tx.structs(SilentSession, "sessions/silent", limit=limit)
 
 
-def expire(tx: Transaction, dead: Sequence[SilentSession]) -> int:
+def expire(tx: Tx, dead: Sequence[SilentSession]) -> int:
     """Expire sessions that are dead, unless a heartbeat has come since they were read, and return how many.
 
     Releases their items and marks them as suspects: one of them may have killed the worker.
@@ -182,7 +182,7 @@ def expire(tx: Transaction, dead: Sequence[SilentSession]) -> int:
     return sum(_expire_one(tx, each) for each in dead)
 
 
-def _expire_one(tx: Transaction, dead: SilentSession) -> bool:
+def _expire_one(tx: Tx, dead: SilentSession) -> bool:
     if tx.row("sessions/lock_silent", session=dead.id, expires_at=dead.expires_at) is None:
         return False
     held = tx.structs(SessionClaim, "claims/of_session", session=dead.id)
@@ -198,7 +198,7 @@ def _expire_one(tx: Transaction, dead: SilentSession) -> bool:
     return True
 
 
-def _charge(tx: Transaction, dead: SilentSession, claim: SessionClaim) -> None:
+def _charge(tx: Tx, dead: SilentSession, claim: SessionClaim) -> None:
     where = {name: value for name, value in claim.interval.items() if name != "low"}
     for position, key in tx.rows("claims/only_item", **where):
         settlements.settle(tx, dead.id, claim.token, [(position, WORKER_DIED)], holder=dead.holder, close=False)

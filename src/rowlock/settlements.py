@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from rowlock import attempts, failures, gates, json_codec, limits, lists, receipts, tallies
-from rowlock.db import Pending, Transaction, pipelined
+from rowlock.db import Pending, Tx, pipelined
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, ItemsGone, StaleClaim
 from rowlock.json_codec import encode_json
@@ -62,13 +62,13 @@ class StandingItem(msgspec.Struct, frozen=True):
     attempts: int
 
 
-def hold(tx: Transaction, session: str, token: str) -> HeldClaim | None:
+def hold(tx: Tx, session: str, token: str) -> HeldClaim | None:
     """Lock a claim until this transaction ends, so that its session cannot expire; None if it has ended."""
     return tx.struct(HeldClaim, "claims/hold", session=session, token=token)
 
 
 def settle(
-    tx: Transaction, session: str, token: str, settling: OutcomesByPosition, *, holder: str = "", close: bool = True
+    tx: Tx, session: str, token: str, settling: OutcomesByPosition, *, holder: str = "", close: bool = True
 ) -> list[Verdict]:
     """Write each outcome where its item still stands as it was claimed, and return the verdicts in order.
 
@@ -80,7 +80,7 @@ def settle(
 
 
 def settle_beside(
-    tx: Transaction,
+    tx: Tx,
     session: str,
     token: str,
     settling: OutcomesByPosition,
@@ -101,7 +101,7 @@ def settle_beside(
     return verdicts
 
 
-def settle_done(tx: Transaction, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:
+def settle_done(tx: Tx, session: str, token: str, positions: Sequence[int]) -> list[Verdict]:
     """Settle all that is left of a claim as done, with nothing kept of it, and end the claim."""
     verdicts = try_settle_done(tx, session, token, positions)
     if verdicts is None:
@@ -109,7 +109,7 @@ def settle_done(tx: Transaction, session: str, token: str, positions: Sequence[i
     return verdicts
 
 
-def settle_done_beside(tx: Transaction, session: str, token: str, *, keys: Mapping[int, str]) -> list[Verdict]:
+def settle_done_beside(tx: Tx, session: str, token: str, *, keys: Mapping[int, str]) -> list[Verdict]:
     """Settle all that is left of a claim as done, in one transaction with the caller's rows; ItemsGone as above."""
     verdicts = try_settle_done(tx, session, token, list(keys))
     if verdicts is None:
@@ -120,7 +120,7 @@ def settle_done_beside(tx: Transaction, session: str, token: str, *, keys: Mappi
 
 @pipelined
 def try_settle_done(
-    tx: Transaction,
+    tx: Tx,
     session: str,
     token: str,
     positions: Sequence[int],
@@ -159,7 +159,7 @@ def _refuse_gone(keys: Sequence[str], verdicts: Sequence[Verdict], token: str) -
 
 
 def _settle(
-    tx: Transaction,
+    tx: Tx,
     session: str,
     token: str,
     settling: OutcomesByPosition,
@@ -197,7 +197,7 @@ def _leaves_items(held: HeldClaim, settling: OutcomesByPosition) -> bool:
     return held.settings.exclusive and any(isinstance(each, Retry) and not _delay(each) for _, each in settling)
 
 
-def _resolve_moves(tx: Transaction, held: HeldClaim, settling: OutcomesByPosition) -> OutcomesByPosition:
+def _resolve_moves(tx: Tx, held: HeldClaim, settling: OutcomesByPosition) -> OutcomesByPosition:
     """Return the outcomes with gates as numbers, and store which items wait for a list."""
     moves = _of_kind(Move, dict(settling))
     if not moves:
@@ -215,7 +215,7 @@ def _resolve_moves(tx: Transaction, held: HeldClaim, settling: OutcomesByPositio
     return [(position, resolved.get(position, outcome)) for position, outcome in settling]
 
 
-def _store_waiting(tx: Transaction, held: HeldClaim, awaited: Mapping[int, str]) -> set[int]:
+def _store_waiting(tx: Tx, held: HeldClaim, awaited: Mapping[int, str]) -> set[int]:
     """Store which items wait for which list; return the positions of those whose list exists and is not complete."""
     if held.name in awaited.values():
         raise InvalidOutcome(f"an item of {held.name!r} cannot wait for its own list", "wait for another list")
@@ -233,7 +233,7 @@ def _store_waiting(tx: Transaction, held: HeldClaim, awaited: Mapping[int, str])
     return waiting
 
 
-def _write(tx: Transaction, held: HeldClaim, settling: OutcomesByPosition, holder: str) -> dict[int, Outcome]:
+def _write(tx: Tx, held: HeldClaim, settling: OutcomesByPosition, holder: str) -> dict[int, Outcome]:
     """Write the outcomes of items that stand as they were claimed, and return them as written, by position."""
     # A position outside of the interval is another claim's, or free.
     covered = {position: outcome for position, outcome in settling if held.low < position <= held.high}
@@ -242,7 +242,7 @@ def _write(tx: Transaction, held: HeldClaim, settling: OutcomesByPosition, holde
     return {**_write_done(tx, held, done), **_write_others(tx, held, others, holder)}
 
 
-def _write_done(tx: Transaction, held: HeldClaim, done: Mapping[int, Done]) -> dict[int, Outcome]:
+def _write_done(tx: Tx, held: HeldClaim, done: Mapping[int, Done]) -> dict[int, Outcome]:
     if not done:
         return {}
     items = tx.structs(StandingItem, "items/settle_done", **held.at(done))
@@ -255,7 +255,7 @@ def _write_done(tx: Transaction, held: HeldClaim, done: Mapping[int, Done]) -> d
     return {item.position: done[item.position] for item in items}
 
 
-def _write_others(tx: Transaction, held: HeldClaim, others: Mapping[int, Outcome], holder: str) -> dict[int, Outcome]:
+def _write_others(tx: Tx, held: HeldClaim, others: Mapping[int, Outcome], holder: str) -> dict[int, Outcome]:
     if not others:
         return {}
     items = tx.structs(StandingItem, "items/in_claim", **held.at(others))
@@ -280,7 +280,7 @@ def _write_others(tx: Transaction, held: HeldClaim, others: Mapping[int, Outcome
     return written
 
 
-def _write_moves(tx: Transaction, held: HeldClaim, moves: Mapping[int, Move]) -> None:
+def _write_moves(tx: Tx, held: HeldClaim, moves: Mapping[int, Move]) -> None:
     rows = [
         {
             "position": position,
@@ -297,7 +297,7 @@ def _write_moves(tx: Transaction, held: HeldClaim, moves: Mapping[int, Move]) ->
 
 
 def _record_errors(
-    tx: Transaction, held: HeldClaim, items: Sequence[StandingItem], written: Mapping[int, Outcome], holder: str
+    tx: Tx, held: HeldClaim, items: Sequence[StandingItem], written: Mapping[int, Outcome], holder: str
 ) -> None:
     rows = []
     for item in items:
@@ -313,7 +313,7 @@ def _record_errors(
 
 
 def _record_tallies(
-    tx: Transaction, held: HeldClaim, token: str, settling: OutcomesByPosition, written: Mapping[int, Outcome]
+    tx: Tx, held: HeldClaim, token: str, settling: OutcomesByPosition, written: Mapping[int, Outcome]
 ) -> None:
     """Record what the claim's gate has lost or kept, with the receipt, and what other gates have got."""
     verdicts = Counter(map(verdict_of, written.values()))
@@ -339,7 +339,7 @@ def _record_tallies(
         tallies.record(tx, held.list, gate, items_change=count, delayed_change=delayed[gate])
 
 
-def _end_or_reduce(tx: Transaction, held: HeldClaim, session: str, token: str, *, settled: int, close: bool) -> None:
+def _end_or_reduce(tx: Tx, held: HeldClaim, session: str, token: str, *, settled: int, close: bool) -> None:
     if close and held.remaining > settled:
         tx.run("lists/wake", list=held.list)
     elif held.settings.limits is not None:

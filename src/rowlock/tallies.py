@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.json_codec import encode_json
 from rowlock.model import Counts, ItemStatus, Progress
 
@@ -76,12 +76,12 @@ class UnfoldedTally(TallyEvents, frozen=True):
     seconds: float
 
 
-def record(tx: Transaction, list_id: int, gate: int, **numbers: int) -> None:
+def record(tx: Tx, list_id: int, gate: int, **numbers: int) -> None:
     """Record what happened to a batch; numbers that are left out are zero."""
     tx.run("tallies/record", list=list_id, gate=gate, **(_BLANK | numbers))
 
 
-def record_removed(tx: Transaction, list_id: int, items: Iterable[ItemStatus], *, event: str) -> None:
+def record_removed(tx: Tx, list_id: int, items: Iterable[ItemStatus], *, event: str) -> None:
     """Record that items left the list, one tally for each gate."""
     gates: dict[int, list[ItemStatus]] = defaultdict(list)
     for item in items:
@@ -96,7 +96,7 @@ def record_removed(tx: Transaction, list_id: int, items: Iterable[ItemStatus], *
         record(tx, list_id, gate, **numbers)
 
 
-def read(tx: Transaction, list_id: int, gate: int) -> tuple[Counts, Progress]:
+def read(tx: Tx, list_id: int, gate: int) -> tuple[Counts, Progress]:
     """Return how many items are in each state, and what has ever happened; exact, without counting items."""
     gates = by_gate(tx, list_id, gate)
     counts = [msgspec.structs.astuple(at_gate) for _, at_gate, _ in gates]
@@ -104,29 +104,29 @@ def read(tx: Transaction, list_id: int, gate: int) -> tuple[Counts, Progress]:
     return Counts(*map(sum, zip(*counts, strict=True))), Progress(*map(sum, zip(*events, strict=True)))
 
 
-def by_gate(tx: Transaction, list_id: int, gate: int) -> list[tuple[int, Counts, Progress]]:
+def by_gate(tx: Tx, list_id: int, gate: int) -> list[tuple[int, Counts, Progress]]:
     """Return counts and progress of each gate that ever had items, in order; `gate` is the open one."""
     sums = tx.structs(GateSums, "tallies/sum", list=list_id, open=gate)
     return [(each.gate, each.counts(gate), each.progress) for each in sums]
 
 
-def claim_seconds(tx: Transaction, names: Sequence[str]) -> dict[str, float]:
+def claim_seconds(tx: Tx, names: Sequence[str]) -> dict[str, float]:
     """Return how long the claims of each of the lists were held, in total."""
     return {name: float(total) for name, total in tx.rows("tallies/seconds", keys=encode_json(names))}
 
 
-def records_after(tx: Transaction, *, after: int, limit: int = 1000) -> list[TallyRecord]:
+def records_after(tx: Tx, *, after: int, limit: int = 1000) -> list[TallyRecord]:
     """Return tallies in the order of their ids, strictly after one."""
     return tx.structs(TallyRecord, "tallies/after", after=after, limit=limit)
 
 
-def last_id(tx: Transaction) -> int:
+def last_id(tx: Tx) -> int:
     """Return the id of the newest tally."""
     number: int = tx.value("tallies/last")
     return number
 
 
-def fold(tx: Transaction, *, limit: int = 5000, age: int = RECEIPT_KEPT_MILLISECONDS) -> int:
+def fold(tx: Tx, *, limit: int = 5000, age: int = RECEIPT_KEPT_MILLISECONDS) -> int:
     """Replace old tallies by one sum for each list, gate and minute, and return how many were folded."""
     recent = min(age, MINUTE_MILLISECONDS)
     old = tx.structs(UnfoldedTally, "tallies/oldest", age=age, recent=recent, limit=limit)

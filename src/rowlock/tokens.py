@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.db.columns import decoder
 from rowlock.durations import DurationOrTime, delay_or_time
 from rowlock.errors import Invalid, NoSuchToken, Refused
@@ -140,7 +140,7 @@ def check_label(label: str) -> None:
 
 
 def create(
-    tx: Transaction,
+    tx: Tx,
     digest: str,
     *,
     shown: str,
@@ -164,13 +164,13 @@ def create(
     return created
 
 
-def page(tx: Transaction, *, after: int = 0, limit: int = 1000, ended: bool = False) -> list[TokenInfo]:
+def page(tx: Tx, *, after: int = 0, limit: int = 1000, ended: bool = False) -> list[TokenInfo]:
     """Return tokens in the order of their creation, strictly after one; with `ended`, also expired and revoked ones."""
     check_limit(limit, "tokens")
     return tx.structs(TokenInfo, "tokens/page", after=after, limit=limit, ended=ended)
 
 
-def revoke(tx: Transaction, token: int) -> bool:
+def revoke(tx: Tx, token: int) -> bool:
     """Revoke a token, and return whether it was not revoked before. Authenticators notice within a second."""
     possible = 0 < token < 2**63  # no column holds other numbers
     if possible and tx.run("tokens/revoke", token=token):
@@ -180,7 +180,7 @@ def revoke(tx: Transaction, token: int) -> bool:
     return False
 
 
-def live_rows(tx: Transaction) -> LiveTokens:
+def live_rows(tx: Tx) -> LiveTokens:
     """Return the rows of all live tokens, and whether there is or ever was a token."""
     columns = tx.statements.columns("tokens/live")
     digest, read_at = columns.index("digest"), columns.index("read_at")
@@ -190,11 +190,11 @@ def live_rows(tx: Transaction) -> LiveTokens:
     return LiveTokens(rows, decoder(TokenInfo, columns, partial=True), read, exist)
 
 
-def touch(tx: Transaction, used: Iterable[int]) -> int:
+def touch(tx: Tx, used: Iterable[int]) -> int:
     """Record that tokens were used, each at most once a minute."""
     return tx.run("tokens/touch", ids=msgspec.json.encode(sorted(used)).decode())
 
 
-def prune(tx: Transaction, *, limit: int = 1000) -> int:
+def prune(tx: Tx, *, limit: int = 1000) -> int:
     """Delete tokens that ended long ago, but never the newest; return how many."""
     return tx.run("tokens/prune", limit=limit, age=ENDED_KEPT_MILLISECONDS)

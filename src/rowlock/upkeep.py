@@ -18,7 +18,7 @@ from rowlock import (
     topics,
     watermarks,
 )
-from rowlock.db import Database, Transaction
+from rowlock.db import Database, Tx
 from rowlock.heartbeats import HeartbeatMonitor
 from rowlock.topics import maintenance
 
@@ -131,14 +131,14 @@ def _fold(database: Database) -> int:
     return folded
 
 
-def promote_due(tx: Transaction, *, limit: int = 10) -> int:
+def promote_due(tx: Tx, *, limit: int = 10) -> int:
     """Promote due items of lists that are awake, also if nobody claims from them; return how many."""
     tx.send_to_server("claims/planner_hints")
     lists.apply_wakes(tx)
     return sum(claims.promote(tx, each.id) for each in lists.awake(tx, limit=limit))
 
 
-def prune(tx: Transaction, *, limit: int = 1000) -> int:
+def prune(tx: Tx, *, limit: int = 1000) -> int:
     """Delete results, errors and other rows past their time, and suspects that were settled; return how many rows."""
     tx.run("claims/clear_suspects")
     left_by_items = tx.run("errors/prune", limit=limit) + tx.run("results/prune", limit=limit)

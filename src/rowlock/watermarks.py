@@ -1,17 +1,17 @@
 """Verbs of watermarks: how far positions had got at some times, from which the age of waiting items is computed."""
 
-from rowlock.db import Transaction
+from rowlock.db import Tx
 
 KEPT_MILLISECONDS = 30 * 24 * 3_600_000
 
 
-def record(tx: Transaction) -> None:
+def record(tx: Tx) -> None:
     """Record how far positions have got; every pass of upkeep does."""
     tx.run("watermarks/note")
     tx.run("watermarks/prune", keep=KEPT_MILLISECONDS)
 
 
-def longest_wait_seconds(tx: Transaction, name: str) -> float:
+def longest_wait_seconds(tx: Tx, name: str) -> float:
     """Return for how long, at least, the list's first free item has waited; 0 if there is none.
 
     Exact to within the time between two passes of upkeep. A retried item has a new position, and its age begins anew.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from rowlock import lists, sessions, tallies, watermarks
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.model import Counts, ListInfo
 from rowlock.names import MAX_PAGE_ROWS
 from rowlock.settings import Processor
@@ -15,13 +15,13 @@ MAX_LISTS = 1_000
 """Lists of a snapshot: each name is a series of metrics, and too many overload a monitor."""
 
 
-def unfinished(tx: Transaction, *, fits: Callable[[lists.ListRow], bool]) -> int:
+def unfinished(tx: Tx, *, fits: Callable[[lists.ListRow], bool]) -> int:
     """Count the unfinished items of open lists that fit: see `count_unfinished`."""
     fitting = (row for row in _all(tx) if row.state == "open" and fits(row))
     return sum(count_unfinished(row, tallies.read(tx, row.id, row.gate)[0]) for row in fitting)
 
 
-def with_work(tx: Transaction, *, fits: Callable[[lists.ListRow], bool], holder: str) -> list[str]:
+def with_work(tx: Tx, *, fits: Callable[[lists.ListRow], bool], holder: str) -> list[str]:
     """Return the names of fitting lists that have work for the holder now; exact, also for lists that are asleep."""
     fitting = [row for row in _all(tx) if may_have_work(row) and fits(row)]
     busy = [row for row in fitting if has_work(row, tallies.read(tx, row.id, row.gate)[0])]
@@ -48,7 +48,7 @@ def count_unfinished(row: lists.ListRow, counts: Counts) -> int:
     return counts.ready + counts.delayed + counts.claimed + (counts.gated if opens else 0)
 
 
-def processors(tx: Transaction, *, fits: Callable[[str], bool], limit: int = 100) -> dict[str, Processor]:
+def processors(tx: Tx, *, fits: Callable[[str], bool], limit: int = 100) -> dict[str, Processor]:
     """Return the processors of lists whose names fit, by name: each processor once, at most `limit`."""
     found: dict[str, Processor] = {}
     after, mention = "", '%"processor":%'
@@ -63,7 +63,7 @@ def processors(tx: Transaction, *, fits: Callable[[str], bool], limit: int = 100
     return found
 
 
-def _all(tx: Transaction) -> Iterator[lists.ListRow]:
+def _all(tx: Tx) -> Iterator[lists.ListRow]:
     after = ""
     while rows := lists.page_rows(tx, after=after, limit=ROWS_PER_PAGE):
         yield from rows
@@ -81,7 +81,7 @@ class WorkloadSnapshot(msgspec.Struct, frozen=True):
     sessions: int
 
 
-def snapshot(tx: Transaction, *, prefixes: Sequence[str] = ()) -> WorkloadSnapshot:
+def snapshot(tx: Tx, *, prefixes: Sequence[str] = ()) -> WorkloadSnapshot:
     """Return the workload of the first lists by name, and how many sessions there are."""
     found = lists.page(tx, limit=MAX_LISTS, prefixes=prefixes)
     return WorkloadSnapshot(

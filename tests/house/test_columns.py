@@ -10,7 +10,7 @@ from tests.house.places import MODULES, tree
 
 from rowlock import Engine, Item
 from rowlock.claims import COLUMNS
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.db.columns import PACKED, decoder, result_columns
 from rowlock.model import CLAIMED_COLUMNS, PAYLOAD_COLUMNS, STORED_COLUMNS
 
@@ -41,7 +41,7 @@ def given_by(engine: Engine, name: str) -> tuple[str, ...]:
     """Run a statement without values in a transaction that is rolled back, and return its cursor's columns."""
     found: tuple[str, ...] = ()
 
-    def run(tx: Transaction) -> None:
+    def run(tx: Tx) -> None:
         nonlocal found
         text = tx.statements.get(name).text
         *before, last = text.split(";\n") if engine.dialect == "sqlite" else [text]

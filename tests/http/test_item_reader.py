@@ -11,7 +11,7 @@ import pytest
 from tests.http.serving import SECONDS, Client, Reply, Serving
 
 from rowlock import Engine, RowlockError
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.http import executor
 from rowlock.http.executor import ItemReader, VerbExecutor
 from rowlock.item_resources import show_many
@@ -63,7 +63,7 @@ def test_a_file_that_is_slow_is_read_by_others_meanwhile(served: Serving, monkey
     assert [told(ask()) for _ in range(2)] == [(200, "ready")] * 2  # the first opens the file, the second is slow
     begun, go_on = threading.Semaphore(0), threading.Event()
 
-    def slow_show_many(tx: Transaction, places: Sequence[executor.Place]) -> list[ItemDetails | RowlockError]:
+    def slow_show_many(tx: Tx, places: Sequence[executor.Place]) -> list[ItemDetails | RowlockError]:
         begun.release()
         assert go_on.wait(SECONDS)
         return show_many(tx, places)

@@ -13,7 +13,7 @@ import pytest
 from tests.races.interrupting import Tracer
 
 from rowlock import Engine, Session
-from rowlock.db import Transaction
+from rowlock.db import Tx
 
 FULL = 2
 PROGRAM = Path(__file__).with_name("interrupted.py")
@@ -55,7 +55,7 @@ def first_use(engine: Engine, session: Session) -> None:
         another["work"].add("more")
 
 
-def flushing(tx: Transaction) -> int:
+def flushing(tx: Tx) -> int:
     """How the commit of this transaction is flushed."""
     [(level,)] = tx.execute("pragma synchronous").fetchall()
     return int(level)

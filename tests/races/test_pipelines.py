@@ -10,7 +10,7 @@ from tests.races.faults import Faulty
 from tests.races.test_faults import end_others
 
 from rowlock import Engine, settlements
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.errors import InvalidData, SchemaMissing
 from rowlock.outcomes import Verdict
 from rowlock.worker.backend import LocalBackend
@@ -34,7 +34,7 @@ def engine(postgres_url: str) -> Any:
         yield engine
 
 
-def settings_of(*names: str) -> Callable[[Transaction], Callable[[], Any]]:
+def settings_of(*names: str) -> Callable[[Tx], Callable[[], Any]]:
     return lambda tx: tx.send("lists/settings_of", keys=json.dumps(names))
 
 
@@ -60,7 +60,7 @@ def test_a_trip_on_a_connection_that_was_cut_is_made_again(engine: Engine, postg
 
 
 def test_a_trip_that_is_interrupted_leaves_no_answer_to_the_next(engine: Engine) -> None:
-    def interrupted(tx: Transaction) -> Callable[[], Any]:
+    def interrupted(tx: Tx) -> Callable[[], Any]:
         settings_of("work")(tx)
         raise KeyboardInterrupt
 

@@ -8,7 +8,7 @@ from typing import Any
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine, item_input, items
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.item_input import ItemDefaults
 
 Asked = tuple[Any, ...]
@@ -19,7 +19,7 @@ def held(engine: Engine) -> Iterator[None]:
     """The writer is busy with something else; whatever is asked in the block is its next group."""
     begun, over = threading.Event(), threading.Event()
 
-    def wait(tx: Transaction) -> None:
+    def wait(tx: Tx) -> None:
         begun.set()
         assert over.wait(WAIT_SECONDS)
 

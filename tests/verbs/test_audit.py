@@ -9,7 +9,7 @@ from tests.waiting import WAIT_SECONDS
 
 from rowlock import AsyncEngine, Engine, Invalid, NotFound, audit, items
 from rowlock.audit import AuditRecord
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.model import to_datetime
 
 
@@ -208,7 +208,7 @@ def test_what_is_written_with_others_is_recorded_for_whoever_asked(engine: Engin
     [(True, 1), (3, 3), ((3, "z"), 3), ((True, "z"), None), ("text", None), (None, None), ([], None)],
 )
 def test_how_many_is_read_from_the_answer(engine: Engine, answer: object, count: int | None) -> None:
-    def counted(tx: Transaction, name: str) -> object:
+    def counted(tx: Tx, name: str) -> object:
         return answer
 
     with engine.acting("ann"):

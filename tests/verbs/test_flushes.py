@@ -7,7 +7,7 @@ import pytest
 from tests.verbs.group_commits import together
 
 from rowlock import Engine, Worker
-from rowlock.db import Pending, Transaction, unflushed
+from rowlock.db import Pending, Tx, unflushed
 from rowlock.db.connections import DatabaseConnection
 from rowlock.environment import Deadline
 
@@ -16,26 +16,26 @@ FULL, NORMAL = 2, 1
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"])
 
 
-def level(tx: Transaction) -> int:
+def level(tx: Tx) -> int:
     """How commits of this transaction are flushed."""
     [(found,)] = tx.execute("pragma synchronous").fetchall()
     return int(found)
 
 
 @unflushed
-def light(tx: Transaction) -> int:
+def light(tx: Tx) -> int:
     """The same by a verb that may be forgotten."""
     return level(tx)
 
 
-def piece(tx: Transaction) -> Pending[int]:
+def piece(tx: Tx) -> Pending[int]:
     """The same as a piece of a trip."""
     found = level(tx)
     return Pending(lambda: found)
 
 
 @unflushed
-def light_piece(tx: Transaction) -> Pending[int]:
+def light_piece(tx: Tx) -> Pending[int]:
     """The same as one that may be forgotten."""
     return piece(tx)
 
@@ -53,7 +53,7 @@ def test_a_pipeline_is_flushed_if_any_piece_of_it_is(engine: Engine) -> None:
 
 def test_after_an_error_all_is_flushed_again(engine: Engine) -> None:
     @unflushed
-    def fails(tx: Transaction) -> None:
+    def fails(tx: Tx) -> None:
         raise KeyError(level(tx))
 
     with pytest.raises(KeyError, match=str(NORMAL)):

@@ -14,7 +14,7 @@ from tests.waiting import WAIT_SECONDS
 
 from rowlock import Added, Engine, Invalid, Refused, Unavailable, claims, item_input, items, settlements
 from rowlock.claims import ClaimRequest
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.environment import Environment
 from rowlock.errors import AlreadyThere, GatePassed, InvalidKey, InvalidTransaction, StaleClaim
 from rowlock.group_commit import GroupKey, groupable
@@ -141,7 +141,7 @@ def test_a_gate_that_is_passed_refuses_its_caller_alone(engine: Engine) -> None:
     assert [item.key for item in engine["work"]] == ["a", "c", "later"]
 
 
-def write_and_fail(tx: Transaction, error: Exception) -> None:
+def write_and_fail(tx: Tx, error: Exception) -> None:
     items.add(tx, "work", list(item_input.batches("half done", ItemDefaults())))
     raise error
 
@@ -327,7 +327,7 @@ def test_an_own_transaction_is_joined(engine: Engine) -> None:
 
 
 def test_the_writer_does_not_wait_for_itself(engine: Engine) -> None:
-    def ask_again(tx: Transaction) -> None:
+    def ask_again(tx: Tx) -> None:
         engine.grouped["work"].add("a")
 
     answer = engine.grouped.ask(ask_again).exception()
@@ -336,7 +336,7 @@ def test_the_writer_does_not_wait_for_itself(engine: Engine) -> None:
 
 def test_a_claim_among_others_takes_nobody_the_promise_of_being_on_the_disk(postgres_url: str) -> None:
     @groupable(lambda: GroupKey("zoo"))  # behind the claim, as the others of its group
-    def is_flushed(tx: Transaction) -> str:
+    def is_flushed(tx: Tx) -> str:
         return str(tx.execute("select current_setting('synchronous_commit')").fetchone()[0])
 
     with Engine(f"{postgres_url}&options=-c%20synchronous_commit%3Don") as engine:

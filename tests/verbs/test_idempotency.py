@@ -4,11 +4,11 @@ import pytest
 from tests.conftest import Clock
 
 from rowlock import Engine, idempotency, items
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.errors import KeyReused
 
 
-def increment(tx: Transaction) -> int:
+def increment(tx: Tx) -> int:
     return items.increment(tx, "work", ["a"])
 
 
@@ -28,7 +28,7 @@ def test_something_else_under_the_same_key_is_refused(engine: Engine) -> None:
 
 
 def test_what_was_refused_may_be_asked_again(engine: Engine) -> None:
-    def refuse(tx: Transaction) -> int:
+    def refuse(tx: Tx) -> int:
         increment(tx)
         raise KeyReused("no", "no")
 

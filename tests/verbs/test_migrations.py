@@ -10,7 +10,7 @@ from tests.conftest import DATABASES, fresh
 from tests.servers import Server
 
 from rowlock import Engine, Settings, Then, schema
-from rowlock.db import Database, Transaction
+from rowlock.db import Database, Tx
 from rowlock.errors import SchemaBroken, SchemaMissing, SchemaTooNew
 
 STEPS = len(list(schema.MIGRATIONS.glob("*.sqlite.sql")))
@@ -148,7 +148,7 @@ def test_steps_are_numbered_without_gaps() -> None:
 def older(database: Database, steps: int) -> None:
     """Make the schema of a program that knew only so many steps."""
 
-    def take(tx: Transaction) -> None:
+    def take(tx: Tx) -> None:
         tx.run("migrations/create")
         for step in schema.known(database)[:steps]:
             tx.connection.script(step.sql)

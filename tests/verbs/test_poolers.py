@@ -11,8 +11,8 @@ from tests.poolers import NoPooler, PgBouncer
 from tests.servers import Server
 
 from rowlock import Engine, items, lists, schema
-from rowlock import Transaction as EngineTransaction
-from rowlock.db import Database, Transaction
+from rowlock import Tx as EngineTransaction
+from rowlock.db import Database, Tx
 from rowlock.environment import Environment
 from rowlock.errors import DatabaseBusy, DatabaseUnreachable, InvalidUrl
 
@@ -106,7 +106,7 @@ def test_a_pooler_that_gives_each_client_a_connection_is_believed(postgres: Serv
         assert (engine.database.driver.pooled(), prepared[0] > 0) == (False, True)
 
 
-def forget(tx: Transaction) -> None:
+def forget(tx: Tx) -> None:
     """What another connection of the server would know: nothing."""
     tx.execute("deallocate all")
 

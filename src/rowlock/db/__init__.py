@@ -6,7 +6,7 @@
 from rowlock.db.connections import Pending
 from rowlock.db.database import Database, connect, is_flushed, unflushed
 from rowlock.db.pipeline import BoundVerb, PipelinedVerb, pipelined
-from rowlock.db.transaction import Transaction
+from rowlock.db.transaction import Tx
 from rowlock.db.urls import Address, listening_at, parse
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "Database",
     "Pending",
     "PipelinedVerb",
-    "Transaction",
+    "Tx",
     "connect",
     "is_flushed",
     "listening_at",

@@ -13,14 +13,14 @@ from rowlock.db.connections import ConnectionLost, DatabaseConnection, RetryTran
 from rowlock.db.pipeline import Work
 from rowlock.db.pool import Pool
 from rowlock.db.statements import Dialect, Statements
-from rowlock.db.transaction import Clock, Transaction
+from rowlock.db.transaction import Clock, Tx
 from rowlock.db.urls import Address, parse
 from rowlock.environment import REAL_ENVIRONMENT, Deadline, Environment
 from rowlock.errors import Invalid
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Verb = Callable[Concatenate[Transaction, P], T]
+Verb = Callable[Concatenate[Tx, P], T]
 W = TypeVar("W", bound=Callable[..., Any])
 
 MAX_CONNECTIONS = 32
@@ -91,7 +91,7 @@ class Database:
         def committed(connection: DatabaseConnection, deadline: Deadline) -> T:
             try:
                 connection.begin(deadline=deadline, flushed=is_flushed(verb))
-                answer = verb(Transaction(connection, self._statements, self.clock), *args, **kwargs)
+                answer = verb(Tx(connection, self._statements, self.clock), *args, **kwargs)
                 connection.commit()
             except BaseException:
                 # Also when somebody interrupts the beginning or the commit: others wait for the lock.
@@ -103,15 +103,13 @@ class Database:
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads; each statement sees what is committed when it starts."""
-        return self._retrying(
-            lambda connection, _: verb(Transaction(connection, self._statements, self.clock), *args, **kwargs)
-        )
+        return self._retrying(lambda connection, _: verb(Tx(connection, self._statements, self.clock), *args, **kwargs))
 
     def pipeline(self, *works: Work) -> list[Any]:
         """Do several pieces of work in one round trip and return their results; each must be idempotent."""
 
         def pipelined(connection: DatabaseConnection, deadline: Deadline) -> list[Any]:
-            tx = Transaction(connection, self._statements, self.clock)
+            tx = Tx(connection, self._statements, self.clock)
             pieces = [partial(work, tx) for work in works]
             flushed = any(map(is_flushed, works))
             return [each.result() for each in connection.pipeline(pieces, deadline=deadline, flushed=flushed)]
@@ -125,11 +123,11 @@ class Database:
             return self._pool.lend(lambda connection, _: connection.wait_for_hint(seconds), deadline)
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self) -> Iterator[Tx]:
         """Open a transaction for a block: committed at its end, rolled back if it raises, never run again."""
         deadline = self.environment.deadline(self.patience)
         with _raising_conflicts(), self._pool.connection(deadline) as connection:
-            tx = Transaction(connection, self._statements, self.clock)
+            tx = Tx(connection, self._statements, self.clock)
             try:
                 connection.begin(deadline=deadline)
                 yield tx
@@ -140,13 +138,13 @@ class Database:
             finally:
                 tx.ended = True
 
-    def join(self, using: Any) -> Transaction:
+    def join(self, using: Any) -> Tx:
         """Return the open transaction of a caller's connection; it is never committed, rolled back or retried here."""
         driver = driver_connection(using)
         is_open = partial(in_transaction, driver)
-        return Transaction(self.driver.borrow(driver), self._statements, self.clock, driver_is_open=is_open)
+        return Tx(self.driver.borrow(driver), self._statements, self.clock, driver_is_open=is_open)
 
-    def owns(self, tx: Transaction) -> bool:
+    def owns(self, tx: Tx) -> bool:
         """Return whether the transaction was begun here."""
         return tx.statements is self._statements
 

@@ -7,11 +7,11 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 import msgspec
 
 from rowlock.db.connections import Pending
-from rowlock.db.transaction import Transaction
+from rowlock.db.transaction import Tx
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Work = Callable[[Transaction], Pending[Any]]
+Work = Callable[[Tx], Pending[Any]]
 """A piece of a pipeline: it sends statements, and its result is read when the pipeline has ended."""
 
 
@@ -22,12 +22,12 @@ class PipelinedVerb(Generic[P, T]):
     transaction has ended, so one statement's rows cannot decide what the next one is.
     """
 
-    def __init__(self, send: Callable[Concatenate[Transaction, P], Pending[T]]) -> None:
+    def __init__(self, send: Callable[Concatenate[Tx, P], Pending[T]]) -> None:
         self.send = send
         self.__name__ = send.__name__
         update_wrapper(self, send)
 
-    def __call__(self, tx: Transaction, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def __call__(self, tx: Tx, /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run it alone."""
         return self.send(tx, *args, **kwargs).result()
 
@@ -48,7 +48,7 @@ class BoundVerb(msgspec.Struct, frozen=True):
     unflushed: bool = False
     """Whether a power cut may forget it after it was answered."""
 
-    def __call__(self, tx: Transaction) -> Pending[Any]:
+    def __call__(self, tx: Tx) -> Pending[Any]:
         """Send it."""
         return self.verb.send(tx, *self.args, **self.kwargs)
 

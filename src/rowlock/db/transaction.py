@@ -15,8 +15,8 @@ T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-class Transaction(msgspec.Struct, eq=False):
-    """An open transaction of a database."""
+class Tx(msgspec.Struct, eq=False):
+    """An open transaction, the first argument of every verb; `rowlock.Transaction` is what users hold."""
 
     connection: StatementExecutor
     statements: Statements

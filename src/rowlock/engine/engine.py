@@ -289,10 +289,10 @@ class BatchedFunction(Generic[X, Y]):
     def __init__(self, grouped: Grouped, work: Callable[[Transaction, list[X]], Sequence[Y | Exception]]) -> None:
         self._grouped = grouped
 
-        def merge(tx: db.Transaction, calls: Sequence[GroupedCall]) -> list[Any]:
+        def merge(tx: db.Tx, calls: Sequence[GroupedCall]) -> list[Any]:
             return list(work(Transaction(lambda: tx), [call.group_key.argument for call in calls]))
 
-        def alone(tx: db.Transaction, argument: X) -> Y:
+        def alone(tx: db.Tx, argument: X) -> Y:
             (answer,) = work(Transaction(lambda: tx), [argument])
             if isinstance(answer, Exception):
                 raise answer

@@ -18,9 +18,9 @@ T = TypeVar("T")
 class Transaction:
     """An open transaction: your own SQL, and lists whose changes commit with it."""
 
-    def __init__(self, begin: Callable[[], db.Transaction]) -> None:
+    def __init__(self, begin: Callable[[], db.Tx]) -> None:
         self._begin = begin
-        self._open: db.Transaction | None = None
+        self._open: db.Tx | None = None
 
     @property
     def begun(self) -> bool:
@@ -33,7 +33,7 @@ class Transaction:
         return self._open is not None and self._open.is_open()
 
     @property
-    def _tx(self) -> db.Transaction:
+    def _tx(self) -> db.Tx:
         if self._open is None:
             self._open = self._begin()
         return self._open

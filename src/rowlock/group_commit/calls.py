@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
-from rowlock.db import Transaction, is_flushed, unflushed
+from rowlock.db import Tx, is_flushed, unflushed
 
 if TYPE_CHECKING:
     import asyncio
@@ -54,7 +54,7 @@ class GroupedCall(msgspec.Struct, frozen=True, eq=False):
     waiter: Waiter
 
 
-Merge = Callable[[Transaction, Sequence[GroupedCall]], list[Any]]
+Merge = Callable[[Tx, Sequence[GroupedCall]], list[Any]]
 """Runs several calls of one verb and one key; returns their answers in order. An exception among them is raised to that
 caller alone."""
 

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from rowlock.db import Database, Transaction, is_flushed, unflushed
+from rowlock.db import Database, Tx, is_flushed, unflushed
 from rowlock.db.connections import LockTimeout, RetryTransaction
 from rowlock.db.database import Verb
 from rowlock.errors import InvalidTransaction, RowlockError, Unavailable
@@ -298,10 +298,10 @@ class _Group:
             return _Run(answers=_all_failed(self._last.begun or self._calls, error))
         return self._last
 
-    def _commit(self, work: Callable[[Transaction], None], *, flushed: bool) -> None:
+    def _commit(self, work: Callable[[Tx], None], *, flushed: bool) -> None:
         self._database.run(work if flushed else unflushed(partial(work)))
 
-    def _optimistically(self, tx: Transaction) -> None:
+    def _optimistically(self, tx: Tx) -> None:
         """Run without savepoints; raise _FailedAfterWriting if a call fails after it has written."""
         run, until = _Run(), self._now() + MAX_TRANSACTION_SECONDS
         self._last = run
@@ -320,7 +320,7 @@ class _Group:
             if self._now() > until:
                 return
 
-    def _one_by_one(self, tx: Transaction) -> None:
+    def _one_by_one(self, tx: Tx) -> None:
         """Run each call in a savepoint of its own; at least one of them is answered."""
         run, until = _Run(), self._now() + MAX_TRANSACTION_SECONDS
         self._last = run
@@ -357,7 +357,7 @@ def _merged(calls: Sequence[GroupedCall]) -> list[list[GroupedCall]]:
     return [units[key] for key in sorted(units)]
 
 
-def _run_merged(tx: Transaction, calls: Sequence[GroupedCall]) -> list[Any]:
+def _run_merged(tx: Tx, calls: Sequence[GroupedCall]) -> list[Any]:
     merge = group_rule(calls[0].verb).merge
     if len(calls) == 1 or merge is None:
         return [call.verb(tx, *call.args, **call.kwargs) for call in calls]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from rowlock import items, json_codec, lists
-from rowlock.db import Database, Transaction
+from rowlock.db import Database, Tx
 from rowlock.durations import format_duration
 from rowlock.errors import ExtraMissing, Invalid, NameTaken, NoSuchSchedule, NotAllowed, Refused, RowlockError
 from rowlock.model import NO_DATA, Added, Versions, check_version, to_datetime
@@ -127,12 +127,12 @@ def _info(row: ScheduleRow) -> ScheduleInfo:
     )
 
 
-def show(tx: Transaction, schedule: str, *, prefixes: Sequence[str] = ()) -> ScheduleInfo:
+def show(tx: Tx, schedule: str, *, prefixes: Sequence[str] = ()) -> ScheduleInfo:
     """Return one schedule: what it adds, when it ticks, its last and its next tick."""
     return _info(_checked(tx, schedule, tx.row("schedules/find", name=schedule), prefixes))
 
 
-def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[ScheduleInfo]:
+def page(tx: Tx, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[ScheduleInfo]:
     """Return schedules in the order of their names, strictly after one.
 
     With `prefixes`, only those that have one and whose list has one.
@@ -149,7 +149,7 @@ def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Seque
     return found
 
 
-def _page(tx: Transaction, prefixes: Sequence[str], after: str, limit: int) -> list[Any]:
+def _page(tx: Tx, prefixes: Sequence[str], after: str, limit: int) -> list[Any]:
     if not prefixes:
         return tx.rows("schedules/page", after=after, limit=limit)
     found: list[Any] = []
@@ -158,9 +158,7 @@ def _page(tx: Transaction, prefixes: Sequence[str], after: str, limit: int) -> l
     return found
 
 
-def _checked(
-    tx: Transaction, schedule: str, columns: tuple[Any, ...] | None, prefixes: Sequence[str] = ()
-) -> ScheduleRow:
+def _checked(tx: Tx, schedule: str, columns: tuple[Any, ...] | None, prefixes: Sequence[str] = ()) -> ScheduleRow:
     if columns is None:
         near = closest(schedule, [row[0] for row in tx.rows("schedules/names")])
         hint = f"did you mean {near!r}?" if near else "set it first"
@@ -172,18 +170,18 @@ def _checked(
     return row
 
 
-def _lock(tx: Transaction, schedule: str, version: Versions | None = None, prefixes: Sequence[str] = ()) -> ScheduleRow:
+def _lock(tx: Tx, schedule: str, version: Versions | None = None, prefixes: Sequence[str] = ()) -> ScheduleRow:
     row = _checked(tx, schedule, tx.row("schedules/hold", name=schedule), prefixes)
     check_version(f"the schedule {schedule!r}", row.version, version=version)
     return row
 
 
-def _now(tx: Transaction) -> int:
+def _now(tx: Tx) -> int:
     now: int = tx.value("diagnostics/now")
     return now
 
 
-def _create(tx: Transaction, schedule: str, plan: Plan) -> bool:
+def _create(tx: Tx, schedule: str, plan: Plan) -> bool:
     lists.create(tx, plan.list)  # workers may look for the list before the first tick
     now = _now(tx)
     new = plan if plan.start_at is not None else msgspec.structs.replace(plan, start_at=now - now % SECOND)
@@ -191,7 +189,7 @@ def _create(tx: Transaction, schedule: str, plan: Plan) -> bool:
     return bool(tx.run("schedules/create", name=schedule, next_at=next_at, **msgspec.structs.asdict(new)))
 
 
-def add(tx: Transaction, new: tuple[str, Plan], *, prefixes: Sequence[str] = ()) -> tuple[bool, Defined]:
+def add(tx: Tx, new: tuple[str, Plan], *, prefixes: Sequence[str] = ()) -> tuple[bool, Defined]:
     """Create a schedule. An equal one is left alone; a different one of that name is refused.
 
     Returns whether it was created, and what was done.
@@ -207,7 +205,7 @@ def add(tx: Transaction, new: tuple[str, Plan], *, prefixes: Sequence[str] = ())
 
 
 def put(
-    tx: Transaction,
+    tx: Tx,
     schedule: str,
     plan: Plan,
     *,
@@ -233,7 +231,7 @@ def put(
 
 
 def _check_conditions(
-    tx: Transaction, schedule: str, *, version: Versions | None, absent: bool, prefixes: Sequence[str]
+    tx: Tx, schedule: str, *, version: Versions | None, absent: bool, prefixes: Sequence[str]
 ) -> int | None:
     columns = tx.row("schedules/find", name=schedule)
     current = None if columns is None else _checked(tx, schedule, columns, prefixes).version
@@ -241,7 +239,7 @@ def _check_conditions(
     return current
 
 
-def define(tx: Transaction, schedule: str, plan: Plan, *, version: int | None = None) -> Change:
+def define(tx: Tx, schedule: str, plan: Plan, *, version: int | None = None) -> Change:
     """Create a schedule, or replace its plan. An equal one is left alone.
 
     A new recurrence begins now: what the old one missed is not caught up. A paused schedule stays paused.
@@ -266,13 +264,13 @@ def _since(row: ScheduleRow, now: int) -> int:
     return last if now < last <= now + MINUTE else now
 
 
-def remove(tx: Transaction, schedule: str, *, version: Versions | None = None, prefixes: Sequence[str] = ()) -> None:
+def remove(tx: Tx, schedule: str, *, version: Versions | None = None, prefixes: Sequence[str] = ()) -> None:
     """Delete a schedule; the items that it added stay."""
     row = _lock(tx, schedule, version, prefixes)
     tx.run("schedules/remove", name=schedule, version=row.version)
 
 
-def pause(tx: Transaction, schedule: str, *, version: Versions | None = None, prefixes: Sequence[str] = ()) -> bool:
+def pause(tx: Tx, schedule: str, *, version: Versions | None = None, prefixes: Sequence[str] = ()) -> bool:
     """Stop a schedule's ticks and return whether it ticked until now; those of the pause are not caught up."""
     row = _lock(tx, schedule, version, prefixes)
     if row.next_at is None:
@@ -280,7 +278,7 @@ def pause(tx: Transaction, schedule: str, *, version: Versions | None = None, pr
     return tx.run("schedules/set_next", name=schedule, version=row.version, next_at=None) == 1
 
 
-def resume(tx: Transaction, schedule: str, *, version: Versions | None = None, prefixes: Sequence[str] = ()) -> bool:
+def resume(tx: Tx, schedule: str, *, version: Versions | None = None, prefixes: Sequence[str] = ()) -> bool:
     """Let a schedule tick again, from its next tick on, and return whether it was paused."""
     row = _lock(tx, schedule, version, prefixes)
     if row.next_at is not None:
@@ -289,7 +287,7 @@ def resume(tx: Transaction, schedule: str, *, version: Versions | None = None, p
     return tx.run("schedules/set_next", name=schedule, version=row.version, next_at=next_at) == 1
 
 
-def upcoming(tx: Transaction, schedule: str, *, limit: int = 5, prefixes: Sequence[str] = ()) -> list[datetime]:
+def upcoming(tx: Tx, schedule: str, *, limit: int = 5, prefixes: Sequence[str] = ()) -> list[datetime]:
     """Return the next ticks, in the schedule's time zone; of a paused one, those it would have if resumed now."""
     check_limit(limit, "ticks")
     row = _checked(tx, schedule, tx.row("schedules/find", name=schedule), prefixes)
@@ -301,7 +299,7 @@ def upcoming(tx: Transaction, schedule: str, *, limit: int = 5, prefixes: Sequen
     return [to_datetime(tick).astimezone(zone(plan.zone)) for tick in coming]
 
 
-def trigger(tx: Transaction, schedule: str, *, prefixes: Sequence[str] = ()) -> Added:
+def trigger(tx: Tx, schedule: str, *, prefixes: Sequence[str] = ()) -> Added:
     """Add an item to the list now, as if this second were a tick; the ticks themselves do not change."""
     row = _checked(tx, schedule, tx.row("schedules/find", name=schedule), prefixes)
     now = _now(tx)
@@ -309,13 +307,13 @@ def trigger(tx: Transaction, schedule: str, *, prefixes: Sequence[str] = ()) -> 
     return items.add(tx, row.plan.list, [row.plan.batch([key])])
 
 
-def seconds_to_next(tx: Transaction) -> float | None:
+def seconds_to_next(tx: Tx) -> float | None:
     """Return the seconds until the next tick of any schedule, negative if it is overdue; None without any."""
     left = tx.value("schedules/next")
     return None if left is None else left / SECOND
 
 
-def due(tx: Transaction, *, after: ScheduleRow | None = None, limit: int = PAGE) -> list[tuple[int, ScheduleRow]]:
+def due(tx: Tx, *, after: ScheduleRow | None = None, limit: int = PAGE) -> list[tuple[int, ScheduleRow]]:
     """Return schedules whose next tick is due, each with the database's time; the longest overdue first."""
     at, name = (after.next_at, after.name) if after else (0, "")
     return [(now, _row(row)) for now, *row in tx.rows("schedules/due", next_at=at, after=name, limit=limit)]
@@ -344,9 +342,7 @@ def _tick_one(database: Database, row: ScheduleRow, now: int) -> Tick | None:
     return database.run(move_on, row, keys, last_at=coming[-1] if coming else row.last_at, next_at=next_at)
 
 
-def move_on(
-    tx: Transaction, row: ScheduleRow, keys: list[str], *, last_at: int | None, next_at: int | None
-) -> Tick | None:
+def move_on(tx: Tx, row: ScheduleRow, keys: list[str], *, last_at: int | None, next_at: int | None) -> Tick | None:
     """Set the next tick of a schedule and add its items, in one transaction; None if another process was faster."""
     if not _move(tx, row, last_at=last_at, next_at=next_at):
         return None
@@ -362,7 +358,7 @@ def move_on(
     return Tick(row.name, row.plan.list, tuple(keys), added.added)
 
 
-def _move(tx: Transaction, row: ScheduleRow, *, last_at: int | None, next_at: int | None) -> bool:
+def _move(tx: Tx, row: ScheduleRow, *, last_at: int | None, next_at: int | None) -> bool:
     seen = {"seen": row.next_at, "version": row.version}
     return tx.run("schedules/move_on", name=row.name, last_at=last_at, next_at=next_at, **seen) == 1
 
@@ -379,6 +375,6 @@ def set_right(database: Database) -> int:
     return count
 
 
-def ahead(tx: Transaction, *, limit: int = PAGE) -> list[tuple[int, ScheduleRow]]:
+def ahead(tx: Tx, *, limit: int = PAGE) -> list[tuple[int, ScheduleRow]]:
     """Return schedules whose last tick lies in the future, each with the database's time."""
     return [(now, _row(row)) for now, *row in tx.rows("schedules/ahead", tolerance=MINUTE, limit=limit)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.durations import milliseconds
 from rowlock.errors import FieldTaken, InvalidName, NoSuchTopic
 from rowlock.model import TopicInfo
@@ -62,9 +62,7 @@ def list_of(topic: str, record: int | str) -> str:
     return f"topics/{topic}/{record}"
 
 
-def put(
-    tx: Transaction, name: str, fields: Mapping[str, str], *, keep_for: str | None = None
-) -> tuple[bool, TopicInfo]:
+def put(tx: Tx, name: str, fields: Mapping[str, str], *, keep_for: str | None = None) -> tuple[bool, TopicInfo]:
     """Create a topic or add fields to it. Existing fields stay; a field cannot change its kind.
 
     Returns whether it was created, and the topic.
@@ -89,12 +87,12 @@ def put(
     return created, TopicInfo(name, merged, keep)
 
 
-def define(tx: Transaction, name: str, fields: Mapping[str, str], *, keep_for: str | None = None) -> TopicInfo:
+def define(tx: Tx, name: str, fields: Mapping[str, str], *, keep_for: str | None = None) -> TopicInfo:
     """Create a topic or add fields to it. Existing fields stay; a field cannot change its kind."""
     return put(tx, name, fields, keep_for=keep_for)[1]
 
 
-def find(tx: Transaction, name: str) -> TopicRow:
+def find(tx: Tx, name: str) -> TopicRow:
     """Return the topic of a name, or raise NoSuchTopic."""
     columns = tx.row("topics/find", name=name)
     if columns is not None:
@@ -104,12 +102,12 @@ def find(tx: Transaction, name: str) -> TopicRow:
     raise NoSuchTopic(f"there is no topic {name!r}", hint, topic=name)
 
 
-def show(tx: Transaction, name: str) -> TopicInfo:
+def show(tx: Tx, name: str) -> TopicInfo:
     """Return the topic as users see it, or raise NoSuchTopic."""
     return find(tx, name).info
 
 
-def page(tx: Transaction, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[TopicInfo]:
+def page(tx: Tx, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] = ()) -> list[TopicInfo]:
     """Return topics in the order of their names, strictly after one; with `prefixes`, those whose lists have one."""
     check_limit(limit, "topics")
     check_start(after)

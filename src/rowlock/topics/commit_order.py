@@ -3,7 +3,7 @@
 A transaction that subscribes or publishes has a *moment*, a row whose place in the order is set when it commits.
 """
 
-from rowlock.db import Transaction
+from rowlock.db import Tx
 
 SUBSCRIBES, PUBLISHES = 1, 2
 NOW = 2**63 - 1
@@ -12,12 +12,12 @@ MOMENTS_KEPT = 100_000
 """Moments that are kept for the copies in memory that follow them."""
 
 
-def settled(tx: Transaction) -> int:
+def settled(tx: Tx) -> int:
     """Return a place in the commit order before which no subscription can be added or removed any more."""
     return int(tx.value("commit_order/settled_upto"))
 
 
-def enter(tx: Transaction, kind: int) -> int:
+def enter(tx: Tx, kind: int) -> int:
     """Return the moment of this transaction, which subscribes or publishes; it has one moment for all it does."""
     moment, kinds = tx.memo.get("moment", (None, 0))
     if not kinds & kind:

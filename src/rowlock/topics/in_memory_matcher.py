@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from rowlock import topics
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.errors import ExtraMissing
 from rowlock.json_codec import encode_json
 from rowlock.topics import commit_order, predicates, subscriptions
@@ -290,17 +290,17 @@ class InMemoryMatcher:
         self._predicates: dict[int, dict[str, Any]] = {}
         self._lock = threading.Lock()
 
-    def find(self, tx: Transaction, record: int) -> list[int] | None:
+    def find(self, tx: Tx, record: int) -> list[int] | None:
         """Return the subscriptions that a record fulfils; None if it is matched already, or the database must match."""
         row = tx.row("records/unmatched", record=record)
         return None if row is None else self.match(tx, msgspec.json.decode(row[0]), seq=row[1])
 
-    def matches(self, tx: Transaction, record: Mapping[str, Any]) -> list[int]:
+    def matches(self, tx: Tx, record: Mapping[str, Any]) -> list[int]:
         """Return the subscriptions that a record would fulfil now."""
         value = predicates.checked(topics.find(tx, self._topic).fields, record)
         return self.match(tx, value, seq=commit_order.settled(tx)) or []
 
-    def match(self, tx: Transaction, record: Mapping[str, Any], *, seq: int) -> list[int] | None:
+    def match(self, tx: Tx, record: Mapping[str, Any], *, seq: int) -> list[int] | None:
         """Return the subscriptions that a checked record fulfils, as of a place in the commit order."""
         snapshot = self._snapshot_at(tx, seq)
         if seq < snapshot.since:
@@ -314,7 +314,7 @@ class InMemoryMatcher:
                 found += self._rechecked(tx, record, unsure.tolist())
         return found
 
-    def _rechecked(self, tx: Transaction, record: Mapping[str, Any], numbers: Sequence[int]) -> list[int]:
+    def _rechecked(self, tx: Tx, record: Mapping[str, Any], numbers: Sequence[int]) -> list[int]:
         # The cache is never stale: the number of a subscription is not used again, its predicates do not change.
         if len(self._predicates) > MAX_CACHED_PREDICATES:
             self._predicates = {}
@@ -323,7 +323,7 @@ class InMemoryMatcher:
             known.update(subscriptions.predicates_by_id(tx, missing))
         return [number for number in numbers if number in known and predicates.fits(known[number], record)]
 
-    def _snapshot_at(self, tx: Transaction, seq: int) -> Snapshot:
+    def _snapshot_at(self, tx: Tx, seq: int) -> Snapshot:
         snapshot = self._snapshot
         if snapshot is not None and snapshot.upto >= seq:
             return snapshot
@@ -338,11 +338,11 @@ class InMemoryMatcher:
             return snapshot
 
 
-def _plan(tx: Transaction, row: topics.TopicRow) -> ProbePlan:
+def _plan(tx: Tx, row: topics.TopicRow) -> ProbePlan:
     return ProbePlan(row.layout, subscriptions.signatures(tx, row.id))
 
 
-def _read(tx: Transaction, row: topics.TopicRow, counts: ColumnCounts, seq: int) -> Snapshot:
+def _read(tx: Tx, row: topics.TopicRow, counts: ColumnCounts, seq: int) -> Snapshot:
     parts, after = [], 0
     while rows := tx.rows("subscriptions/index_rows", topic=row.id, after=after, limit=ROWS_PER_PAGE):
         parts.append(counts.array(rows))
@@ -351,7 +351,7 @@ def _read(tx: Transaction, row: topics.TopicRow, counts: ColumnCounts, seq: int)
     return Snapshot(counts, _plan(tx, row), segments, Tombstones({}), seq, seq)
 
 
-def _with_changes(tx: Transaction, row: topics.TopicRow, snapshot: Snapshot) -> Snapshot:
+def _with_changes(tx: Tx, row: topics.TopicRow, snapshot: Snapshot) -> Snapshot:
     changes = tx.rows("subscriptions/changes", topic=row.id, after=snapshot.upto)
     if not changes:
         return snapshot

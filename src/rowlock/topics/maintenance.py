@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rowlock import lists, topics
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.durations import milliseconds
 from rowlock.errors import NoSuchList
 from rowlock.json_codec import encode_json
@@ -38,7 +38,7 @@ RANGE_SHARE = 0.5
 """The share of the entries under a key that are left, about, when a range narrows it."""
 
 
-def finish_records(tx: Transaction, *, limit: int = 100, age: int = COMPLETE_LIST_KEPT_MS) -> int:
+def finish_records(tx: Tx, *, limit: int = 100, age: int = COMPLETE_LIST_KEPT_MS) -> int:
     """Drop the lists of records whose notifications are all settled, and return how many records were finished."""
     finished = tx.rows("records/to_finish", limit=limit, age=age)
     for _, _, name in finished:
@@ -50,14 +50,14 @@ def finish_records(tx: Transaction, *, limit: int = 100, age: int = COMPLETE_LIS
     return len(finished)
 
 
-def delete_ended(tx: Transaction, *, limit: int = 1000, keep: int = commit_order.MOMENTS_KEPT) -> int:
+def delete_ended(tx: Tx, *, limit: int = 1000, keep: int = commit_order.MOMENTS_KEPT) -> int:
     """Delete removed subscriptions that no record and no copy in memory needs any more; return how many rows."""
     deleted = tx.run("subscription_index/delete_ended", limit=limit)
     deleted += tx.run("subscriptions/delete_ended", limit=limit, keep=keep)
     return deleted + tx.run("commit_order/delete_old", limit=limit, keep=keep)
 
 
-def prune(tx: Transaction, *, limit: int = 1000) -> int:
+def prune(tx: Tx, *, limit: int = 1000) -> int:
     """Delete records that are older than their topic keeps them, with their notifications; return how many rows."""
     pruned = 0
     for info in topics.page(tx):
@@ -71,7 +71,7 @@ def prune(tx: Transaction, *, limit: int = 1000) -> int:
     return pruned
 
 
-def reindex_some(tx: Transaction, *, chance: Random, after: str = "") -> int:
+def reindex_some(tx: Tx, *, chance: Random, after: str = "") -> int:
     """Sample topics that have grown, move a bounded number of subscriptions, and return how many were moved."""
     moved = 0
     for *columns, stored, reindexed_upto, last in tx.rows("topics/growth", after=after, limit=100):
@@ -84,7 +84,7 @@ def reindex_some(tx: Transaction, *, chance: Random, after: str = "") -> int:
     return moved
 
 
-def take_sample(tx: Transaction, row: topics.TopicRow, *, chance: Random) -> TopicStatistics:
+def take_sample(tx: Tx, row: topics.TopicRow, *, chance: Random) -> TopicStatistics:
     """Estimate the statistics of a topic from a sample of its subscriptions, and store them."""
     total, last = tx.value("subscriptions/count", topic=row.id), int(tx.value("subscriptions/last", topic=row.id) or 0)
     places = range(1, last + 1)
@@ -168,7 +168,7 @@ class _Indexed(NamedTuple):
     version: int
 
 
-def _reindex(tx: Transaction, row: topics.TopicRow, *, after: int, upto: int) -> int:
+def _reindex(tx: Tx, row: topics.TopicRow, *, after: int, upto: int) -> int:
     found = [
         _Indexed(number, msgspec.json.decode(asked), subscriptions.decode_locations(locations), version)
         for number, asked, locations, version in tx.rows(
@@ -182,7 +182,7 @@ def _reindex(tx: Transaction, row: topics.TopicRow, *, after: int, upto: int) ->
     return _move(tx, row.layout, crowded) if crowded else 0
 
 
-def _move(tx: Transaction, layout: FieldLayout, crowded: Sequence[_Indexed]) -> int:
+def _move(tx: Tx, layout: FieldLayout, crowded: Sequence[_Indexed]) -> int:
     ended, added, moved = [], [], []
     built = subscriptions.build_entries(tx, layout, [each.predicates for each in crowded])
     for each, entries in zip(crowded, built, strict=True):

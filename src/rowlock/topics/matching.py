@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from rowlock import topics
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.db.statements import Statements
 from rowlock.model import Subscription
 from rowlock.names import check_limit
@@ -127,7 +127,7 @@ def _sum(terms: Sequence[int | None], positions: Iterable[int]) -> int | None:
     return to_int64(total)
 
 
-def matches(tx: Transaction, topic: str, record: Record, *, limit: int = 1000) -> list[Subscription]:
+def matches(tx: Tx, topic: str, record: Record, *, limit: int = 1000) -> list[Subscription]:
     """Return the subscriptions that a record fulfils now, in the order of their numbers."""
     check_limit(limit, "subscriptions")
     row = topics.find(tx, topic)
@@ -136,7 +136,7 @@ def matches(tx: Transaction, topic: str, record: Record, *, limit: int = 1000) -
 
 
 def match(
-    tx: Transaction, topic: topics.TopicRow, record: Record, *, at: int = commit_order.NOW, limit: int
+    tx: Tx, topic: topics.TopicRow, record: Record, *, at: int = commit_order.NOW, limit: int
 ) -> tuple[list[int], bool]:
     """Return the numbers of the subscriptions that a checked record fulfils, as of a place in the commit order.
 
@@ -175,7 +175,7 @@ class MatchCursor(msgspec.Struct, frozen=True, array_like=True):
 
 
 def page(
-    tx: Transaction, topic: topics.TopicRow, record: Record, *, at: int, cursor: MatchCursor | None, limit: int
+    tx: Tx, topic: topics.TopicRow, record: Record, *, at: int, cursor: MatchCursor | None, limit: int
 ) -> tuple[list[int], MatchCursor | None]:
     """Return up to `limit` subscriptions that a record fulfils, and the cursor of the next page, None after the last.
 
@@ -191,7 +191,7 @@ def page(
 
 
 def _page_of_keys(
-    tx: Transaction, topic: topics.TopicRow, record: Record, *, at: int, cursor: MatchCursor, limit: int
+    tx: Tx, topic: topics.TopicRow, record: Record, *, at: int, cursor: MatchCursor, limit: int
 ) -> tuple[list[int], MatchCursor | None]:
     values = _values(ProbePlan(topic.layout, ()).probes(record))
     found: list[int] = []
@@ -217,7 +217,7 @@ def _unfulfilled(record: Record, subscribed: Iterable[tuple[int, predicates.Pred
     return {number for number, wanted in subscribed if wanted is None or not predicates.fits(wanted, record)}
 
 
-def _read_plan(tx: Transaction, topic: topics.TopicRow) -> tuple[PlanVersion, ProbePlan]:
+def _read_plan(tx: Tx, topic: topics.TopicRow) -> tuple[PlanVersion, ProbePlan]:
     row = topics.find(tx, topic.name)
     signatures = subscriptions.signatures(tx, row.id)
     found = (row.version, len(signatures)), ProbePlan(row.layout, signatures)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from rowlock import json_codec, topics
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.json_codec import encode_json
 from rowlock.model import Notification, to_datetime
 from rowlock.names import check_key, check_limit
@@ -16,7 +16,7 @@ from rowlock.topics import commit_order
 
 
 def note(
-    tx: Transaction, subscriptions: Sequence[int], *, topic: int, record: int, subject: int
+    tx: Tx, subscriptions: Sequence[int], *, topic: int, record: int, subject: int
 ) -> list[tuple[str, dict[str, Any]]]:
     """Add notifications, one per subscriber and subject, and return the new ones: subscriber and predicates."""
     found = tx.rows("subscriptions/by_ids", ids=encode_json(subscriptions))
@@ -25,7 +25,7 @@ def note(
     return [(subscriber, msgspec.json.decode(asked)) for subscriber, asked in new]
 
 
-def mark_delivered(tx: Transaction, subject: int, subscribers: Sequence[str]) -> int:
+def mark_delivered(tx: Tx, subject: int, subscribers: Sequence[str]) -> int:
     """Mark notifications of a subject as delivered, and return how many were not delivered before."""
     return tx.run("notifications/mark_delivered", subject=subject, keys=encode_json(list(subscribers)))
 
@@ -37,7 +37,7 @@ def key_of(topic: str, record: int, *, published_at: datetime, subscriber: str) 
 
 
 def page(
-    tx: Transaction,
+    tx: Tx,
     topic: str,
     *,
     subscriber: str | None = None,
@@ -77,7 +77,7 @@ def _notification(topic: str, columns: tuple[Any, ...]) -> Notification:
     )
 
 
-def forget(tx: Transaction, topic: str, subscriber: str, *, record: int | str) -> bool:
+def forget(tx: Tx, topic: str, subscriber: str, *, record: int | str) -> bool:
     """Delete a notification so that a record, by number or key, is delivered again; return whether there was one."""
     row = topics.find(tx, topic)
     check_key(subscriber)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from rowlock import gates, item_input, items, json_codec, topics
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.errors import Invalid, InvalidRecord
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.item_input import ItemDefaults
@@ -43,7 +43,7 @@ def _group_key(topic: str, given: Sequence[KeyedRecord], **_: Any) -> GroupKey:
 
 
 @groupable(_group_key)
-def publish(tx: Transaction, topic: str, given: Sequence[KeyedRecord], *, partial: bool = False) -> list[Published]:
+def publish(tx: Tx, topic: str, given: Sequence[KeyedRecord], *, partial: bool = False) -> list[Published]:
     """Publish records, each with its list, and return the result of each, in order.
 
     If one is invalid nothing is published and the error names it; with `partial` the others are published.
@@ -76,7 +76,7 @@ def _checked(
     return {"key": key, "data": data, "subject": None}
 
 
-def _store(tx: Transaction, row: topics.TopicRow, rows: Sequence[dict[str, Any]]) -> list[int]:
+def _store(tx: Tx, row: topics.TopicRow, rows: Sequence[dict[str, Any]]) -> list[int]:
     at = commit_order.enter(tx, commit_order.PUBLISHES)
     numbers: dict[int, int] = {}
     # A loop, because records may share a key: the first of them is the subject of the others.
@@ -119,7 +119,7 @@ class LockedRecord(msgspec.Struct, frozen=True):
     matched: bool
 
 
-def match_page(tx: Transaction, record: int, *, limit: int = PAGE, found: Sequence[int] | None = None) -> bool:
+def match_page(tx: Tx, record: int, *, limit: int = PAGE, found: Sequence[int] | None = None) -> bool:
     """Match the next page of a record's subscriptions and add their notifications; return whether all are matched.
 
     Does nothing if the record is matched already. `found` are all subscriptions that it fulfils, where they are known.
@@ -142,7 +142,7 @@ def match_page(tx: Transaction, record: int, *, limit: int = PAGE, found: Sequen
 
 
 def _next_page(
-    tx: Transaction, held: LockedRecord, limit: int, found: Sequence[int] | None
+    tx: Tx, held: LockedRecord, limit: int, found: Sequence[int] | None
 ) -> tuple[Sequence[int], MatchCursor | None]:
     if found is not None and held.cursor is None and len(found) <= limit:
         return found, None
@@ -159,9 +159,7 @@ class FailedDelivery(msgspec.Struct, frozen=True):
     key: str
 
 
-def failed(
-    tx: Transaction, topic: str, *, after_list: str = "", after_key: str = "", limit: int = PAGE
-) -> list[FailedDelivery]:
+def failed(tx: Tx, topic: str, *, after_list: str = "", after_key: str = "", limit: int = PAGE) -> list[FailedDelivery]:
     """Return failed deliveries of a topic in the order of lists and keys, strictly after one."""
     check_limit(limit, "deliveries")
     check_start(after_list)
@@ -173,19 +171,19 @@ def failed(
     return tx.structs(FailedDelivery, "records/failed", **span, limit=limit)
 
 
-def retry(tx: Transaction, deliveries: Sequence[FailedDelivery]) -> int:
+def retry(tx: Tx, deliveries: Sequence[FailedDelivery]) -> int:
     """Make failed deliveries ready again and return how many were failed."""
     by_list = groupby(deliveries, key=lambda each: each.list)
     return sum(items.retry(tx, name, [each.key for each in group]) for name, group in by_list)
 
 
-def show(tx: Transaction, record: int) -> RecordInfo | None:
+def show(tx: Tx, record: int) -> RecordInfo | None:
     """Return a record by its number, or None if it is not kept."""
     columns = tx.row("records/show", record=record)
     return None if columns is None else _info(columns)
 
 
-def page(tx: Transaction, topic: str, *, before: int | None = None, limit: int = 50) -> list[RecordInfo]:
+def page(tx: Tx, topic: str, *, before: int | None = None, limit: int = 50) -> list[RecordInfo]:
     """Return records of a topic, the newest first, strictly before one."""
     check_limit(limit, "records")
     row = topics.find(tx, topic)

@@ -46,7 +46,7 @@ COLUMN_BITS |= {f"{end}{column}": 16 << column // 3 for end in "lh" for column i
 """The bit of `checks` that says that a group of columns holds anything: most hold nothing, and are skipped."""
 
 
-class Range(NamedTuple):
+class FieldRange(NamedTuple):
     """Lower and upper bound of a field, as ordinals, both included; None for no bound."""
 
     low: int | None
@@ -61,7 +61,7 @@ class Conjunction(msgspec.Struct):
     equality_columns: dict[TermSpec, dict[str, int]] = {}
     """Columns that check equality, by the term that makes them needless if it is part of the key."""
     range_columns: dict[str, int] = {}
-    ranges: dict[int, Range] = {}
+    ranges: dict[int, FieldRange] = {}
     """Ranges by the number of their field."""
     only_by_key: set[TermSpec] = set()
     """Terms that no column checks: unless they are part of the key, the entry must be rechecked."""
@@ -147,7 +147,7 @@ def _add_range(layout: FieldLayout, conjunction: Conjunction, name: str, bounds:
     ordinals = {bound: layout.ordinal(name, value) for bound, value in bounds.items()}
     low = ordinals["above"] + 1 if "above" in ordinals else ordinals.get("from")
     high = ordinals["below"] - 1 if "below" in ordinals else ordinals.get("to")
-    conjunction.ranges[layout.numbers[name]] = Range(low, high)
+    conjunction.ranges[layout.numbers[name]] = FieldRange(low, high)
     column = layout.range_columns.get(name)
     if column is None:
         conjunction.always_recheck = True
@@ -244,7 +244,7 @@ class RangeTerm(NamedTuple):
     sort: int = 0
 
 
-def range_terms(layout: FieldLayout, ranges: Mapping[int, Range]) -> list[RangeTerm]:
+def range_terms(layout: FieldLayout, ranges: Mapping[int, FieldRange]) -> list[RangeTerm]:
     """Return the one or two cells that cover the first bounded range; else a term ordered by the one bound there is."""
     for field, (low, high) in ranges.items():
         if low is not None and high is not None:

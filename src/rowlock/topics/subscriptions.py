@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rowlock import topics
-from rowlock.db import Transaction
+from rowlock.db import Tx
 from rowlock.errors import Invalid
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.json_codec import encode_json
@@ -71,7 +71,7 @@ class TopicDetails(TopicInfo, frozen=True):
     subscriptions: int
 
 
-def show_topic(tx: Transaction, topic: str) -> TopicDetails:
+def show_topic(tx: Tx, topic: str) -> TopicDetails:
     """Return one topic: its fields, how long its history is kept, and how many subscriptions it has."""
     info = topics.show(tx, topic)
     return TopicDetails(info.name, info.fields, info.keep_for, count(tx, topic))
@@ -82,7 +82,7 @@ def _group_key(topic: str, entries: Sequence[Entry]) -> GroupKey:
 
 
 @groupable(_group_key)
-def subscribe(tx: Transaction, topic: str, entries: Sequence[Entry]) -> list[Subscribed]:
+def subscribe(tx: Tx, topic: str, entries: Sequence[Entry]) -> list[Subscribed]:
     """Add subscriptions and return their numbers, in the order given. Those that exist already stay as they are."""
     if len(entries) > MAX_PER_CALL:
         raise Invalid(f"subscriptions must be at most {MAX_PER_CALL}, got {len(entries)}", "subscribe in several calls")
@@ -107,13 +107,13 @@ def _new_subscription(fields: predicates.Fields, subscriber: str, asked: Mapping
     return NewSubscription(subscriber, canonical, text, blake2b(text.encode(), digest_size=16).hexdigest())
 
 
-def _existing(tx: Transaction, topic: int, wanted: Iterable[NewSubscription]) -> dict[Identity, int]:
+def _existing(tx: Tx, topic: int, wanted: Iterable[NewSubscription]) -> dict[Identity, int]:
     rows = encode_json([{"subscriber": each.subscriber, "digest": each.digest} for each in wanted])
     found = tx.rows("subscriptions/find", topic=topic, rows=rows)
     return {(subscriber, known): number for subscriber, known, number in found}
 
 
-def _insert(tx: Transaction, row: topics.TopicRow, wanted: Sequence[NewSubscription]) -> dict[Identity, int]:
+def _insert(tx: Tx, row: topics.TopicRow, wanted: Sequence[NewSubscription]) -> dict[Identity, int]:
     if not wanted:
         return {}
     born = commit_order.enter(tx, commit_order.SUBSCRIBES)
@@ -139,9 +139,7 @@ def _insert(tx: Transaction, row: topics.TopicRow, wanted: Sequence[NewSubscript
     return numbers
 
 
-def build_entries(
-    tx: Transaction, layout: FieldLayout, asked: Sequence[predicates.Predicates]
-) -> list[list[IndexEntry]]:
+def build_entries(tx: Tx, layout: FieldLayout, asked: Sequence[predicates.Predicates]) -> list[list[IndexEntry]]:
     """Return the index entries of each of these predicates, and register the signatures that are new."""
     alternatives = [subscription_index.conjunctions(layout, each) for each in asked]
     selectivity = _selectivity(tx, layout.topic, [each for group in alternatives for each in group])
@@ -164,12 +162,12 @@ def build_entries(
     return built
 
 
-def signatures(tx: Transaction, topic: int) -> list[Signature]:
+def signatures(tx: Tx, topic: int) -> list[Signature]:
     """Return the signatures of a topic that are in use."""
     return [decode_signature(text) for (text,) in tx.rows("subscription_index/signatures_of_topic", topic=topic)]
 
 
-def _selectivity(tx: Transaction, topic: int, conjunctions: Sequence[Conjunction]) -> Selectivity:
+def _selectivity(tx: Tx, topic: int, conjunctions: Sequence[Conjunction]) -> Selectivity:
     statistics = msgspec.json.decode(tx.value("topics/statistics", topic=topic), type=TopicStatistics)
     terms = Counter(term for each in conjunctions for term in each.terms.values())
     counted = rows_per_key(tx, list(terms), limit=MAX_ROWS_COUNTED_PER_TERM)
@@ -179,7 +177,7 @@ def _selectivity(tx: Transaction, topic: int, conjunctions: Sequence[Conjunction
     return selectivity
 
 
-def rows_per_key(tx: Transaction, keys: Sequence[int], *, limit: int) -> dict[int, int]:
+def rows_per_key(tx: Tx, keys: Sequence[int], *, limit: int) -> dict[int, int]:
     """Count the entries under each key, but none beyond the limit."""
     return dict(tx.rows("subscription_index/rows_per_key", keys=encode_json(keys), enough=limit))
 
@@ -202,14 +200,14 @@ def entry_rows(subscription: int, entries: Sequence[IndexEntry], *, first_part: 
     ]
 
 
-def unsubscribe(tx: Transaction, topic: str, subscription: int) -> int:
+def unsubscribe(tx: Tx, topic: str, subscription: int) -> int:
     """Remove a subscription by its number and return how many existed."""
     row = topics.find(tx, topic)
     active = tx.rows("subscriptions/active_ids", topic=row.id, ids=encode_json([subscription]))
     return _end(tx, row.id, [number for (number,) in active])
 
 
-def unsubscribe_from(tx: Transaction, topic: str, subscriber: str, *, asked: Mapping[str, Any] | None = None) -> int:
+def unsubscribe_from(tx: Tx, topic: str, subscriber: str, *, asked: Mapping[str, Any] | None = None) -> int:
     """Remove a subscriber's subscription to these predicates, or all it has if None; return how many existed."""
     row = topics.find(tx, topic)
     check_key(subscriber)
@@ -220,7 +218,7 @@ def unsubscribe_from(tx: Transaction, topic: str, subscriber: str, *, asked: Map
     return _end(tx, row.id, [number for number, _ in found])
 
 
-def _end(tx: Transaction, topic: int, ids: Sequence[int]) -> int:
+def _end(tx: Tx, topic: int, ids: Sequence[int]) -> int:
     if not ids:
         return 0
     gone = commit_order.enter(tx, commit_order.SUBSCRIBES)
@@ -230,9 +228,7 @@ def _end(tx: Transaction, topic: int, ids: Sequence[int]) -> int:
     return len(ended)
 
 
-def page(
-    tx: Transaction, topic: str, *, subscriber: str | None = None, after: int = 0, limit: int = 1000
-) -> list[Subscription]:
+def page(tx: Tx, topic: str, *, subscriber: str | None = None, after: int = 0, limit: int = 1000) -> list[Subscription]:
     """Return subscriptions in the order of their numbers, strictly after one; all of them, or one subscriber's."""
     check_limit(limit, "subscriptions")
     row = topics.find(tx, topic)
@@ -242,7 +238,7 @@ def page(
     return _decoded(tx.rows("subscriptions/page_of_subscriber", subscriber=subscriber, **which))
 
 
-def by_ids(tx: Transaction, ids: Sequence[int]) -> list[Subscription]:
+def by_ids(tx: Tx, ids: Sequence[int]) -> list[Subscription]:
     """Return the subscriptions with these numbers, in the order of their numbers."""
     return _decoded(tx.rows("subscriptions/by_ids", ids=encode_json(ids)))
 
@@ -254,11 +250,11 @@ def _decoded(rows: Iterable[Sequence[Any]]) -> list[Subscription]:
     ]
 
 
-def predicates_by_id(tx: Transaction, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+def predicates_by_id(tx: Tx, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Return the predicates of the subscriptions with these numbers."""
     return {each.id: each.predicates for each in by_ids(tx, ids)}
 
 
-def count(tx: Transaction, topic: str) -> int:
+def count(tx: Tx, topic: str) -> int:
     """Return how many subscriptions a topic has."""
     return int(tx.value("subscriptions/count", topic=topics.find(tx, topic).id))

@@ -12,10 +12,9 @@ import msgspec
 from rowlock import settlements, tracing
 from rowlock.attempts import Policy, resolve
 from rowlock.claims import ClaimedItems
-from rowlock.db import BoundVerb, Transaction
+from rowlock.db import BoundVerb, Tx
 from rowlock.db.connections import RetryTransaction
-from rowlock.engine import Session
-from rowlock.engine import Transaction as OpenTransaction
+from rowlock.engine import Session, Transaction
 from rowlock.engine.handles import Handles
 from rowlock.errors import Invalid, InvalidOutcome, NotFound, OutcomeUnknown, Refused, RowlockError, Stale
 from rowlock.model import Item
@@ -214,7 +213,7 @@ class Settler:
 
 
 def settle_within(
-    tx: Transaction, session: str, token: str, outcomes: OutcomesByPosition, *, claim: InFlightClaim, **options: Any
+    tx: Tx, session: str, token: str, outcomes: OutcomesByPosition, *, claim: InFlightClaim, **options: Any
 ) -> list[Verdict]:
     """Settle, and call the handler's `within` for items that are done: both commit, or neither."""
     verdicts = settlements.settle(tx, session, token, outcomes, **options)
@@ -222,7 +221,7 @@ def settle_within(
     done = [items[position] for (position, _), verdict in zip(outcomes, verdicts, strict=True) if verdict == "done"]
     if done and claim.handler.within is not None:
         try:
-            claim.handler.within(done, OpenTransaction(lambda: tx))
+            claim.handler.within(done, Transaction(lambda: tx))
         except (RowlockError, RetryTransaction):
             raise
         except Exception as error:
