@@ -5,6 +5,7 @@ there is a fixed limit, far below, that is the same everywhere.
 """
 
 import re
+from collections.abc import Mapping
 from itertools import accumulate
 from math import isfinite
 from typing import Any
@@ -153,6 +154,13 @@ def describe_validation_error(error: Exception) -> str:
         return f"{place} cannot be {match['given'][:100]}"
     plain = what.replace("`", "'")
     return f"{where}: {plain}" if where else plain
+
+
+def describe_invalid_field(error: Exception, given: Mapping[str, Any]) -> str:
+    """Describe a validation error of flat fields with the value that was given: `count must be …, got '-1'`."""
+    described = describe_validation_error(error)
+    name = (json_pointer(error) or "").lstrip("/")
+    return f"{described}, got {repr(given[name])[:100]}" if name in given else described
 
 
 def json_pointer(error: Exception) -> str | None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.races.interrupting import Tracer
 
 from rowlock import Engine, Session
 from rowlock.db import Tx
+from rowlock.environment import Environment
 
 FULL = 2
 PROGRAM = Path(__file__).with_name("interrupted.py")
@@ -66,7 +68,10 @@ class Trials:
 
     def __init__(self, url: str, *, everywhere: bool) -> None:
         # One connection: a place in the pool that is lost is missed at once.
-        self.engine = Engine(url, connections=1, patience=1)
+        # A clock that moves with each look at it: which statements a claim sends does not depend on the machine's load.
+        ticks = count()
+        clock = Environment(monotonic=lambda: next(ticks) / 10_000)
+        self.engine = Engine(url, connections=1, patience=1, environment=clock)
         self.other = sqlite3.connect(url, isolation_level=None, timeout=0)
         self.tracer = Tracer(everywhere=everywhere)
         self.session: Session | None = None

@@ -1,11 +1,13 @@
 """The text of a token: known by its beginning, told from a mistyped one by its end, never stored."""
 
 import random
+from datetime import UTC, datetime
 
 import pytest
 
 from rowlock import tokens
-from rowlock.tokens import NewToken
+from rowlock.roles import Role
+from rowlock.tokens import NewToken, TokenInfo
 
 
 def test_a_token_is_its_prefix_thirty_random_letters_and_six_to_check_them() -> None:
@@ -60,5 +62,7 @@ def test_what_is_shown_of_a_token_is_its_last_four_letters() -> None:
 
 
 def test_a_new_token_does_not_print_itself() -> None:
-    made = NewToken(tokens.generate(), tokens._info(1, "rl_…abcd", "", "viewer", "[]", 0))
+    now = datetime.now(UTC)
+    info = TokenInfo(1, "rl_…abcd", "", Role.VIEWER, (), now, None, None, None, "live")
+    made = NewToken(tokens.generate(), info)
     assert repr(made) == "NewToken('rl_…abcd')"

@@ -34,8 +34,8 @@ def test_several_numbers_come_in_a_row(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("count", [0, -1, 1_000_000_001, True, 1.0, "1", None])
-def test_a_count_that_cannot_be_is_refused(engine: Engine, count: Any) -> None:
-    with pytest.raises(Invalid, match="count must be 1 to"):
+def test_an_invalid_count_is_refused(engine: Engine, count: Any) -> None:
+    with pytest.raises(Invalid, match=r"must be (1 to|a whole number)"):
         engine.counter("orders").take(count)
     assert engine.counter("orders").show() == 0
 
@@ -130,7 +130,7 @@ def test_a_counter_is_raised_and_never_lowered(engine: Engine) -> None:
 
 @pytest.mark.parametrize("number", [-1, MAX_NUMBER + 1, True, 1.5, "7"])
 def test_a_counter_cannot_be_raised_beyond_its_bounds(engine: Engine, number: Any) -> None:
-    with pytest.raises(Invalid, match="number must be 0 to"):
+    with pytest.raises(Invalid, match=r"must be (0 to|a whole number)"):
         engine.counter("orders").raise_to(number)
 
 

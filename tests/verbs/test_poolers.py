@@ -10,8 +10,7 @@ import pytest
 from tests.poolers import NoPooler, PgBouncer
 from tests.servers import Server
 
-from rowlock import Engine, items, lists, schema
-from rowlock import Tx as EngineTransaction
+from rowlock import Engine, Transaction, items, lists, schema
 from rowlock.db import Database, Tx
 from rowlock.environment import Environment
 from rowlock.errors import DatabaseBusy, DatabaseUnreachable, InvalidUrl
@@ -133,7 +132,7 @@ def test_a_statement_that_somebody_else_has_prepared_is_run_again_unprepared(pos
 
 
 def test_a_transaction_that_lost_a_statement_lands_when_it_is_run_again(postgres_url: str) -> None:
-    def work(tx: EngineTransaction, *, spoil: bool) -> None:
+    def work(tx: Transaction, *, spoil: bool) -> None:
         tx["work"].add("b")
         if spoil:
             tx.execute("deallocate all")
@@ -143,7 +142,7 @@ def test_a_transaction_that_lost_a_statement_lands_when_it_is_run_again(postgres
 
 
 def test_a_commit_that_lost_its_statement_lands_when_it_is_run_again(postgres_url: str) -> None:
-    def work(tx: EngineTransaction, *, spoil: bool) -> None:
+    def work(tx: Transaction, *, spoil: bool) -> None:
         tx["work"].add(["b", "c"])
         if spoil:
             tx.execute("deallocate all")

@@ -13,6 +13,8 @@ from msgspec import Meta
 from rowlock.api.documents import Value
 from rowlock.audit import MAX_ID
 from rowlock.durations import DurationOrTime, milliseconds
+from rowlock.errors import InvalidQuery
+from rowlock.json_codec import describe_invalid_field
 from rowlock.model import Versions
 from rowlock.names import check_key, check_start
 from rowlock.roles import Role
@@ -288,4 +290,8 @@ def _query(struct: type[msgspec.Struct], given: dict[str, Any]) -> dict[str, Any
         value = given.pop(field.name, None)
         if value is not None and value != field.default:
             query[field.encode_name] = value.isoformat() if isinstance(value, datetime) else wire(value)
+    try:
+        msgspec.convert(query, struct)  # a server would take the text "2" for a number
+    except msgspec.ValidationError as error:
+        raise InvalidQuery(describe_invalid_field(error, query), "see GET /openapi.json") from None
     return query

@@ -306,7 +306,7 @@ def _convert_query(given: dict[str, str], struct: type[msgspec.Struct]) -> msgsp
     try:
         return msgspec.convert(given, struct, strict=False)
     except msgspec.ValidationError as error:
-        what = f"invalid query parameter: {json_codec.describe_validation_error(error)}"
+        what = f"invalid query parameter: {json_codec.describe_invalid_field(error, given)}"
         raise InvalidQuery(what, "see GET /openapi.json") from None
 
 
