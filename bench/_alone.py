@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rowlock import Engine
-from rowlock.api.limits import ServerLimits
+from rowlock.api.server_limits import ServerLimits
 from rowlock.http.executor import VerbExecutor
 from rowlock.http.server import Server, bind
 from rowlock.http.service import Service

@@ -67,7 +67,7 @@ def settle(engine: Engine) -> float:
 
 
 def _left(engine: Engine) -> bool:
-    [columns] = engine.read(lambda tx: tx.rows("topics/growth", after="", limit=1))
+    [columns] = engine.read(lambda tx: tx.rows("topics/page_with_statistics", after="", limit=1))
     known = msgspec.json.decode(columns[5], type=subscription_index.TopicStatistics)
     return bool(columns[6] < known.upto)
 

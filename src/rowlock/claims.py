@@ -7,7 +7,7 @@ import msgspec
 
 from rowlock import gates, leases, limits, tallies
 from rowlock.db import Pending, Tx, pipelined, unflushed
-from rowlock.db.columns import decoder
+from rowlock.db.row_decoders import decoder
 from rowlock.errors import Invalid, StaleClaim, StaleSession
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.model import CLAIMED_COLUMNS, PRIORITIES, Item, ListLimits, State
@@ -108,13 +108,13 @@ def take(tx: Tx, request: ClaimRequest | Callable[[], ClaimRequest]) -> Pending[
     so the next one needs a token of its own.
     """
     wanted = request if isinstance(request, ClaimRequest) else request()
-    tx.send_to_server("claims/lock", name=wanted.list)
+    tx.send_to_server("claims/lock_list", name=wanted.list)
     lane = wanted.lane
     if lane is None:
         rows = tx.send("claims/take", floors=_floors(wanted), **_parameters(wanted))
         return rows.map(lambda rows: _taken(wanted, rows))
     floor = wanted.floors.get(lane.priority, 0)
-    rows = tx.send("claims/take_lane", floor=floor, **_parameters(wanted), **msgspec.structs.asdict(lane))
+    rows = tx.send("claims/take_hinted_lane", floor=floor, **_parameters(wanted), **msgspec.structs.asdict(lane))
     return rows.map(lambda rows: _taken_of_lane(wanted, lane, rows))
 
 
@@ -127,7 +127,7 @@ def take_thoroughly(tx: Tx, request: ClaimRequest) -> ClaimedItems | None:
     put to sleep until something is due or somebody wakes it; one at its limit, until more may be claimed. An exclusive
     list that another session holds is left alone.
     """
-    locked = tx.row("claims/lock", name=request.list)
+    locked = tx.row("claims/lock_list", name=request.list)
     if locked is None:
         return None
     list_id, exclusive, limited, lanes, *_ = locked
@@ -182,7 +182,7 @@ class _ThoroughSearch:
         request, item = self._request, limits.next_of_family(self._tx, self._list, bounds, allowed=self._allowed)
         if item is None:
             return []
-        rows = self._tx.rows("limits/item_at", **item.place)
+        rows = self._tx.rows("items/claimable_at", **item.place)
         [interval] = _interval(rows)
         claim = {"token": request.token, "session": request.session, "attempts": request.attempts}
         if not self._tx.run("claims/take_item", family=item.family, alone=interval.alone, **claim, **item.place):
@@ -260,7 +260,7 @@ def stale(session: str, token: str) -> StaleClaim:
 
 def promote(tx: Tx, list_id: int) -> int:
     """Make delayed items ready whose time has come, and return how many."""
-    due = tx.rows("items/due", list=list_id, limit=MAX_PROMOTED_ITEMS)
+    due = tx.rows("items/lock_due", list=list_id, limit=MAX_PROMOTED_ITEMS)
     if not due:
         return 0
     tx.run("items/promote", list=list_id, keys=msgspec.json.encode([key for key, _ in due]).decode())
@@ -287,5 +287,5 @@ def is_held(tx: Tx, session: str, token: str) -> bool:
 
 def close(tx: Tx, session: str, token: str) -> bool:
     """End a claim, and return whether there was one; what of it was not settled is free at once."""
-    tx.run("lists/wake_of_session", session=session)
+    tx.run("lists/request_wakes_of_session", session=session)
     return tx.run("claims/close", session=session, token=token) == 1

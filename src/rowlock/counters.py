@@ -117,7 +117,7 @@ def page(tx: Tx, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] 
 def raise_to(tx: Tx, name: str, number: int) -> int:
     """Raise the counter so that its next number is above this one, never lower it, and return its last number."""
     check_number(name, number)
-    raised = tx.value("counters/raise", name=name, value=number)
+    raised = tx.value("counters/set_at_least", name=name, value=number)
     return show(tx, name) if raised is None else raised
 
 
@@ -137,7 +137,7 @@ def epoch(tx: Tx, name: str) -> str | None:
 def reserve(tx: Tx, name: str, size: int, *, epoch: str, instead: str = "") -> range | None:
     """Reserve a block of numbers under a new epoch; None if another block was reserved since the epoch `instead`."""
     check_take(name, size)
-    end = tx.value("counters/reserve", name=name, size=size, epoch=epoch, instead=instead)
+    end = tx.value("counters/reserve_block", name=name, size=size, epoch=epoch, instead=instead)
     if end is not None:
         return range(end - size + 1, end + 1)
     if show(tx, name) > MAX_NUMBER - size:

@@ -65,14 +65,14 @@ def advance_if_cleared(tx: Tx, list_id: int, name: str) -> None:
     if _cleared(tx, list_id) is None:
         return
     if tx.row("lists/lock_exclusive_nowait", name=name) is None:
-        tx.run("lists/wake", list=list_id)
+        tx.run("lists/request_wake", list=list_id)
     else:
         advance(tx, list_id)
 
 
 def is_awaited(tx: Tx, list_id: int) -> bool:
     """Return whether items at a later gate, or the list's completion, wait for what is left at the open gate."""
-    return tx.row("gates/awaited", list=list_id) is not None
+    return tx.row("gates/is_awaited", list=list_id) is not None
 
 
 def is_awaited_by_name(tx: Tx, name: str) -> bool:
@@ -88,7 +88,7 @@ def advance_idle_lists(tx: Tx, *, chance: Random) -> int:
     """
     shared, free = (
         chance.randint(0, max(0, count - MAX_LISTS_EXAMINED_PER_PASS))
-        for count in tx.row("gates/count_awake") or (0, 0)
+        for count in tx.row("lists/count_awake") or (0, 0)
     )
     window = {"window": MAX_LISTS_EXAMINED_PER_PASS, "skip_shared": shared, "skip_free": free}
     advanced = 0
@@ -126,7 +126,7 @@ def open_gate(tx: Tx, name: str, gate: int | str) -> bool:
     if number == row.gate:
         return False
     lists.refuse_stale_snapshot(tx, f"gate {number} of the list {name!r} cannot be opened")
-    left = tx.value("gates/count_before", list=row.id, gate=number if number > row.gate else _AFTER_ALL_GATES)
+    left = tx.value("items/count_before_gate", list=row.id, gate=number if number > row.gate else _AFTER_ALL_GATES)
     items = f"{left} item{'s' if left > 1 else ''}"
     if left and number < row.gate:
         what = f"gate must be at least {row.gate}, the open gate of the list {name!r}, which has {items}, got {number}"
@@ -176,7 +176,7 @@ def _complete(tx: Tx, list_id: int, name: str, settings: Settings) -> bool:
 def _add_then(tx: Tx, then: Then, *, key: str) -> None:
     # It is added also to a list that is sealed; one that is complete is opened again until the item is done.
     target = lists.add_lanes(tx, lists.lock_for_adding(tx, then.list), 1 << then.priority)
-    tx.run("gates/resume_complete", list=target.id)
+    tx.run("gates/reopen_for_add", list=target.id)
     gate = max(target.gate, then.gate or 0)
     data = None if then.data is None else encode_json(then.data)
     columns = {**NO_PAYLOAD, "data": data, "gate": gate, "priority": then.priority, "delay": 0}

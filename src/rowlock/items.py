@@ -11,8 +11,8 @@ from msgspec import UNSET
 
 from rowlock import failures, gates, lists, tallies
 from rowlock.db import Pending, Tx, pipelined
-from rowlock.db.columns import decoder
-from rowlock.db.connections import Row
+from rowlock.db.driver import Row
+from rowlock.db.row_decoders import decoder
 from rowlock.errors import (
     AlreadyThere,
     GatePassed,
@@ -227,13 +227,13 @@ def save(tx: Tx, name: str, key: str, *, changes: CheckedChanges, version: Versi
     if changes_lane:
         tx.run("lists/add_lanes", list=row.id, lanes=1 << changes.priority)  # type: ignore[operator]
     columns = _changed_columns(item, changes, due)
-    if not tx.run("items/save", list=row.id, key=key, version=item.version, **columns):
+    if not tx.run("items/update_if_unclaimed", list=row.id, key=key, version=item.version, **columns):
         fields = {"asked": item.version, "version": item.version + 1}
         raise StaleVersion(f"{what} is at version {item.version + 1}, not {item.version}", "read it again", **fields)
     if due is not None:
         if not item.delayed:
             tallies.record(tx, row.id, item.gate, delayed_change=1)
-        tx.run("lists/wake", list=row.id)
+        tx.run("lists/request_wake", list=row.id)
     return show(tx, name, key)
 
 
@@ -301,7 +301,7 @@ def _without_shared_keys(calls: Iterable[set[str]]) -> Iterator[list[set[str]]]:
 
 
 def _increment(tx: Tx, row: lists.ListRow, keys: Sequence[str]) -> dict[str, int]:
-    changed = tx.structs(ItemStatus, "items/increment", list=row.id, keys=encode_json(keys))
+    changed = tx.structs(ItemStatus, "items/increment_attempts", list=row.id, keys=encode_json(keys))
     for gate, count in Counter(item.gate for item in changed).items():
         tallies.record(tx, row.id, gate, retried=count)
     return {item.key: item.attempts for item in changed}
@@ -338,7 +338,7 @@ def _done(tx: Tx, row: lists.ListRow, keys: Sequence[str]) -> list[str]:
     removed = _remove(tx, row, keys, event="done")
     if row.settings.keep_results and removed:
         results = [{"key": item.key, "attempts": item.attempts, "data": None} for item in removed]
-        tx.run("results/keep_many", list=row.id, keep=row.settings.keep, rows=encode_json(results))
+        tx.run("results/add_many", list=row.id, keep=row.settings.keep, rows=encode_json(results))
     return [item.key for item in removed]
 
 
@@ -371,7 +371,7 @@ def retry(tx: Tx, name: str, keys: Sequence[str]) -> int:
     failed = Counter(item.gate for item in waiting if item.failed)
     for gate in sorted({*delayed, *failed}):
         tallies.record(tx, row.id, gate, delayed_change=-delayed[gate], failed_change=-failed[gate])
-    tx.run("lists/wake", list=row.id)
+    tx.run("lists/request_wake", list=row.id)
     return len(waiting)
 
 

@@ -59,17 +59,19 @@ def next_step(shares: Mapping[str, LeaseShare], me: str, *, free: int) -> LeaseS
 def free(tx: Tx, *, after: ListWithWork | None = None, limit: int = 100) -> list[ListWithWork]:
     """Return exclusive lists with work that no session holds, the longest waiting first, a page at a time."""
     at, last = (after.wake_at, after.id) if after else (0, 0)
-    return tx.structs(ListWithWork, "leases/free", wake_at=at, after=last, limit=limit)
+    return tx.structs(ListWithWork, "leases/unleased_with_work", wake_at=at, after=last, limit=limit)
 
 
 def shares(tx: Tx, session: str) -> dict[str, LeaseShare]:
     """Return the share of each live session that works the same patterns as this one, itself included."""
-    return {holder: LeaseShare(lists, asked) for holder, lists, asked in tx.rows("leases/shares", session=session)}
+    return {
+        holder: LeaseShare(lists, asked) for holder, lists, asked in tx.rows("leases/count_by_session", session=session)
+    }
 
 
 def names(tx: Tx, session: str) -> list[str]:
     """Return the names of the lists that a session holds."""
-    return [row[0] for row in tx.rows("leases/names", session=session, limit=MAX_LISTS_PER_SESSION)]
+    return [row[0] for row in tx.rows("leases/lists_of_session", session=session, limit=MAX_LISTS_PER_SESSION)]
 
 
 def take(tx: Tx, session: str, lists: Sequence[int], *, keep: int = KEEP_IDLE_MILLISECONDS) -> int:
@@ -84,7 +86,7 @@ def request_handover(tx: Tx, session: str, holder: str) -> None:
     if transferable is None:
         return
     list_id, name = transferable
-    tx.send_to_server("claims/lock", name=name)
+    tx.send_to_server("claims/lock_list", name=name)
     if not tx.run("leases/take_over", list=list_id, session=session, holder=holder, keep=KEEP_IDLE_MILLISECONDS):
         tx.run("leases/request_handover", list=list_id, session=session, holder=holder)
 
@@ -96,7 +98,7 @@ def collect_handovers(tx: Tx, session: str) -> int:
 
 def yield_oldest(tx: Tx, session: str, *, limit: int) -> None:
     """Release the lists that the session has held longest: where there are too many lists, they take turns."""
-    tx.rows("leases/yield_oldest", session=session, limit=limit)
+    tx.rows("leases/release_oldest", session=session, limit=limit)
 
 
 def hold(tx: Tx, list_id: int, session: str, *, keep: int = KEEP_IDLE_MILLISECONDS) -> bool:
@@ -112,19 +114,19 @@ def hold(tx: Tx, list_id: int, session: str, *, keep: int = KEEP_IDLE_MILLISECON
     if lease.session != session:
         return False
     if lease.asked_by is not None and tx.run("leases/hand_over", list=list_id, session=session):
-        tx.run("lists/wake", list=list_id)
+        tx.run("lists/request_wake", list=list_id)
     return lease.asked_by is None
 
 
 def release(tx: Tx, list_id: int, session: str) -> None:
     """Release the list unless claims of it are left; the list is locked."""
     tx.run("leases/release", list=list_id, session=session)
-    tx.run("leases/refresh_leased", list=list_id)
+    tx.run("leases/set_leased_flag", list=list_id)
 
 
 def release_idle(tx: Tx, *, limit: int = MAX_RELEASED_LEASES) -> int:
     """Release lists whose holders do not work them, and return how many."""
     ended = tx.rows("leases/release_idle", list=None, limit=limit)
     for (list_id,) in ended:
-        tx.run("lists/wake", list=list_id)
+        tx.run("lists/request_wake", list=list_id)
     return len(ended)

@@ -74,12 +74,12 @@ def record_grants(tx: Tx, list_id: int, limits: ListLimits, *, items: int) -> No
 
 def snooze(tx: Tx, list_id: int, allowed: Allowance) -> None:
     """Put a list to sleep until more may be claimed; one without ready items sleeps as any other."""
-    tx.run("limits/snooze", list=list_id, wait=allowed.wait)
+    tx.run("lists/sleep_at_limit", list=list_id, wait=allowed.wait)
 
 
 def wake(tx: Tx, name: str) -> None:
     """Wake a list that sleeps at its limit: a settlement has made room."""
-    tx.send("limits/wake", name=name)
+    tx.send("lists/wake_if_asleep", name=name)
 
 
 def next_of_family(tx: Tx, list_id: int, limits: ListLimits, *, allowed: Allowance) -> FamilyItem | None:
@@ -99,4 +99,4 @@ def next_of_family(tx: Tx, list_id: int, limits: ListLimits, *, allowed: Allowan
 
 def rotate_family(tx: Tx, list_id: int, found: FamilyItem) -> None:
     """Note which family was claimed from: the next time it is another's turn."""
-    tx.run("limits/rotate_family", list=list_id, family=found.family)
+    tx.run("limits/set_last_family", list=list_id, family=found.family)

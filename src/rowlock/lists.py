@@ -92,7 +92,7 @@ def _check_version(row: ListRow, version: Versions | None) -> ListRow:
 
 def refuse_stale_snapshot(tx: Tx, what: str) -> None:
     """Refuse a change that must see every item, in a transaction that does not see what was added since it began."""
-    if not tx.value("gates/snapshot_is_current"):
+    if not tx.value("lists/snapshot_is_current"):
         raise Invalid(
             f"{what} in a transaction at repeatable read, which does not see items that were added since it began",
             "use a transaction at read committed or serializable",
@@ -101,7 +101,7 @@ def refuse_stale_snapshot(tx: Tx, what: str) -> None:
 
 def no_such_list(tx: Tx, name: str) -> NoSuchList:
     """Make the error for a list that does not exist, with the name that was probably meant."""
-    names = [row[0] for row in tx.rows("lists/names")]
+    names = [row[0] for row in tx.rows("lists/names_to_suggest")]
     near = closest(name, names)
     hint = f"did you mean {near!r}?" if near else "it is created when the first item is added"
     return NoSuchList(f"there is no list {name!r}", hint, list=name)
@@ -135,7 +135,7 @@ def lock_for_adding(tx: Tx, name: str) -> ListForAdding:
     while (target := tx.struct(ListForAdding, "lists/lock_shared", name=name)) is None:
         create(tx, name)
     if target.asleep:
-        tx.run("lists/wake", list=target.id)
+        tx.run("lists/request_wake", list=target.id)
     return target
 
 
@@ -329,11 +329,11 @@ def _set_settings(tx: Tx, row: ListRow, changes: dict[str, Any], prefixes: Seque
         limits=None if settings.limits is None else encode_json(settings.limits),
     )
     if row.settings.exclusive and not settings.exclusive:
-        tx.run("leases/delete_all", list=row.id)
+        tx.run("leases/delete_of_list", list=row.id)
     if settings.separator != row.settings.separator:
-        tx.rows("limits/block_adders", list=row.id)
+        tx.rows("lists/lock_against_adds", list=row.id)
         tx.run("limits/set_families", list=row.id, separator=settings.separator)
-        tx.run("limits/clear_families", list=row.id)
+        tx.run("claims/clear_families", list=row.id)
 
 
 def rename(tx: Tx, name: str, to: str, *, version: Versions | None = None, prefixes: Sequence[str] = ()) -> ListInfo:
@@ -344,7 +344,7 @@ def rename(tx: Tx, name: str, to: str, *, version: Versions | None = None, prefi
     if to != name and find(tx, to):
         raise NameTaken(f"there is a list {to!r} already", "drop it first, or choose another name", list=to)
     tx.run("lists/rename", name=name, to=to)
-    tx.run("schedules/follow", name=name, to=to)
+    tx.run("schedules/rename_list", name=name, to=to)
     return show(tx, to, prefixes=prefixes)
 
 
@@ -356,9 +356,9 @@ def drop(tx: Tx, name: str, *, version: Versions | None = None) -> int:
     release_waiting(tx, row.id)
     # The list goes first: adders that wait for its row then find none, and create a new list.
     tx.run("lists/drop", list=row.id)
-    dropped = tx.run("items/delete_all", list=row.id)
+    dropped = tx.run("items/delete_of_list", list=row.id)
     for noun in ("claims", "leases", "waiters", "limits", "tallies", "errors", "results"):
-        tx.run(f"{noun}/delete_all", list=row.id)
+        tx.run(f"{noun}/delete_of_list", list=row.id)
     return dropped
 
 
@@ -372,5 +372,5 @@ def release_waiting(tx: Tx, awaited: int) -> None:
     released = Counter(tx.rows("waiters/release", awaited=awaited, waiting=WAITING_DELAY_MILLISECONDS))
     for (list_id, gate), count in sorted(released.items()):
         tallies.record(tx, list_id, gate, delayed_change=-count)
-        tx.run("lists/wake", list=list_id)
-    tx.run("waiters/forget", awaited=awaited)
+        tx.run("lists/request_wake", list=list_id)
+    tx.run("waiters/delete_by_awaited", awaited=awaited)

@@ -36,7 +36,7 @@ def split(tx: Tx, name: str, parts: int) -> list[Range]:
     if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= MAX_PARTS:
         raise Invalid(f"parts must be 1 to {MAX_PARTS}, got {parts!r}")
     numbers = encode_json(list(range(1, parts + 1)))
-    ends = tx.structs(_RangeEnd, "items/range_ends", list=lists.get(tx, name).id, parts=parts, ids=numbers)
+    ends = tx.structs(_RangeEnd, "items/split_points", list=lists.get(tx, name).id, parts=parts, ids=numbers)
     starts = [_RangeEnd("", 0), *ends]
     return [Range(start.key, end.key, end.place - start.place) for start, end in zip(starts, ends, strict=False)]
 

@@ -21,7 +21,7 @@ def answers(tx: Tx, token: str, settlings: Sequence[OutcomesByPosition]) -> list
 
 def answer(tx: Tx, token: str, settling: OutcomesByPosition) -> list[Verdict] | None:
     """Return the verdicts of a settlement that was written under the claim; None if it was not."""
-    row = tx.row("tallies/answered", token=token, receipt=digest(settling))
+    row = tx.row("tallies/find_receipt", token=token, receipt=digest(settling))
     if row is None:
         return None
     noted = msgspec.json.decode(row[0]) if row[0] else []

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import attempts, claims, idempotency, leases, lists, sessions, settlements
+from rowlock import claims, idempotency, leases, lists, retry_policy, sessions, settlements
 from rowlock.claims import ClaimedItems, ClaimRequest
 from rowlock.db import Tx, unflushed
 from rowlock.group_commit import groupable
@@ -93,7 +93,7 @@ def take(tx: Tx, request: ClaimRequest, *, thorough: bool) -> ClaimedItems | Non
     """
     if request.attempts is None:
         row = lists.find(tx, request.list)
-        rules = attempts.policy(row.settings.attempts if row else None)
+        rules = retry_policy.policy(row.settings.attempts if row else None)
         request = msgspec.structs.replace(request, attempts=rules.attempts)
     claimed = None if thorough else claims.take(tx, request)
     if claimed is None:
@@ -187,7 +187,7 @@ def _standing(tx: Tx, held: HeldClaim, keys: list[str]) -> dict[str, StandingIte
     if not keys:
         return {}
     interval = {**held.lane, "low": held.low, "high": held.high}
-    items = tx.structs(StandingItem, "items/named_in_claim", keys=encode_json(keys), **interval)
+    items = tx.structs(StandingItem, "items/lock_by_keys", keys=encode_json(keys), **interval)
     return {item.key: item for item in items}
 
 
@@ -204,9 +204,9 @@ def _write(
         if close:
             claims.close(tx, session, token)
         return {}
-    rules = attempts.policy(held.attempts, held.settings.backoff)
+    rules = retry_policy.policy(held.attempts, held.settings.backoff)
     outcomes = {
-        key: attempts.resolve(from_return_value(outcome), standing[key].attempts, rules, random)
+        key: retry_policy.resolve(from_return_value(outcome), standing[key].attempts, rules, random)
         for key, outcome in settlement.outcomes.items()
         if key in standing
     }

@@ -71,7 +71,7 @@ def migrate_within(tx: Tx, database: Database) -> None:
 
 def born(tx: Tx) -> int:
     """Return when the first migration ran, in milliseconds: it tells databases apart whose items have equal numbers."""
-    at: int = tx.value("migrations/born")
+    at: int = tx.value("migrations/first_applied_at")
     return at
 
 
@@ -100,7 +100,7 @@ def _apply_next(tx: Tx, database: Database) -> Migration | None:
 
 def _refuse_others(tx: Tx, database: Database) -> None:
     """Refuse a database with tables of our names that no migration has made."""
-    if others := [name for (name,) in tx.rows("migrations/others")]:
+    if others := [name for (name,) in tx.rows("migrations/existing_tables")]:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         what = f"{database.address.shown} has a table {others[0]}{more} that no migration has made"
         raise SchemaBroken(what, "use another database or schema, or move that table away")

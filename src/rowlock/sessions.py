@@ -93,14 +93,14 @@ def beat(tx: Tx, session: str, *, expiry: int = EXPIRY_MILLISECONDS) -> bool:
 
 def close(tx: Tx, session: str) -> bool:
     """End a session: what it has claimed and not settled is free at once."""
-    tx.run("lists/wake_of_session", session=session)
+    tx.run("lists/request_wakes_of_session", session=session)
     return tx.run("sessions/close", session=session) == 1
 
 
 def note_handed(tx: Tx, session: str, taken: claims.ClaimedItems) -> None:
     """Store with the session which positions were claimed, for another process that settles them."""
     details = _decoded(tx.row("sessions/lock", session=session))
-    alive = {claim.token for claim in tx.structs(SessionClaim, "claims/of_session", session=session)}
+    alive = {claim.token for claim in tx.structs(SessionClaim, "claims/lock_of_session", session=session)}
     known = {token: positions for token, positions in details.get(CLAIMED_DETAIL, {}).items() if token in alive}
     details[CLAIMED_DETAIL] = {**known, taken.token: [item.position for item in taken.items]}
     tx.run("sessions/set_details", session=session, details=msgspec.json.encode(details).decode())
@@ -153,7 +153,7 @@ def page(tx: Tx, *, limit: int = 1000, prefixes: Sequence[str] = ()) -> list[Ses
     """Return live sessions, the oldest first, with what each has claimed; or only those within the prefixes."""
     if not prefixes:
         return _page(tx, limit)
-    visible = {session for session, scope in tx.rows("sessions/scoped") if _is_within(scope, prefixes)}
+    visible = {session for session, scope in tx.rows("sessions/all_with_scope") if _is_within(scope, prefixes)}
     found = [info for info in _page(tx, MAX_PAGE_ROWS) if info.id in visible]
     return [
         msgspec.structs.replace(info, leases=[name for name in info.leases if covers(prefixes, name)])
@@ -171,7 +171,7 @@ def _page(tx: Tx, limit: int) -> list[SessionInfo]:
 
 def silent(tx: Tx, *, limit: int = 1000) -> list[SilentSession]:
     """Return sessions that may be dead, by deadline; a `HeartbeatMonitor` decides which are."""
-    return tx.structs(SilentSession, "sessions/silent", limit=limit)
+    return tx.structs(SilentSession, "sessions/maybe_dead", limit=limit)
 
 
 def expire(tx: Tx, dead: Sequence[SilentSession]) -> int:
@@ -185,7 +185,7 @@ def expire(tx: Tx, dead: Sequence[SilentSession]) -> int:
 def _expire_one(tx: Tx, dead: SilentSession) -> bool:
     if tx.row("sessions/lock_silent", session=dead.id, expires_at=dead.expires_at) is None:
         return False
-    held = tx.structs(SessionClaim, "claims/of_session", session=dead.id)
+    held = tx.structs(SessionClaim, "claims/lock_of_session", session=dead.id)
     unsettled = [claim for claim in held if claim.remaining > 0]
     if len(unsettled) == 1 and unsettled[0].taken == 1:
         _charge(tx, dead, unsettled[0])
@@ -193,13 +193,13 @@ def _expire_one(tx: Tx, dead: SilentSession) -> bool:
         # Any of them may have killed the worker, so none is charged. Each is claimed by itself from now on: a second
         # death leaves few suspects, and those run alone.
         for claim in unsettled:
-            tx.run("claims/add_suspects", holder=dead.holder, **claim.interval)
+            tx.run("claims/suspect_interval", holder=dead.holder, **claim.interval)
     close(tx, dead.id)
     return True
 
 
 def _charge(tx: Tx, dead: SilentSession, claim: SessionClaim) -> None:
     where = {name: value for name, value in claim.interval.items() if name != "low"}
-    for position, key in tx.rows("claims/only_item", **where):
+    for position, key in tx.rows("claims/item_of_single_claim", **where):
         settlements.settle(tx, dead.id, claim.token, [(position, WORKER_DIED)], holder=dead.holder, close=False)
         tx.run("claims/suspect_item", list=claim.list, key=key, holder=dead.holder)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rowlock import attempts, failures, gates, json_codec, limits, lists, receipts, tallies
+from rowlock import failures, gates, json_codec, limits, lists, receipts, retry_policy, tallies
 from rowlock.db import Pending, Tx, pipelined
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, ItemsGone, StaleClaim
@@ -64,7 +64,7 @@ class StandingItem(msgspec.Struct, frozen=True):
 
 def hold(tx: Tx, session: str, token: str) -> HeldClaim | None:
     """Lock a claim until this transaction ends, so that its session cannot expire; None if it has ended."""
-    return tx.struct(HeldClaim, "claims/hold", session=session, token=token)
+    return tx.struct(HeldClaim, "claims/lock", session=session, token=token)
 
 
 def settle(
@@ -139,7 +139,7 @@ def try_settle_done(
         tx.send_to_server("claims/planner_hints")
     text = encode_json(positions)
     parameters = {"positions": text, "count": len(positions), "receipt": receipts.of_text(text)}
-    rows = tx.send("claims/settle", session=session, token=token, **parameters)
+    rows = tx.send("claims/settle_all_done", session=session, token=token, **parameters)
     return rows.map(lambda rows: _done_or_gone(rows, positions))
 
 
@@ -223,7 +223,7 @@ def _store_waiting(tx: Tx, held: HeldClaim, awaited: Mapping[int, str]) -> set[i
         return set()
     # Locked before any item, in one order: the completion of a list locks the items that wait for it likewise.
     rows = {name: lists.lock_if_exists(tx, name) for name in sorted(set(awaited.values()))}
-    items = tx.structs(StandingItem, "items/in_claim", **held.at(awaited))
+    items = tx.structs(StandingItem, "items/lock_by_positions", **held.at(awaited))
     waiting: set[int] = set()
     for name, row in rows.items():
         if row is not None and row.state != "complete":
@@ -251,17 +251,18 @@ def _write_done(tx: Tx, held: HeldClaim, done: Mapping[int, Done]) -> dict[int, 
             {"key": item.key, "attempts": item.attempts, "data": _data(done[item.position].result, item.key)}
             for item in items
         ]
-        tx.run("results/keep_many", list=held.list, keep=held.settings.keep, rows=encode_json(rows))
+        tx.run("results/add_many", list=held.list, keep=held.settings.keep, rows=encode_json(rows))
     return {item.position: done[item.position] for item in items}
 
 
 def _write_others(tx: Tx, held: HeldClaim, others: Mapping[int, Outcome], holder: str) -> dict[int, Outcome]:
     if not others:
         return {}
-    items = tx.structs(StandingItem, "items/in_claim", **held.at(others))
+    items = tx.structs(StandingItem, "items/lock_by_positions", **held.at(others))
     # Counted again under the lock: somebody may have recorded a failure by hand since the item was claimed.
     written = {
-        item.position: attempts.limited(others[item.position], item.attempts, allowed=held.attempts) for item in items
+        item.position: retry_policy.limited(others[item.position], item.attempts, allowed=held.attempts)
+        for item in items
     }
     retries, moves, fails = _of_kind(Retry, written), _of_kind(Move, written), _of_kind(Fail, written)
     if retries:
@@ -275,7 +276,7 @@ def _write_others(tx: Tx, held: HeldClaim, others: Mapping[int, Outcome], holder
     if fails:
         tx.run("items/settle_fail", **held.at(fails))
     if retries or moves:
-        tx.run("lists/wake", list=held.list)
+        tx.run("lists/request_wake", list=held.list)
     _record_errors(tx, held, items, written, holder)
     return written
 
@@ -341,13 +342,13 @@ def _record_tallies(
 
 def _end_or_reduce(tx: Tx, held: HeldClaim, session: str, token: str, *, settled: int, close: bool) -> None:
     if close and held.remaining > settled:
-        tx.run("lists/wake", list=held.list)
+        tx.run("lists/request_wake", list=held.list)
     elif held.settings.limits is not None:
         limits.wake(tx, held.name)
     if close:
         tx.run("claims/close", session=session, token=token)
     else:
-        tx.run("claims/reduce", session=session, token=token, settled=settled)
+        tx.run("claims/decrement_remaining", session=session, token=token, settled=settled)
 
 
 def _of_kind(kind: type[Kind], outcomes: Mapping[int, Outcome]) -> dict[int, Kind]:

@@ -106,36 +106,36 @@ def read(tx: Tx, list_id: int, gate: int) -> tuple[Counts, Progress]:
 
 def by_gate(tx: Tx, list_id: int, gate: int) -> list[tuple[int, Counts, Progress]]:
     """Return counts and progress of each gate that ever had items, in order; `gate` is the open one."""
-    sums = tx.structs(GateSums, "tallies/sum", list=list_id, open=gate)
+    sums = tx.structs(GateSums, "tallies/counts_by_gate", list=list_id, open=gate)
     return [(each.gate, each.counts(gate), each.progress) for each in sums]
 
 
 def claim_seconds(tx: Tx, names: Sequence[str]) -> dict[str, float]:
     """Return how long the claims of each of the lists were held, in total."""
-    return {name: float(total) for name, total in tx.rows("tallies/seconds", keys=encode_json(names))}
+    return {name: float(total) for name, total in tx.rows("tallies/claim_seconds", keys=encode_json(names))}
 
 
 def records_after(tx: Tx, *, after: int, limit: int = 1000) -> list[TallyRecord]:
     """Return tallies in the order of their ids, strictly after one."""
-    return tx.structs(TallyRecord, "tallies/after", after=after, limit=limit)
+    return tx.structs(TallyRecord, "tallies/events_after", after=after, limit=limit)
 
 
 def last_id(tx: Tx) -> int:
     """Return the id of the newest tally."""
-    number: int = tx.value("tallies/last")
+    number: int = tx.value("tallies/max_id")
     return number
 
 
 def fold(tx: Tx, *, limit: int = 5000, age: int = RECEIPT_KEPT_MILLISECONDS) -> int:
     """Replace old tallies by one sum for each list, gate and minute, and return how many were folded."""
     recent = min(age, MINUTE_MILLISECONDS)
-    old = tx.structs(UnfoldedTally, "tallies/oldest", age=age, recent=recent, limit=limit)
+    old = tx.structs(UnfoldedTally, "tallies/foldable", age=age, recent=recent, limit=limit)
     sums: dict[tuple[int, int, int], dict[str, float]] = defaultdict(lambda: dict.fromkeys(SUMMED, 0))
     for tally in old:
         total = sums[tally.list, tally.gate, tally.at - tally.at % MINUTE_MILLISECONDS]
         for name in SUMMED:
             total[name] += getattr(tally, name)
     for (list_id, gate, at), total in sums.items():
-        tx.run("tallies/fold", list=list_id, gate=gate, at=at, **total)
+        tx.run("tallies/add_folded", list=list_id, gate=gate, at=at, **total)
     tx.run("tallies/delete", ids=encode_json([tally.id for tally in old]))
     return len(old)

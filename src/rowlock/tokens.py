@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from rowlock.db import Tx
-from rowlock.db.columns import decoder
+from rowlock.db.row_decoders import decoder
 from rowlock.durations import DurationOrTime, delay_or_time
 from rowlock.errors import Invalid, NoSuchToken, Refused
 from rowlock.model import to_datetime
@@ -186,7 +186,7 @@ def live_rows(tx: Tx) -> LiveTokens:
     digest, read_at = columns.index("digest"), columns.index("read_at")
     rows = {row[digest]: row for row in tx.rows("tokens/live", limit=MAX_LIVE_TOKENS)}
     read = to_datetime(next(iter(rows.values()))[read_at] if rows else 0)
-    exist = bool(rows) or tx.row("tokens/exist") is not None
+    exist = bool(rows) or tx.row("tokens/newest_id") is not None
     return LiveTokens(rows, decoder(TokenInfo, columns, partial=True), read, exist)
 
 

@@ -8,7 +8,7 @@ from tests.client.conftest import client_of
 from tests.http.serving import serving
 
 from rowlock import Added, Client, Engine, Invalid, NewItem
-from rowlock.api.limits import MB, ServerLimits
+from rowlock.api.server_limits import MB, ServerLimits
 from rowlock.errors import AlreadyThere, TooLarge
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

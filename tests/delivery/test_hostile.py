@@ -11,7 +11,7 @@ import pytest
 from tests.receivers import Answer, Heard, free_port, receiver, said
 from tests.waiting import WAIT_SECONDS
 
-from rowlock.delivery.sender import OutgoingRequest, Sender
+from rowlock.delivery.http_sender import OutgoingRequest, Sender
 from rowlock.errors import NoAnswer
 from rowlock.http_url import parse
 

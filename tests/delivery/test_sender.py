@@ -15,7 +15,7 @@ from tests.waiting import WAIT_SECONDS
 from rowlock import verify
 from rowlock.delivery import connections
 from rowlock.delivery.addresses import Resolver
-from rowlock.delivery.sender import OutgoingRequest, Sender
+from rowlock.delivery.http_sender import OutgoingRequest, Sender
 from rowlock.delivery.signatures import key
 from rowlock.errors import HostNotAllowed, Invalid, NoAnswer
 from rowlock.forks import PerProcess

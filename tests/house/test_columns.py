@@ -11,12 +11,12 @@ from tests.house.places import MODULES, tree
 from rowlock import Engine, Item
 from rowlock.claims import COLUMNS
 from rowlock.db import Tx
-from rowlock.db.columns import PACKED, decoder, result_columns
+from rowlock.db.row_decoders import PACKED, decoder, result_columns
 from rowlock.model import CLAIMED_COLUMNS, PAYLOAD_COLUMNS, STORED_COLUMNS
 
 PARAMETER = re.compile(r"%\((\w+)\)s|(?<!:):([a-z_]\w*)")
-OF_CLAIMS = ["claims/take", "claims/take_gap", "limits/item_at"]
-OF_LANES = ["claims/take_lane", "items/in_interval"]
+OF_CLAIMS = ["claims/take", "claims/take_gap", "items/claimable_at"]
+OF_LANES = ["claims/take_hinted_lane", "items/in_interval"]
 
 
 def decoded() -> Iterator[str]:

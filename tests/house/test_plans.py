@@ -68,7 +68,7 @@ PLANS = {
         "rowlock_filings_pkey",
     ),
     "subscriptions/index_rows": ({"topic": 1, "after": 100}, "rowlock_filings_pkey"),
-    "subscriptions/changes": ({"topic": 1, "after": 100}, "rowlock_subscriptions_changed"),
+    "subscriptions/changed_since": ({"topic": 1, "after": 100}, "rowlock_subscriptions_changed"),
 }
 
 
@@ -106,7 +106,7 @@ def test_a_settlement_finds_its_claim_by_the_token_alone(loaded: Engine, statist
     asking = {"token": "t", "session": "s", "positions": "[1]", "count": 1, "receipt": "r"}
     with loaded.transaction() as tx:
         tx.execute(Statements(DIALECT).get("claims/planner_hints").text)
-        text = Statements(DIALECT).get("claims/settle").text
+        text = Statements(DIALECT).get("claims/settle_all_done").text
         walked = "\n".join(line for (line,) in tx.execute(f"explain {text}", asking).fetchall())
     assert "using rowlock_claims_pkey" in walked
     assert "Seq Scan" not in walked
@@ -120,9 +120,9 @@ def test_a_claim_by_lane_looks_into_indexes(loaded: Engine, statistics: str) -> 
             tx.execute("analyze")
     where = {"name": "names", "list": 1, "gate": 0, "priority": 5, "floor": 0}
     with loaded.session() as session, loaded.transaction() as tx:
-        tx.execute(Statements(DIALECT).get("claims/lock").text, {"name": "names"})
+        tx.execute(Statements(DIALECT).get("claims/lock_list").text, {"name": "names"})
         asking = {"token": "t", "session": session.id, "limit": 10, "attempts": 5, **where}
-        text = Statements(DIALECT).get("claims/take_lane").text
+        text = Statements(DIALECT).get("claims/take_hinted_lane").text
         lines = [line for (line,) in tx.execute(f"explain {text}", asking).fetchall()]
     assert [line for line in lines if "Seq Scan" in line or "Bitmap" in line] == []
     assert any("rowlock_items_ready" in line for line in lines)
@@ -135,7 +135,7 @@ def test_families_are_walked_by_their_index_alone(loaded: Engine, statistics: st
         with loaded.transaction() as tx:
             tx.execute("analyze rowlock_items")
     with loaded.transaction() as tx:
-        tx.execute(Statements(DIALECT).get("claims/lock").text, {"name": "names"})
+        tx.execute(Statements(DIALECT).get("claims/lock_list").text, {"name": "names"})
         where = {"list": 1, "gate": 0, "priority": 5, "start": "", "most": 1}
         text = Statements(DIALECT).get("limits/next_family").text
         walked = "\n".join(line for (line,) in tx.execute(f"explain {text}", where).fetchall())

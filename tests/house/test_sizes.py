@@ -13,7 +13,7 @@ MADE_BY_USERS = ("Client", "Engine", "NewItem", "Worker")
 
 # What has more, and why no keyword would make it clearer.
 MANY_POSITIONAL = {
-    "src/rowlock/attempts.py:resolve": "an outcome and the three facts that it depends on",
+    "src/rowlock/retry_policy.py:resolve": "an outcome and the three facts that it depends on",
     "src/rowlock/client/sessions.py:settle": "as the verb that it stands for",
     "src/rowlock/client/sessions.py:settle_done": "as the verb that it stands for",
     "src/rowlock/settlements.py:try_settle_done": "a claim is known by session and token; then what is settled",
@@ -21,7 +21,7 @@ MANY_POSITIONAL = {
     "src/rowlock/settlements.py:settle_beside": "a claim is known by session and token; then what is settled",
     "src/rowlock/settlements.py:settle_done": "a claim is known by session and token; then what is settled",
     "src/rowlock/worker/settler.py:settle_within": "a claim is known by session and token; then what is settled",
-    "src/rowlock/worker/batches.py:run_batch": "who runs it, under which session, with what in hand",
+    "src/rowlock/worker/batch_handlers.py:run_batch": "who runs it, under which session, with what in hand",
 }
 
 # What is longer, and why cutting it would help nobody.

@@ -14,7 +14,7 @@ from tests.waiting import WAIT_SECONDS
 from tests.waiting import until as until
 
 from rowlock import Engine
-from rowlock.api.limits import ServerLimits
+from rowlock.api.server_limits import ServerLimits
 from rowlock.http.server import Server, bind
 from rowlock.http.service import Service
 

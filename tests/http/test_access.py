@@ -12,7 +12,7 @@ from tests.http.serving import Client, Reply, Serving, read, serving
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine, tokens
-from rowlock.api.limits import ServerLimits
+from rowlock.api.server_limits import ServerLimits
 from rowlock.environment import REAL_ENVIRONMENT
 from rowlock.errors import DatabaseUnreachable
 from rowlock.http.monitoring import AccessLog

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from tests.http.serving import Client, Serving, serving
 
 from rowlock import Engine, NotFound, Unavailable
-from rowlock.api.limits import ServerLimits
+from rowlock.api.server_limits import ServerLimits
 from rowlock.apps import Application
 
 

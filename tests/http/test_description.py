@@ -14,7 +14,7 @@ from tests.torture import scaled
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine
-from rowlock.api.limits import ServerLimits
+from rowlock.api.server_limits import ServerLimits
 from rowlock.http.openapi import document
 from rowlock.http.routes import ROUTES
 

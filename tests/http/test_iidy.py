@@ -9,7 +9,7 @@ from tests.http.serving import Client, Reply, serving
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine
-from rowlock.api.limits import ServerLimits
+from rowlock.api.server_limits import ServerLimits
 
 LIST, BATCH = "/iidy/v1/lists/downloads", "/iidy/v1/batch/lists/downloads"
 ONE = f"{LIST}/a.txt"

@@ -13,7 +13,7 @@ from tests.http.working import Remote
 from tests.worker.running import running
 
 from rowlock import Client, Engine, Item, Worker
-from rowlock.api.limits import ServerLimits
+from rowlock.api.server_limits import ServerLimits
 from rowlock.http import long_poll
 
 ROOM = ServerLimits(connections_per_address=8)

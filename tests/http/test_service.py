@@ -8,7 +8,7 @@ import pytest
 from tests.http.serving import Client, serving
 
 from rowlock import Engine
-from rowlock.api.limits import ServerLimits
+from rowlock.api.server_limits import ServerLimits
 from rowlock.errors import Refused
 from rowlock.http.auth import is_local_host
 from rowlock.http.monitoring import AccessLog

@@ -9,7 +9,7 @@ import pytest
 from tests.http.serving import SECONDS, Serving, serving, until
 
 from rowlock import Engine, List
-from rowlock.api.limits import ServerLimits
+from rowlock.api.server_limits import ServerLimits
 from rowlock.http.protocol import timeouts
 
 pytestmark = pytest.mark.own_protocol

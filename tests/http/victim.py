@@ -79,7 +79,7 @@ def tell(port: int) -> None:
 def main(url: str, *bounds: str) -> None:
     """Serve until told to stop."""
     from rowlock import Engine
-    from rowlock.api.limits import ServerLimits
+    from rowlock.api.server_limits import ServerLimits
     from rowlock.http.server import Server, bind
     from rowlock.http.service import Service
 

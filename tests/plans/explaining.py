@@ -9,7 +9,7 @@ import msgspec
 from psycopg.sql import quote
 
 from rowlock.db import Pending
-from rowlock.db.connections import DatabaseConnection, Parameters, Row
+from rowlock.db.driver import DatabaseConnection, Parameters, Row
 from rowlock.db.postgres import DIALECT
 from rowlock.db.statements import Statements, names
 from rowlock.environment import Deadline

@@ -17,13 +17,13 @@ ROWS = 40 * BATCH
 BUFFERS = 60 * BATCH
 # What the work asks for that must not go unmeasured.
 HOT = {
-    "claims": "close hold lock planner_hints reduce settle take take_gap take_lane",
+    "claims": "close lock lock_list planner_hints decrement_remaining settle_all_done take take_gap take_hinted_lane",
     "subscription_index": "match",
-    "gates": "advanceable awaited first_unfinished",
-    "items": "add_keys delete due increment lock_existing page page_failed page_state promote retry save show "
-    "show_many in_claim settle_done settle_fail settle_move settle_retry",
+    "gates": "advanceable is_awaited first_unfinished",
+    "items": "add_keys delete lock_due increment_attempts lock_existing page page_failed page_state promote retry "
+    "update_if_unclaimed show show_many lock_by_positions settle_done settle_fail settle_move settle_retry",
     "lists": "sleep",
-    "sessions": "beat close lock_silent silent",
+    "sessions": "beat close lock_silent maybe_dead",
 }
 
 

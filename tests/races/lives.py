@@ -9,7 +9,7 @@ from tests.races.faults import Faulty
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Worker
-from rowlock.db.connections import ConnectionLost
+from rowlock.db.driver import ConnectionLost
 from rowlock.errors import DatabaseUnreachable
 
 STEPS = ("begin", "change", "commit", "execute", "executemany", "query", "pipeline", "script", "wait_for_hint")

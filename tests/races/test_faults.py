@@ -11,7 +11,7 @@ from tests.servers import Server
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Added, Engine
-from rowlock.db.connections import ConnectionLost, RetryTransaction
+from rowlock.db.driver import ConnectionLost, RetryTransaction
 from rowlock.environment import Environment
 from rowlock.errors import (
     DatabaseBusy,

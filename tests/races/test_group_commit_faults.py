@@ -16,7 +16,7 @@ from tests.verbs.group_commits import add, held, increment, together
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Added, Engine
-from rowlock.db.connections import ConnectionLost, RetryTransaction
+from rowlock.db.driver import ConnectionLost, RetryTransaction
 from rowlock.diagnostics import broken_rules
 from rowlock.environment import Environment
 from rowlock.errors import DatabaseBusy, DatabaseFull, DatabaseUnreachable, OutcomeUnknown

@@ -10,7 +10,7 @@ from tests.races.lives import Life
 
 from rowlock import Engine, Notification, Worker
 from rowlock.diagnostics import broken_rules
-from rowlock.engine.notifier import Notifier
+from rowlock.engine.notification_handler import Notifier
 
 SUBSCRIBERS = [f"{number}" for number in range(5)]
 

@@ -8,7 +8,7 @@ from tests.verbs.group_commits import together
 
 from rowlock import Engine, Worker
 from rowlock.db import Pending, Tx, unflushed
-from rowlock.db.connections import DatabaseConnection
+from rowlock.db.driver import DatabaseConnection
 from rowlock.environment import Deadline
 
 FULL, NORMAL = 2, 1

@@ -53,7 +53,7 @@ def test_a_session_has_so_many_lists_and_no_more(crowded: Engine) -> None:
 
 def test_a_look_reads_free_lists_by_their_index(crowded: Engine, clock: Clock) -> None:
     Seeker(crowded).look()
-    walked = plan(crowded, "leases/free", wake_at=0, after=0, limit=100, now=clock.now)
+    walked = plan(crowded, "leases/unleased_with_work", wake_at=0, after=0, limit=100, now=clock.now)
     assert "rowlock_lists_leasable" in walked
     assert "Sort" not in walked
     assert "TEMP B-TREE" not in walked

@@ -9,7 +9,7 @@ from tests.conftest import Clock
 from tests.worker.running import eventually, running, sound
 
 from rowlock import Engine, Item, Worker
-from rowlock.history import History
+from rowlock.operation_history import History
 from rowlock.testing import drain
 from rowlock.worker.schedule_ticker import MAX_WAIT_SECONDS, ScheduleTicker
 

@@ -47,11 +47,10 @@ if TYPE_CHECKING:
     from rowlock.durations import Duration
     from rowlock.engine.engine import BatchedFunction, X, Y
     from rowlock.engine.list import Keys
-    from rowlock.engine.runner import Writer
+    from rowlock.engine.protocols import Writer
     from rowlock.engine.transaction import P, T
     from rowlock.environment import Environment
     from rowlock.failures import FailureGroup
-    from rowlock.history import Sink
     from rowlock.item_input import Entries
     from rowlock.items import Result
     from rowlock.model import (
@@ -71,6 +70,7 @@ if TYPE_CHECKING:
         Then,
         TopicInfo,
     )
+    from rowlock.operation_history import Sink
     from rowlock.outcomes import Outcome, Verdict
     from rowlock.ranges import Range
     from rowlock.schedules import Change, ScheduleInfo, Tick

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from rowlock.api.limits import ServerLimits
 from rowlock.api.operation import Operation
+from rowlock.api.server_limits import ServerLimits
 from rowlock.roles import Role
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from rowlock import diagnostics, schema, workload
+from rowlock import backlog, diagnostics, schema
 from rowlock.cli import output
 from rowlock.cli.input import time_value
 from rowlock.cli.invocation import AT_RISK, OUT_OF_REACH, Invocation, command, every, group, json_option
@@ -197,9 +197,9 @@ def _check_rows(engine: Engine) -> list[Finding]:
 def _check_processors(
     engine: Engine, addresses: dict[str, Processor], *, allow: list[str], with_lists: bool
 ) -> list[Finding]:
-    if not addresses and not (with_lists and engine.read(workload.processors, fits=lambda _: True, limit=1)):
+    if not addresses and not (with_lists and engine.read(backlog.processors, fits=lambda _: True, limit=1)):
         return []
-    from rowlock.delivery.sender import sender_from_environment
+    from rowlock.delivery.http_sender import sender_from_environment
     from rowlock.worker import health  # heavy: imported only to send requests
     from rowlock.worker.backend import LocalBackend
 

@@ -132,7 +132,7 @@ def _require_server_extra() -> None:
 def _serve(invocation: Invocation, options: ServeOptions) -> int:
     _require_server_extra()
     # Heavy: imported only to serve.
-    from rowlock.api.limits import configured
+    from rowlock.api.server_limits import configured
     from rowlock.http.monitoring import AccessLog
     from rowlock.http.server import Server, bind, is_loopback, no_tokens, require_tokens, within_files
     from rowlock.http.service import Service

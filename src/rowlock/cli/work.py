@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rowlock.cli import runners
+from rowlock.cli import work_handlers
 from rowlock.cli.claims import held_by_another
 from rowlock.cli.invocation import SOME_FAILED, Invocation, command, list_argument
 from rowlock.cli.output import plural
 from rowlock.cli.progress import ListProgress, VerdictCounts, format_seconds
-from rowlock.cli.runners import WorkOptions
 from rowlock.cli.terminal import StopSignals, Terminal, log_option, show_logs
+from rowlock.cli.work_handlers import WorkOptions
 from rowlock.errors import Refused, RowlockError
 from rowlock.model import ListInfo
 from rowlock.settings import MAX_ATTEMPTS
@@ -94,7 +94,9 @@ class WorkRun:
         self._terminal = terminal
         self._output_error: OSError | None = None
         self._started = time.monotonic()
-        self._runner = runners.choose(info, options, show=terminal.show, on_error=self._stop_for_output, allow=allow)
+        self._runner = work_handlers.choose(
+            info, options, show=terminal.show, on_error=self._stop_for_output, allow=allow
+        )
         concurrency = options.concurrency or self._runner.default_concurrency
         try:
             self._worker = Worker(engine, concurrency=concurrency, expiry=options.expiry, grace=GRACE_SECONDS)

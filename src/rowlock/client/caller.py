@@ -6,7 +6,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from rowlock import claims, failures, gates, items, lists, ranges, receipts, schedules, settlements, workload
+from rowlock import backlog, claims, failures, gates, items, lists, ranges, receipts, schedules, settlements
 from rowlock.api.items import ABANDON_ITEMS, DELETE_ITEMS, RETRY_ITEMS
 from rowlock.api.operation import ApiRequest, Operation, name_of, result
 from rowlock.api.operations import BY_VERB
@@ -107,14 +107,14 @@ def gate_number(caller: Caller, name: str, gate: int | str) -> int:
 def unfinished(caller: Caller, *, fits: Callable[[lists.ListRow], bool]) -> int:
     """Count the unfinished items of open lists that fit."""
     pairs = ((_row(info), info.counts) for info in _all_lists(caller))
-    return sum(workload.count_unfinished(row, counts) for row, counts in pairs if row.state == "open" and fits(row))
+    return sum(backlog.count_unfinished(row, counts) for row, counts in pairs if row.state == "open" and fits(row))
 
 
 def with_work(caller: Caller, *, fits: Callable[[lists.ListRow], bool], holder: str) -> list[str]:
     """Return the names of fitting lists that have work for the holder now."""
     free = ((_row(info), info.counts) for info in _all_lists(caller) if info.holder in (None, holder))
-    fitting = ((row, counts) for row, counts in free if workload.may_have_work(row) and fits(row))
-    return [row.name for row, counts in fitting if workload.has_work(row, counts)]
+    fitting = ((row, counts) for row, counts in free if backlog.may_have_work(row) and fits(row))
+    return [row.name for row, counts in fitting if backlog.has_work(row, counts)]
 
 
 def _all_lists(caller: Caller) -> Iterator[ListInfo]:
@@ -186,8 +186,8 @@ VERBS: Mapping[Callable[..., Any], Callable[..., Any]] = {
     lists.find: find,
     lists.settings_of: settings_of,
     lists.gate_number: gate_number,
-    workload.unfinished: unfinished,
-    workload.with_work: with_work,
+    backlog.unfinished: unfinished,
+    backlog.with_work: with_work,
     gates.is_awaited_by_name: is_awaited_by_name,
     failures.count_existing: count_existing,
     failures.count_retryable: count_retryable,

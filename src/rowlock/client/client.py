@@ -17,7 +17,7 @@ from rowlock.db.database import Verb
 from rowlock.durations import Duration, DurationOrTime, delay_or_time
 from rowlock.engine import Session
 from rowlock.engine.handles import Handles
-from rowlock.engine.runner import Runner, Writer
+from rowlock.engine.protocols import Runner, Writer
 from rowlock.engine.settings_cache import SETTINGS_SECONDS
 from rowlock.environment import REAL_ENVIRONMENT, Environment
 from rowlock.errors import NeedsDatabase

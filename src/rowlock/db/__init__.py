@@ -3,8 +3,8 @@
 `connect(url)` returns a `Database`; `database.run(verb, …)` runs a verb in a transaction, again after a conflict.
 """
 
-from rowlock.db.connections import Pending
 from rowlock.db.database import Database, connect, is_flushed, unflushed
+from rowlock.db.driver import Pending
 from rowlock.db.pipeline import BoundVerb, PipelinedVerb, pipelined
 from rowlock.db.transaction import Tx
 from rowlock.db.urls import Address, listening_at, parse

@@ -8,8 +8,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
-from rowlock.db.adapters import driver_connection, in_transaction
-from rowlock.db.connections import ConnectionLost, DatabaseConnection, RetryTransaction, StatementExecutor
+from rowlock.db.driver import ConnectionLost, DatabaseConnection, RetryTransaction, StatementExecutor
+from rowlock.db.orm_connections import driver_connection, in_transaction
 from rowlock.db.pipeline import Work
 from rowlock.db.pool import Pool
 from rowlock.db.statements import Dialect, Statements

@@ -16,7 +16,7 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
-from rowlock.db.connections import Parameters, Pending, Row
+from rowlock.db.driver import Parameters, Pending, Row
 from rowlock.errors import InvalidData
 
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")

@@ -6,7 +6,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import msgspec
 
-from rowlock.db.connections import Pending
+from rowlock.db.driver import Pending
 from rowlock.db.transaction import Tx
 
 P = ParamSpec("P")

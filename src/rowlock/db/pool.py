@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from rowlock.db.connections import DatabaseConnection
+from rowlock.db.driver import DatabaseConnection
 from rowlock.environment import Deadline
 from rowlock.errors import DatabaseBusy
 from rowlock.forks import PerProcess

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import msgspec
 
-from rowlock.db.connections import ConnectionLost, Parameters, Pending, RetryTransaction, Row
 from rowlock.db.database import Database, Driver
+from rowlock.db.driver import ConnectionLost, Parameters, Pending, RetryTransaction, Row
 from rowlock.db.statements import Dialect
 from rowlock.db.urls import Address
 from rowlock.environment import Deadline

@@ -8,7 +8,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from rowlock.db.connections import (
+from rowlock.db.driver import (
     DATABASE_FAULTS,
     ConnectionLost,
     DriverCursor,

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rowlock import forks
-from rowlock.db.connections import RetryTransaction
 from rowlock.db.database import Database, Driver
+from rowlock.db.driver import RetryTransaction
 from rowlock.db.pool import InterruptSafeSemaphore, Permit
 from rowlock.db.sqlite_executor import SqliteExecutor, borrow, busy, code, is_busy, translate_error
 from rowlock.db.statements import Dialect

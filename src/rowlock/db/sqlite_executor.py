@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from rowlock.db.columns import PACKED
-from rowlock.db.connections import DATABASE_FAULTS, DriverCursor, Parameters, Pending, Row
+from rowlock.db.driver import DATABASE_FAULTS, DriverCursor, Parameters, Pending, Row
+from rowlock.db.row_decoders import PACKED
 from rowlock.db.urls import Address
 from rowlock.errors import (
     DatabaseBusy,

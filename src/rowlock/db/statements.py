@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from rowlock.db.columns import decoder, result_columns
+from rowlock.db.row_decoders import decoder, result_columns
 from rowlock.model import ITEM_FRAGMENTS
 
 SQL = Path(__file__).parent.parent / "sql"

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rowlock.db.connections import DriverCursor, Parameters, Pending, RetryTransaction, Row, StatementExecutor
+from rowlock.db.driver import DriverCursor, Parameters, Pending, RetryTransaction, Row, StatementExecutor
 from rowlock.db.statements import Statements
 from rowlock.errors import RowlockError
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from rowlock.delivery.connections import HttpResponse
-from rowlock.delivery.sender import OutgoingRequest, sender_from_environment
+from rowlock.delivery.http_sender import OutgoingRequest, sender_from_environment
 from rowlock.delivery.signatures import key
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import HostNotAllowed, InvalidUrl, NoAnswer

@@ -4,7 +4,7 @@ from rowlock.engine.claim import Claim
 from rowlock.engine.counter import Counter
 from rowlock.engine.engine import BatchedFunction, Engine, Grouped
 from rowlock.engine.list import List
-from rowlock.engine.redis import RedisCounters
+from rowlock.engine.redis_counters import RedisCounters
 from rowlock.engine.schedule import Schedule
 from rowlock.engine.session import Session
 from rowlock.engine.tokens import Tokens

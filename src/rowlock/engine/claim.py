@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from rowlock import claims, receipts, settlements
-from rowlock.attempts import Policy, resolve
 from rowlock.db import BoundVerb
 from rowlock.durations import Duration
 from rowlock.errors import Invalid, InvalidTransaction, ItemsGone, StaleClaim
@@ -21,6 +20,7 @@ from rowlock.outcomes import (
     from_exception,
     from_return_value,
 )
+from rowlock.retry_policy import Policy, resolve
 
 if TYPE_CHECKING:
     from rowlock.engine.session import Session

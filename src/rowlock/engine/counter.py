@@ -3,7 +3,7 @@
 from typing import Any
 
 from rowlock import counters
-from rowlock.engine.runner import NamedHandle
+from rowlock.engine.protocols import NamedHandle
 
 
 class Counter(NamedHandle):

@@ -18,13 +18,13 @@ from rowlock.durations import Duration, milliseconds
 from rowlock.engine.counter import Counter
 from rowlock.engine.handles import Handles
 from rowlock.engine.list import List
-from rowlock.engine.runner import Writer
+from rowlock.engine.protocols import Writer
 from rowlock.engine.tokens import Tokens
 from rowlock.engine.transaction import Transaction
 from rowlock.environment import REAL_ENVIRONMENT, Environment
 from rowlock.errors import DatabaseBusy, InvalidTransaction
 from rowlock.group_commit import GroupCommit, GroupedCall, GroupKey, groupable
-from rowlock.history import History, Sink, to_file
+from rowlock.operation_history import History, Sink, to_file
 from rowlock.schedules import Tick
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from rowlock.counters import CounterInfo
 from rowlock.durations import Duration
 from rowlock.engine.counter import Counter
 from rowlock.engine.list import List
-from rowlock.engine.runner import Runner, Writer
+from rowlock.engine.protocols import Runner, Writer
 from rowlock.engine.schedule import Schedule
 from rowlock.engine.session import Session
 from rowlock.engine.topic import Topic

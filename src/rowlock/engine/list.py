@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UnsetType
 
 from rowlock import failures, gates, item_input, items, lists, ranges, tracing
-from rowlock.engine.runner import NamedHandle
+from rowlock.engine.protocols import NamedHandle
 from rowlock.errors import NotFound
 from rowlock.failures import Change, FailureGroup
 from rowlock.item_input import Batch, Entries, ItemDefaults

@@ -5,7 +5,7 @@ from typing import Any
 
 from rowlock import schedules
 from rowlock.durations import Duration
-from rowlock.engine.runner import NamedHandle
+from rowlock.engine.protocols import NamedHandle
 from rowlock.model import DEFAULT_PRIORITY, Added
 from rowlock.schedules import Change, ScheduleInfo, plans
 from rowlock.schedules.plans import DEFAULT_KEY

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from rowlock import attempts, claims, sessions
+from rowlock import claims, retry_policy, sessions
 from rowlock.claims import ClaimedItems
 from rowlock.durations import Duration
 from rowlock.engine.claim import Claim
@@ -175,11 +175,11 @@ class Session:
             claimed = msgspec.structs.replace(claimed, items=items)
         return self._claim_of(claimed, _rules(self._settings[claimed.list]), plain=False)
 
-    def _claim_of(self, claimed: ClaimedItems, rules: attempts.Policy, *, plain: bool) -> Claim:
+    def _claim_of(self, claimed: ClaimedItems, rules: retry_policy.Policy, *, plain: bool) -> Claim:
         claim = Claim(self, claimed, rules=rules, plain=plain)
         self._claims.setdefault(claimed.token, claim)
         return claim
 
 
-def _rules(settings: Settings) -> attempts.Policy:
-    return attempts.policy(settings.attempts, settings.backoff)
+def _rules(settings: Settings) -> retry_policy.Policy:
+    return retry_policy.policy(settings.attempts, settings.backoff)

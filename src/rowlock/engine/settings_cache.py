@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from rowlock import lists
-from rowlock.engine.runner import Runner
+from rowlock.engine.protocols import Runner
 from rowlock.environment import Environment
 from rowlock.model import Settings
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from rowlock import tokens
-from rowlock.engine.runner import Runner
+from rowlock.engine.protocols import Runner
 from rowlock.environment import Environment
 from rowlock.errors import TokenRefused, Unavailable
 from rowlock.model import DurationOrTime

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from rowlock import topics
 from rowlock.durations import Duration
-from rowlock.engine.notifier import Notifier
-from rowlock.engine.runner import NamedHandle, Runner
+from rowlock.engine.notification_handler import Notifier
+from rowlock.engine.protocols import NamedHandle, Runner
 from rowlock.errors import Invalid
 from rowlock.model import Notification, Published, RecordInfo, Subscription, TopicInfo
 from rowlock.topics import check_topic, matching, notifications, records, subscriptions

@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from rowlock.db import Database, Tx, is_flushed, unflushed
-from rowlock.db.connections import LockTimeout, RetryTransaction
 from rowlock.db.database import Verb
+from rowlock.db.driver import LockTimeout, RetryTransaction
 from rowlock.errors import InvalidTransaction, RowlockError, Unavailable
 from rowlock.forks import PerProcess
 from rowlock.group_commit.calls import (

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
-from rowlock.api.limits import MB
+from rowlock.api.server_limits import MB
 from rowlock.errors import InvalidBody, UnknownKind
 from rowlock.http.asgi import EXTENSION, Header, Send
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from rowlock import claims, lists, remote_claims
-from rowlock.api.limits import ServerLimits
+from rowlock.api.server_limits import ServerLimits
 from rowlock.claims import ClaimedItems, ClaimRequest
 from rowlock.engine.claimer import ClaimHints
 from rowlock.errors import Overloaded, RowlockError

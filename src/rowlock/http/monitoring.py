@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 import msgspec
 
 import rowlock
-from rowlock import lists, schema, workload
-from rowlock.api.limits import ServerLimits
+from rowlock import backlog, lists, schema
+from rowlock.api.server_limits import ServerLimits
 from rowlock.api.service import Alive, HealthCheck, Ready
+from rowlock.backlog import MAX_LISTS, WorkloadSnapshot
 from rowlock.diagnostics import now, probe_write
 from rowlock.errors import RowlockError
 from rowlock.http.executor import VerbExecutor
@@ -22,7 +23,6 @@ from rowlock.http.problems import without_address
 from rowlock.http.requests import Request
 from rowlock.http.responses import Response
 from rowlock.model import ListInfo
-from rowlock.workload import MAX_LISTS, WorkloadSnapshot
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -140,7 +140,7 @@ async def metrics(request: Request) -> Response:
     """Respond with metrics for Prometheus: the workload of each list, the sessions, and the durations of requests."""
     from prometheus_client import CollectorRegistry, generate_latest  # heavy, and only this route needs it
 
-    snapshot = await request.executor.read(workload.snapshot, prefixes=request.principal.lists)
+    snapshot = await request.executor.read(backlog.snapshot, prefixes=request.principal.lists)
     registry = CollectorRegistry()
     registry.register(_WorkloadMetrics(snapshot))
     if not request.principal.lists:

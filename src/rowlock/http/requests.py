@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, quote, unquote_to_bytes
 import msgspec
 
 from rowlock import json_codec, tracing
-from rowlock.api.limits import KB
+from rowlock.api.server_limits import KB
 from rowlock.errors import (
     InvalidBody,
     InvalidQuery,

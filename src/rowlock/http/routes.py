@@ -7,7 +7,7 @@ from rowlock.api.service import DESCRIPTION, EVENTS, FRONT_PAGE, HEALTH, LIMITS,
 from rowlock.api.sessions import BEAT_SESSION, CLOSE_SESSION, OPEN_SESSION, POLL
 from rowlock.api.tokens import CREATE_TOKEN, REVOKE_TOKEN
 from rowlock.api.topics import RETRY_DELIVERIES, UNSUBSCRIBE
-from rowlock.http import endpoints, events, iidy, items, monitoring, sessions
+from rowlock.http import endpoints, events, iidy_compat, items, monitoring, sessions
 from rowlock.http.routing import Route
 
 ENDPOINTS = {
@@ -43,4 +43,4 @@ ENDPOINTS = {
 
 SERVED = tuple(Route.of(each, ENDPOINTS.get(each, endpoints.respond)) for each in OPERATIONS)
 
-ROUTES = (*SERVED, *iidy.ROUTES)
+ROUTES = (*SERVED, *iidy_compat.ROUTES)

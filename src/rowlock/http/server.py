@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 import uvicorn
 
-from rowlock.api.limits import ServerLimits
+from rowlock.api.server_limits import ServerLimits
 from rowlock.engine import Engine
 from rowlock.errors import Refused, Unavailable
 from rowlock.http.protocol import protocol_factory

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from rowlock.api.limits import ServerLimits
+from rowlock.api.server_limits import ServerLimits
 from rowlock.audit import DEFAULT_KEEP
 from rowlock.durations import Duration
 from rowlock.engine import Engine

@@ -160,7 +160,7 @@ def _page(tx: Tx, prefixes: Sequence[str], after: str, limit: int) -> list[Any]:
 
 def _checked(tx: Tx, schedule: str, columns: tuple[Any, ...] | None, prefixes: Sequence[str] = ()) -> ScheduleRow:
     if columns is None:
-        near = closest(schedule, [row[0] for row in tx.rows("schedules/names")])
+        near = closest(schedule, [row[0] for row in tx.rows("schedules/names_to_suggest")])
         hint = f"did you mean {near!r}?" if near else "set it first"
         raise NoSuchSchedule(f"there is no schedule {schedule!r}", hint, schedule=schedule)
     row = _row(columns)
@@ -171,7 +171,7 @@ def _checked(tx: Tx, schedule: str, columns: tuple[Any, ...] | None, prefixes: S
 
 
 def _lock(tx: Tx, schedule: str, version: Versions | None = None, prefixes: Sequence[str] = ()) -> ScheduleRow:
-    row = _checked(tx, schedule, tx.row("schedules/hold", name=schedule), prefixes)
+    row = _checked(tx, schedule, tx.row("schedules/lock", name=schedule), prefixes)
     check_version(f"the schedule {schedule!r}", row.version, version=version)
     return row
 
@@ -309,7 +309,7 @@ def trigger(tx: Tx, schedule: str, *, prefixes: Sequence[str] = ()) -> Added:
 
 def seconds_to_next(tx: Tx) -> float | None:
     """Return the seconds until the next tick of any schedule, negative if it is overdue; None without any."""
-    left = tx.value("schedules/next")
+    left = tx.value("schedules/time_to_next_tick")
     return None if left is None else left / SECOND
 
 
@@ -353,14 +353,14 @@ def move_on(tx: Tx, row: ScheduleRow, keys: list[str], *, last_at: int | None, n
             added = items.add(tx, row.plan.list, [row.plan.batch(keys)])
     except Refused as error:
         # A list that refuses items must not delay other schedules, nor be tried again every second.
-        tx.run("schedules/note", name=row.name, error=error.what)
+        tx.run("schedules/set_error", name=row.name, error=error.what)
         return Tick(row.name, row.plan.list, tuple(keys), error=error)
     return Tick(row.name, row.plan.list, tuple(keys), added.added)
 
 
 def _move(tx: Tx, row: ScheduleRow, *, last_at: int | None, next_at: int | None) -> bool:
     seen = {"seen": row.next_at, "version": row.version}
-    return tx.run("schedules/move_on", name=row.name, last_at=last_at, next_at=next_at, **seen) == 1
+    return tx.run("schedules/advance", name=row.name, last_at=last_at, next_at=next_at, **seen) == 1
 
 
 def set_right(database: Database) -> int:

@@ -97,7 +97,7 @@ def find(tx: Tx, name: str) -> TopicRow:
     columns = tx.row("topics/find", name=name)
     if columns is not None:
         return decode_row(columns)
-    near = closest(name, [row[0] for row in tx.rows("topics/names")])
+    near = closest(name, [row[0] for row in tx.rows("topics/names_to_suggest")])
     hint = f"did you mean {near!r}?" if near else "define its fields first"
     raise NoSuchTopic(f"there is no topic {name!r}", hint, topic=name)
 

@@ -14,13 +14,13 @@ MOMENTS_KEPT = 100_000
 
 def settled(tx: Tx) -> int:
     """Return a place in the commit order before which no subscription can be added or removed any more."""
-    return int(tx.value("commit_order/settled_upto"))
+    return int(tx.value("commit_order/visible_upto"))
 
 
 def enter(tx: Tx, kind: int) -> int:
     """Return the moment of this transaction, which subscribes or publishes; it has one moment for all it does."""
     moment, kinds = tx.memo.get("moment", (None, 0))
     if not kinds & kind:
-        moment = tx.value("commit_order/enter", moment=moment, kinds=kind)
+        moment = tx.value("commit_order/add", moment=moment, kinds=kind)
         tx.memo["moment"] = moment, kinds | kind
     return int(moment)

@@ -292,7 +292,7 @@ class InMemoryMatcher:
 
     def find(self, tx: Tx, record: int) -> list[int] | None:
         """Return the subscriptions that a record fulfils; None if it is matched already, or the database must match."""
-        row = tx.row("records/unmatched", record=record)
+        row = tx.row("records/find_if_unmatched", record=record)
         return None if row is None else self.match(tx, msgspec.json.decode(row[0]), seq=row[1])
 
     def matches(self, tx: Tx, record: Mapping[str, Any]) -> list[int]:
@@ -352,7 +352,7 @@ def _read(tx: Tx, row: topics.TopicRow, counts: ColumnCounts, seq: int) -> Snaps
 
 
 def _with_changes(tx: Tx, row: topics.TopicRow, snapshot: Snapshot) -> Snapshot:
-    changes = tx.rows("subscriptions/changes", topic=row.id, after=snapshot.upto)
+    changes = tx.rows("subscriptions/changed_since", topic=row.id, after=snapshot.upto)
     if not changes:
         return snapshot
     counts, numbers = snapshot.counts, [number for number, _ in changes]

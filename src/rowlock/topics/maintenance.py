@@ -74,7 +74,7 @@ def prune(tx: Tx, *, limit: int = 1000) -> int:
 def reindex_some(tx: Tx, *, chance: Random, after: str = "") -> int:
     """Sample topics that have grown, move a bounded number of subscriptions, and return how many were moved."""
     moved = 0
-    for *columns, stored, reindexed_upto, last in tx.rows("topics/growth", after=after, limit=100):
+    for *columns, stored, reindexed_upto, last in tx.rows("topics/page_with_statistics", after=after, limit=100):
         row, statistics = topics.decode_row(tuple(columns)), msgspec.json.decode(stored, type=TopicStatistics)
         grown = last - statistics.upto > MIN_SUBSCRIPTIONS + MIN_GROWTH * statistics.total
         if grown or (statistics.total > 0 and statistics.parts is None):
@@ -86,7 +86,10 @@ def reindex_some(tx: Tx, *, chance: Random, after: str = "") -> int:
 
 def take_sample(tx: Tx, row: topics.TopicRow, *, chance: Random) -> TopicStatistics:
     """Estimate the statistics of a topic from a sample of its subscriptions, and store them."""
-    total, last = tx.value("subscriptions/count", topic=row.id), int(tx.value("subscriptions/last", topic=row.id) or 0)
+    total, last = (
+        tx.value("subscriptions/count", topic=row.id),
+        int(tx.value("subscriptions/max_id", topic=row.id) or 0),
+    )
     places = range(1, last + 1)
     starts = places if last <= SAMPLED_PLACES else chance.sample(places, SAMPLED_PLACES)
     seen = {

@@ -87,4 +87,4 @@ def forget(tx: Tx, topic: str, subscriber: str, *, record: int | str) -> bool:
         subject = found[1] if found else None
     else:
         subject = tx.value("records/subject_by_id", topic=row.id, record=record)
-    return bool(tx.run("notifications/forget", topic=row.id, subscriber=subscriber, subject=subject))
+    return bool(tx.run("notifications/delete", topic=row.id, subscriber=subscriber, subject=subject))

@@ -135,7 +135,7 @@ def match_page(tx: Tx, record: int, *, limit: int = PAGE, found: Sequence[int] |
         rows = [{"key": subscriber, "data": {"predicates": asked}} for subscriber, asked in new]
         items.add(tx, name, item_input.batches(rows, ItemDefaults(gate=NOTIFY)))
     text = None if cursor is None else msgspec.json.encode(cursor).decode()
-    tx.run("records/advance", record=record, cursor=text, found=len(numbers))
+    tx.run("records/set_match_cursor", record=record, cursor=text, found=len(numbers))
     if cursor is None:
         gates.seal(tx, name)
     return cursor is None
@@ -168,7 +168,7 @@ def failed(tx: Tx, topic: str, *, after_list: str = "", after_key: str = "", lim
     prefix = list_of(topic, "")
     # The last character of Unicode: no name contains it, so all names with the prefix sort before it.
     span = {"prefix": prefix, "beyond": f"{prefix}\U0010ffff", "after_list": after_list, "after_key": after_key}
-    return tx.structs(FailedDelivery, "records/failed", **span, limit=limit)
+    return tx.structs(FailedDelivery, "records/failed_deliveries", **span, limit=limit)
 
 
 def retry(tx: Tx, deliveries: Sequence[FailedDelivery]) -> int:

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from rowlock.attempts import Policy, policy
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid
 from rowlock.model import Settings
 from rowlock.names import matches_pattern
+from rowlock.retry_policy import Policy, policy
 from rowlock.settings import check_attempts
 
 MAX_BATCH_ITEMS = 10_000

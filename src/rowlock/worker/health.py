@@ -8,8 +8,8 @@ from functools import partial
 
 import msgspec
 
-from rowlock import workload
-from rowlock.delivery.sender import Sender
+from rowlock import backlog
+from rowlock.delivery.http_sender import Sender
 from rowlock.errors import RowlockError
 from rowlock.model import Processor
 from rowlock.worker.backend import Backend
@@ -50,7 +50,7 @@ def examine(backend: Backend, groups: Sequence[ProcessorGroup], *, seconds: floa
             backend.ping()
             for group in groups:
                 if group.fits is not None:
-                    processors = backend.engine.read(workload.processors, fits=group.fits)
+                    processors = backend.engine.read(backlog.processors, fits=group.fits)
                     group.known.clear()
                     group.known.update(processors)
         finally:

@@ -12,7 +12,7 @@ import msgspec
 
 from rowlock import schema, tracing
 from rowlock.delivery.connections import HttpResponse
-from rowlock.delivery.sender import OutgoingRequest, Sender, sender_from_environment
+from rowlock.delivery.http_sender import OutgoingRequest, Sender, sender_from_environment
 from rowlock.delivery.signatures import key
 from rowlock.engine import Engine
 from rowlock.engine.settings_cache import SettingsCache

@@ -10,16 +10,16 @@ from typing import Any
 import msgspec
 
 from rowlock import settlements, tracing
-from rowlock.attempts import Policy, resolve
 from rowlock.claims import ClaimedItems
 from rowlock.db import BoundVerb, Tx
-from rowlock.db.connections import RetryTransaction
+from rowlock.db.driver import RetryTransaction
 from rowlock.engine import Session, Transaction
 from rowlock.engine.handles import Handles
 from rowlock.errors import Invalid, InvalidOutcome, NotFound, OutcomeUnknown, Refused, RowlockError, Stale
 from rowlock.model import Item
 from rowlock.outcomes import Done, Fail, Outcome, Retry, Verdict, error_text, from_exception
 from rowlock.receipts import OutcomesByPosition
+from rowlock.retry_policy import Policy, resolve
 from rowlock.worker.handlers import Handler
 
 log = logging.getLogger("rowlock.worker")

@@ -14,7 +14,7 @@ from rowlock.json_codec import MAX_LEVELS, is_too_deep
 from rowlock.model import NO_DATA, Item
 from rowlock.outcomes import Fail, Outcome
 from rowlock.worker.backend import Backend
-from rowlock.worker.batches import run_batch
+from rowlock.worker.batch_handlers import run_batch
 from rowlock.worker.handlers import Handler, HandlerKind
 from rowlock.worker.lease_holder import LeaseHook
 from rowlock.worker.planner import ListRotation, Load, Planner

@@ -9,7 +9,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-from rowlock import lists, sessions, workload
+from rowlock import backlog, lists, sessions
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine import Engine, Session
 from rowlock.engine.handles import Handles
@@ -114,7 +114,9 @@ class Worker:
 
         `allow` names private hosts that may be sent to, else ROWLOCK_ALLOW_HOSTS does; `secrets` sign each request.
         """
-        from rowlock.delivery.sender import sender_from_environment  # HTTP is slow to import, and few workers need it
+        from rowlock.delivery.http_sender import (
+            sender_from_environment,  # HTTP is slow to import, and few workers need it
+        )
         from rowlock.worker.http_processor import ProcessorHandler
 
         engine = self._local_engine("sending items to a processor")
@@ -245,9 +247,9 @@ class Worker:
         if not loop.idle:
             return False
         if until == "done":
-            return self._engine.read(workload.unfinished, fits=self._fits) == 0
+            return self._engine.read(backlog.unfinished, fits=self._fits) == 0
         # The last poll may be older than the last settlement, which may have made an item ready.
-        names = self._engine.read(workload.with_work, fits=self._fits, holder=session.holder)
+        names = self._engine.read(backlog.with_work, fits=self._fits, holder=session.holder)
         loop.offer(names)
         self._fruitless_offers += 1
         return not names or self._fruitless_offers > MAX_FRUITLESS_OFFERS

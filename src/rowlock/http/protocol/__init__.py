@@ -8,7 +8,7 @@ import asyncio
 from functools import partial
 from typing import cast
 
-from rowlock.api.limits import ServerLimits
+from rowlock.api.server_limits import ServerLimits
 from rowlock.http.protocol.http_protocol import HTTPProtocol
 from rowlock.http.protocol.timeouts import Timeouts
 

@@ -11,7 +11,7 @@ import httptools
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 
-from rowlock.api.limits import MB
+from rowlock.api.server_limits import MB
 from rowlock.http.asgi import EXTENSION
 from rowlock.http.protocol.request_response_cycle import RequestResponseCycle
 from rowlock.http.protocol.timeouts import ENDING, NO_ROOM, Phase, Timeouts

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from rowlock.api.limits import ServerLimits
+from rowlock.api.server_limits import ServerLimits
 
 if TYPE_CHECKING:
     from rowlock.http.protocol.http_protocol import HTTPProtocol

@@ -1,7 +1,7 @@
 -- Lists that can advance, because the last item has left their gate and no worker has examined them since. Leased lists are
 -- examined by their holders. Of many lists that are awake, a window from a random place is examined.
 select seen.name from (
-    select l.name, l.gate, l.sealed, l.manual, ({parts/first_ready}) as ready, ({parts/first_unready}) as unready
+    select l.name, l.gate, l.sealed, l.manual, ({parts/first_ready_gate}) as ready, ({parts/first_unready_gate}) as unready
     from (
         select id, name, gate, sealed, manual from (
             select id, name, gate, sealed, manual from rowlock_lists

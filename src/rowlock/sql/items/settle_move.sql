@@ -6,6 +6,6 @@ set (gate, data, attempts, due, position, version) = (
     select r.to_gate, case when r.keeps_data then i.data else r.data end,
         case when r.to_gate = i.gate then i.attempts else 0 end,
         {now} + nullif(r.delay, 0), nextval('rowlock_positions'), i.version + 1
-    from jsonb_to_record({parts/given_row}) as r (to_gate integer, keeps_data boolean, data text, delay bigint)
+    from jsonb_to_record({parts/settled_row}) as r (to_gate integer, keeps_data boolean, data text, delay bigint)
 )
-where {parts/in_given}
+where {parts/items_in_settled_rows}

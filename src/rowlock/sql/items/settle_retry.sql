@@ -4,6 +4,6 @@ update rowlock_items as i
 set (attempts, version, due, position) = (
     select i.attempts + r.counted, i.version + 1, {now} + nullif(r.delay, 0),
         case when r.delay = 0 and not r.stays then nextval('rowlock_positions') else i.position end
-    from jsonb_to_record({parts/given_row}) as r (delay bigint, counted integer, stays boolean)
+    from jsonb_to_record({parts/settled_row}) as r (delay bigint, counted integer, stays boolean)
 )
-where {parts/in_given}
+where {parts/items_in_settled_rows}

@@ -9,7 +9,7 @@ set wake_at = (
         select (select {now} + 1000 from rowlock_claims c where c.list = :list limit 1)
         union all
         select {now} + 1000 from (
-            select l.id, l.gate, l.sealed, l.manual, ({parts/first_ready}) as ready, ({parts/first_unready}) as unready
+            select l.id, l.gate, l.sealed, l.manual, ({parts/first_ready_gate}) as ready, ({parts/first_unready_gate}) as unready
             from rowlock_lists l where l.id = :list
         ) as l
         where coalesce(l.ready, l.gate + 1) > l.gate and coalesce(l.unready, l.gate + 1) > l.gate and (

@@ -6,10 +6,10 @@ from contextlib import nullcontext
 from typing import Any
 
 from rowlock import limits, settlements
-from rowlock.attempts import resolve
 from rowlock.engine import Session, Transaction
 from rowlock.errors import DatabaseBusy, InvalidOutcome, ItemsGone, Stale, Unavailable
 from rowlock.outcomes import Done, Outcome, Retry, Verdict, from_exception, from_return_value
+from rowlock.retry_policy import resolve
 from rowlock.worker.backend import Backend
 from rowlock.worker.settler import InFlightClaim
 

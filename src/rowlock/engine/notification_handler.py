@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rowlock.durations import Duration, milliseconds
-from rowlock.engine.runner import Runner
+from rowlock.engine.protocols import Runner
 from rowlock.errors import Unavailable
 from rowlock.model import Item, Notification, RecordInfo
 from rowlock.outcomes import Done, Fail, Move, Outcome, Retry
