@@ -1,4 +1,4 @@
-"""Verbs of the workload: which lists have unfinished items, work for somebody now, or a processor."""
+"""Backlog: lists with unfinished items, lists with work to claim now, and lists with an HTTP processor."""
 
 from collections.abc import Callable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Claims: an interval of a lane, held by a session. One row, however many items. Verbs of a transaction."""
+"""Claims: an interval of a lane, held by a session. One row, however many items. Functions that take a transaction."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Verbs of counters: each hands out 1, 2, 3 …, no number twice. Each is a function of a transaction."""
+"""Counters: each hands out 1, 2, 3 …, no number twice. Functions that take a transaction."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -208,7 +208,7 @@ class WrongMethod(Invalid):
 
 
 class NotFound(RowlockError):
-    """What was named does not exist."""
+    """The named thing does not exist."""
 
     exit_status = 3
     http_status = 404

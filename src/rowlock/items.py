@@ -1,4 +1,4 @@
-"""Verbs of items: add, read, change and remove them. Each is a function of a transaction."""
+"""Items: add, read, change and remove them. Functions that take a transaction."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -52,7 +52,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class LockedItem(msgspec.Struct, frozen=True):
-    """What is known of an item whose row is locked."""
+    """The facts of an item whose row is locked."""
 
     gate: int
     priority: int

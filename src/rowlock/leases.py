@@ -1,4 +1,4 @@
-"""Leases: exclusive lists that a session holds from claim to claim, shared evenly. Verbs of a transaction."""
+"""Leases: exclusive lists that a session holds from claim to claim. Functions that take a transaction."""
 
 from collections.abc import Mapping, Sequence
 

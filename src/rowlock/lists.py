@@ -1,4 +1,4 @@
-"""Verbs of lists: named sets of items with a gate, a state and settings. Each is a function of a transaction."""
+"""Lists: named sets of items with a gate, a state and settings. Functions that take a transaction."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

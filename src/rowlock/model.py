@@ -196,7 +196,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """What has happened to a list since its creation, in numbers of items."""
+    """Numbers of items that were added, settled and removed since the list was created."""
 
     added: int = 0
     done: int = 0

@@ -1,4 +1,4 @@
-"""Receipts: digests by which repeated settlements are known, and their answers. Verbs of a transaction."""
+"""Receipts: recognise a repeated settlement by its digest, and return the verdicts of the first one."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b

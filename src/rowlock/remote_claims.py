@@ -1,4 +1,4 @@
-"""Remote claims: claims and settlements for workers on other machines, by key or by position. Verbs of a transaction.
+"""Remote claims: claims and settlements for workers on other machines. Functions that take a transaction.
 
 Each request may be answered by another process, so everything that matters is kept in the database.
 """

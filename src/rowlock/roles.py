@@ -1,4 +1,4 @@
-"""Roles of access tokens, the list prefixes that they are limited to, and what they may see and set of other lists."""
+"""Roles of access tokens, their list prefixes, and what is hidden or refused outside those prefixes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum

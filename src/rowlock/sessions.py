@@ -1,4 +1,4 @@
-"""Sessions: live workers. Claims depend on a session's row, and end with it. Verbs of a transaction."""
+"""Sessions: live workers. Claims depend on a session's row, and end with it. Functions that take a transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime

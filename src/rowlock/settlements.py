@@ -1,4 +1,4 @@
-"""Settlements: outcomes of claimed items, each written once under its claim. Verbs of a transaction."""
+"""Settlements: outcomes of claimed items, each written once under its claim. Functions that take a transaction."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -51,7 +51,7 @@ class GateSums(TallyEvents, frozen=True):
 
     @property
     def progress(self) -> Progress:
-        """What has ever happened at the gate."""
+        """Sums of all tallies of the gate."""
         return Progress(self.added, self.done, self.retried, self.moved, self.failed, self.abandoned)
 
     def counts(self, open_gate: int) -> Counts:

@@ -1,4 +1,4 @@
-"""Verbs of access tokens for the HTTP service. Each is a function of a transaction.
+"""Access tokens for the HTTP service. Functions that take a transaction.
 
 A token is `rl_`, thirty random letters and digits (178 bits) and a checksum of six. The checksum distinguishes a
 mistyped token from an unknown one without a query, and makes secret scanners certain of a find. Only the SHA-256 is

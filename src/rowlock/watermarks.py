@@ -1,4 +1,4 @@
-"""Verbs of watermarks: how far positions had got at some times, from which the age of waiting items is computed."""
+"""Watermarks: samples of position and time, from which the age of waiting items is estimated."""
 
 from rowlock.db import Tx
 

@@ -76,7 +76,7 @@ def test_on_a_terminal_there_is_a_table(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["create"], 2, "missing option '--role'"),
+        (["create"], 2, "missing option '--role'. Choose from: viewer, worker"),
         (["create", "--role", "boss"], 2, "'boss' is not one of"),
         (["create", "--role", "admin", "--lists", "a"], 2, "an admin token must not be limited to lists"),
         (["create", "--role", "viewer", "--expires", "soon"], 2, "a duration must be a number with a unit, got 'soon'"),

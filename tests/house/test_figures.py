@@ -10,25 +10,27 @@ from tests.house import figures
 from tests.house.places import MODULES, SOURCE, functions, shown
 from tests.house.walks import Walk, one_item_of_a_worker, post_of_one_item
 
-MAX_LINES = 39_100
-"""Goal 28000. About 1000 of them are the generated async handles."""
-MAX_FILES = 284
+MAX_LINES = 36_200
+"""Goal 28000. About 980 of them are the generated async handles.
+
+A third are docstrings, imports and blank lines. 5,000 are products beside the engine: trees, two applications, IIDY's
+routes, counters in Redis, the matcher in memory. The rest has little left to say once instead of twice.
+"""
+MAX_FILES = 221
 """Goal 170."""
-MAX_REPEATED_CLASS_NAMES = 3
-"""Goal 0."""
-MAX_FILES_NAMING_A_FIELD = 15
+MAX_FILES_NAMING_A_FIELD = 11
 """Goal 12. `trace`, the last field that was added, stands for any field of an item."""
 MEDIAN_FILES_NAMING_A_VERB, MAX_FILES_NAMING_A_VERB = 3, 7
 """The verb, its handle and its operation; with the statement and the command a new verb costs five files.
 
 The most have `items.done`, `items.retry` and `lists.page`, which other features use.
 """
-MAX_SMALL_MODULES = 19
-"""Modules of few lines with one importer. Goal 0, but for those that say why in their docstring."""
-MAX_WALK_OF_A_POST = (172, 42)
-"""Functions and files. Goal (70, 20)."""
-MAX_WALK_OF_AN_ITEM = (130, 34)
-"""Functions and files. Goal (60, 15)."""
+MAX_SMALL_MODULES = 4
+"""Modules of few lines with one importer. Each of them says in its docstring why it stands alone."""
+MAX_WALK_OF_A_POST = (121, 32)
+"""Functions and files. Goal (70, 20). The HTTP protocol, the request and the group commit take two thirds of them."""
+MAX_WALK_OF_AN_ITEM = (92, 25)
+"""Functions and files. Goal (60, 15). Database, pool and executor take a third of them, to be safe against Ctrl-C."""
 
 
 def functions_of_a_transaction(*packages: str) -> list[str]:
@@ -54,8 +56,7 @@ def test_the_package_does_not_grow() -> None:
 
 
 def test_a_class_name_exists_once() -> None:
-    repeated = figures.repeated_class_names()
-    assert len(repeated) <= MAX_REPEATED_CLASS_NAMES, repeated
+    assert figures.repeated_class_names() == []
 
 
 def test_a_field_of_an_item_is_named_in_few_files() -> None:

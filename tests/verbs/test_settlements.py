@@ -5,7 +5,7 @@ from tests.conftest import Clock
 from tests.verbs.claiming import STRICT, Desk, all_done, attempts, broken, keys, numbered, states
 
 from rowlock import Counts, Done, Engine, Fail, Move, Progress, Retry, StaleClaim, settlements
-from rowlock.errors import GatePassed, InvalidData, InvalidOutcome
+from rowlock.errors import GatePassed, Invalid, InvalidData, InvalidOutcome
 
 pytestmark = pytest.mark.parametrize("dialect", STRICT)
 
@@ -367,3 +367,12 @@ def test_a_part_that_is_repeated_as_the_last_one_ends_the_claim(work: Engine) ->
     taken = ann.got(1)
     ann.settle(taken, Done(), close=False)
     assert (ann.settle(taken, Done()), work.sessions()[0].claims) == (["done"], 0)
+
+
+def test_an_outcome_is_said_of_an_item_and_not_of_its_key(engine: Engine) -> None:
+    engine["work"].add("a")
+    with engine.session() as session:
+        claim = session.take("work")
+        assert claim is not None
+        with pytest.raises(Invalid, match="item must be an item of the claim, got 'a'"):
+            claim.done("a")  # type: ignore[arg-type]

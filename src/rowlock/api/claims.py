@@ -29,7 +29,7 @@ class ClaimOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Claimed(msgspec.Struct, frozen=True):
-    """What was handed out; no claim and no items if nothing is ready."""
+    """A claim with its items; no claim and no items if nothing is ready."""
 
     claim: str | None
     items: list[Item]
@@ -186,7 +186,7 @@ class SyncResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SyncResponse(msgspec.Struct, frozen=True):
-    """What was settled and claimed."""
+    """The verdicts of settlements, and the new claim."""
 
     settled: list[SyncResult]
     claimed: Claimed | None = None

@@ -81,7 +81,7 @@ class ItemPage(Page, frozen=True):
 
 
 class ItemChanges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is to be different about an item; what is left out stays."""
+    """Changes of an item; fields that are left out stay."""
 
     data: Any = UNSET
     due: str | float | UnsetType | None = UNSET
@@ -144,7 +144,7 @@ class FailedKeys(Keys, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 class IncrementQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is kept with the items."""
+    """The error that is stored with the items."""
 
     error: Annotated[str, Meta(description="What went wrong.")] | None = None
 

@@ -1,4 +1,4 @@
-"""An operation: a verb as it crosses a process. Its request is the parameters of the verb, and nothing else."""
+"""An operation: a verb with its method, path, request and response. The request is the parameters of the verb."""
 
 import inspect
 import re
@@ -143,7 +143,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     @cached_property
     def answers(self) -> dict[int, Any]:
-        """What is answered, by status; None is no body."""
+        """The response documents by status; None for no body."""
         if isinstance(self.gives, Mapping):
             return dict(self.gives)
         found = dict.fromkeys((200, 201) if self.creates else (200,), self.gives)

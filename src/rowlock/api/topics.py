@@ -107,7 +107,7 @@ class NewRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ForgottenNotification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who may be notified again, and of which record: its number or its key."""
+    """A subscriber who may be notified again of a record, named by its number or its key."""
 
     subscriber: str
     record: int | str
@@ -241,7 +241,8 @@ OPERATIONS = (
         line=NewRecord,
         keyed=True,
         description="One document, or one to a line of NDJSON: all who are subscribed when it commits are notified, by"
-        " whoever delivers on the same database, such as `rowlock topic deliver`; the service itself delivers nothing."
+        " any worker that delivers on the same database, such as `rowlock topic deliver`; the service itself delivers"
+        " nothing."
         " If one is malformed nothing is published, unless `partial` is given. A repeated request publishes again;"
         " under an Idempotency-Key it does not.",
     ),

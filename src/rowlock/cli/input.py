@@ -249,7 +249,7 @@ def keys_from(arguments: Sequence[str]) -> list[str]:
 def confirm(question: str) -> None:
     """Ask for confirmation and abort after a no; Invalid where there is no terminal to ask on."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise Invalid("confirmation needs a terminal, and stdin is none", "give --yes, or try it with --dry-run")
+        raise Invalid("confirmation needs a terminal, and stdin is not one", "give --yes, or try it with --dry-run")
     if not click.confirm(question, err=True):
         raise click.Abort
 

@@ -23,7 +23,7 @@ FAMILIES: dict[str, dict[str, str]] = {
     "Add": {"add": "items"},
     "Work": {"work": "work", "run": "run", "claim": "claims", "ack": "claims", "sessions": "claims"},
     "Recurring": {"schedule": "schedules"},
-    "Look": {"status": "listing", "ls": "listing", "show": "items", "split": "listing", "failures": "listing"},
+    "Look": {"status": "inspect", "ls": "inspect", "show": "items", "split": "inspect", "failures": "inspect"},
     "Items": {"save": "items", "done": "items", "increment": "items", "retry": "items", "abandon": "items"},
     "Lists": {
         "settings": "lists",
@@ -123,7 +123,7 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(error.format_message(), err=True)
         return error.exit_code
     except click.ClickException as error:
-        message = error.format_message().rstrip(".")
+        message = " ".join(error.format_message().split()).rstrip(".")  # click lists choices one to a line
         context = getattr(error, "ctx", None)
         hint = f"see: {context.command_path} --help" if context else ""
         return _print_error(f"{message[:1].lower()}{message[1:]}", hint, error.exit_code)

@@ -138,7 +138,7 @@ class Client(Handles):
 
     def transaction(self) -> NoReturn:
         """Refused: your rows and ours can only commit together where the database is."""
-        raise NeedsDatabase("a transaction cannot be had over HTTP", "use an Engine, where the database is")
+        raise NeedsDatabase("a transaction is not possible over HTTP", "use an Engine, where the database is")
 
     def join(self, using: Any) -> Runner:  # noqa: ARG002
         """Refused: a transaction of yours is not the server's."""

@@ -1,4 +1,4 @@
-"""Errors of a client: what a server says is wrong, as the error that an engine raises; and why no answer came.
+"""Errors of a client: error responses as the exceptions that an engine raises, and network failures.
 
 What only an open connection needs is imported late: an import of httpx2 or ssl takes longer than most commands.
 """

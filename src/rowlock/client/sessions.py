@@ -1,4 +1,4 @@
-"""Sessions and claims of a client: their verbs by the requests that workers on other machines send."""
+"""Sessions and claims of a client, as HTTP requests."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

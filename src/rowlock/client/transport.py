@@ -1,4 +1,4 @@
-"""Transport to a server: requests are sent again as long as that is harmless and may help; from any thread."""
+"""Thread-safe HTTP transport to a server; it retries requests when a repetition is safe and may succeed."""
 
 import logging
 import os
@@ -209,7 +209,7 @@ class Transport:
 
 
 class _Again(Exception):
-    """It may help to send the request again, after some seconds."""
+    """A reason to send the request again, after some seconds."""
 
     def __init__(self, error: RowlockError, after: float = 0.0) -> None:
         self.error = error

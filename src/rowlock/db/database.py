@@ -89,14 +89,17 @@ class Database:
         """
 
         def committed(connection: DatabaseConnection, deadline: Deadline) -> T:
+            tx = Tx(connection, self._statements, self.clock)
             try:
                 connection.begin(deadline=deadline, flushed=is_flushed(verb))
-                answer = verb(Tx(connection, self._statements, self.clock), *args, **kwargs)
+                answer = verb(tx, *args, **kwargs)
                 connection.commit()
             except BaseException:
                 # Also when somebody interrupts the beginning or the commit: others wait for the lock.
                 connection.rollback()
                 raise
+            finally:
+                tx.ended = True
             return answer
 
         return self._retrying(committed)

@@ -1,4 +1,4 @@
-"""One connection to a database: the small interface that each driver implements and a test may wrap."""
+"""The interface of one database connection, which each driver implements and a test may wrap."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar

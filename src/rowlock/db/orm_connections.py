@@ -1,4 +1,4 @@
-"""Adapters: from a SQLAlchemy or Django connection to the driver's connection inside it.
+"""Finds the driver's connection inside a SQLAlchemy or Django connection.
 
 A module of its own, so that another library is added in one place. None of them is imported: an object is recognised by
 its methods.

@@ -1,4 +1,4 @@
-"""SQLite: one file, several processes, write-ahead log, flushed at every commit but those that may be lost."""
+"""SQLite: one file, several processes, write-ahead log. Every commit is flushed, except of `unflushed` verbs."""
 
 import os
 import sqlite3

@@ -118,6 +118,8 @@ class Claim:
 
     def say(self, item: Item, outcome: Outcome) -> None:
         """Say an item's outcome, which `settle` writes; the last one counts."""
+        if not isinstance(item, Item):
+            raise Invalid(f"item must be an item of the claim, got {item!r}", "loop over the claim to get its items")
         if item.position not in self._keys:
             raise Invalid(f"item {item.key!r} does not belong to this claim", "settle it under its own claim")
         if self._gone is not None:

@@ -1,4 +1,4 @@
-"""Claiming under one session: hints about each list, and claims whose answers were lost."""
+"""Claims of one session: remembers where to search each list, and ends claims whose answer was lost."""
 
 from collections.abc import Sequence
 from functools import partial

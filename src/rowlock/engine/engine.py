@@ -144,7 +144,11 @@ class Engine(Handles):
         """Open a transaction that begins when it is first used, so that nothing is locked before."""
         self.make_ready()
         with ExitStack() as stack:
-            yield Transaction(lambda: stack.enter_context(self.database.transaction()))
+            tx = Transaction(lambda: stack.enter_context(self.database.transaction()))
+            try:
+                yield tx
+            finally:
+                tx._end()
 
     @contextmanager
     def dedicated_connection(self) -> Iterator[Writer]:

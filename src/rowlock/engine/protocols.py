@@ -1,4 +1,4 @@
-"""What runs a verb: an engine in a transaction of its own, an open transaction, a client. And named handles on it."""
+"""Protocols of what runs a verb (an engine, a transaction, a client), and the base class of named handles."""
 
 from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar
 

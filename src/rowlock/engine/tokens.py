@@ -93,7 +93,7 @@ class Tokens:
         found = found or self._find(self._snapshot_since(asked), text)
         if found is None:
             what = f"the token {tokens.masked(text)} is not known here: revoked, expired, or of another database"
-            raise TokenRefused(what, "ask whoever runs this service for one: rowlock token create")
+            raise TokenRefused(what, "ask the operator of this service for one: rowlock token create")
         return found
 
     def recall(self, text: str) -> TokenInfo | None:

@@ -9,6 +9,7 @@ from rowlock.engine.counter import Counter
 from rowlock.engine.list import List
 from rowlock.engine.schedule import Schedule
 from rowlock.engine.topic import Topic
+from rowlock.errors import InvalidTransaction
 from rowlock.json_codec import encode_json
 
 P = ParamSpec("P")
@@ -19,7 +20,7 @@ class Transaction:
     """An open transaction: your own SQL, and lists whose changes commit with it."""
 
     def __init__(self, begin: Callable[[], db.Tx]) -> None:
-        self._begin = begin
+        self._begin: Callable[[], db.Tx] | None = begin
         self._open: db.Tx | None = None
 
     @property
@@ -34,9 +35,15 @@ class Transaction:
 
     @property
     def _tx(self) -> db.Tx:
-        if self._open is None:
+        if self._open is None and self._begin is not None:
             self._open = self._begin()
+        if self._open is None or self._open.ended:
+            raise InvalidTransaction("this transaction has ended", "begin another: with engine.transaction() as tx:")
         return self._open
+
+    def _end(self) -> None:
+        """Refuse to begin, if it has not been used yet."""
+        self._begin = None
 
     def __getitem__(self, name: str) -> "List":
         return List(self, name)

@@ -1,4 +1,4 @@
-"""Calls of verbs: how they take part in group commits, and who waits for their answers.
+"""Calls of verbs: how they take part in group commits, and the waiters for their answers.
 
 Waking a waiter is the costliest part of a small write, so each kind has the cheapest way that serves it.
 """
@@ -45,7 +45,7 @@ class Waiter(Protocol):
 
 
 class GroupedCall(msgspec.Struct, frozen=True, eq=False):
-    """A verb with its arguments, and who waits for the answer."""
+    """A verb with its arguments, and the waiter for its answer."""
 
     verb: Callable[..., Any]
     args: tuple[Any, ...]

@@ -343,7 +343,7 @@ class _Group:
 
 
 def _all_failed(calls: Iterable[GroupedCall], error: BaseException) -> list[tuple[GroupedCall, Any]]:
-    # Each caller gets an exception of its own: whoever catches one adds to it.
+    # Each caller gets an exception of its own, because the code that catches one adds to it.
     return [(call, copy.copy(error) if isinstance(error, RowlockError) else error) for call in calls]
 
 

@@ -1,4 +1,4 @@
-"""Work off the event loop: verbs in threads and group commits, single items read together, and background threads."""
+"""Runs blocking calls outside the event loop: threads, group commit, coalesced reads of single items."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The routes of IIDY: lists of names with attempts, with its paths, documents and errors; its bugs are mended.
+"""Routes that are compatible with the IIDY service: its paths, documents and errors, without its bugs.
 
 The media type of a response is that of the request's Content-Type, also of a GET; Accept is ignored.
 """

@@ -1,4 +1,4 @@
-"""Schedules: recurring work. Each tick adds one item to a list, whichever process is alive. Verbs of a transaction."""
+"""Schedules: recurring work. Each tick adds one item to a list. Functions that take a transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Topics: the fields that records of a topic have. Verbs are functions of a transaction."""
+"""Topics: standing queries on published records. These functions create and change the fields of a topic."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Matching: which subscriptions a record fulfils, by the index in the database. Verbs of a transaction.
+"""Matching: which subscriptions a record fulfils, by the index in the database. Functions that take a transaction.
 
 A record looks under the keys that its *probes* name, and checks the entries there by its values.
 """

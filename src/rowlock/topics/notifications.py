@@ -1,4 +1,4 @@
-"""Notifications: which subscriber is notified of which record, once, and why. Verbs of a transaction."""
+"""Notifications: which subscriber is notified of which record, once, and why. Functions that take a transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Records: what is published to a topic, and how far it has been matched. Verbs of a transaction.
+"""Records: what is published to a topic, and how far it has been matched. Functions that take a transaction.
 
 Each record has a list of its own. Its first item matches the record, page by page; each subscription that is found
 adds an item that notifies one subscriber.

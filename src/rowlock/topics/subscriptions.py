@@ -1,4 +1,4 @@
-"""Subscriptions: who wants to be notified of which records, and their entries in the index. Verbs of a transaction."""
+"""Subscriptions: stored queries of subscribers, and their entries in the index. Functions that take a transaction."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

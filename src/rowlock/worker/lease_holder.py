@@ -110,7 +110,7 @@ class LeaseHolder:
         self._requested = step.ask is not None or mine.asked > 0
 
     def _left_over(self, free: list[ListWithWork], now: float) -> list[ListWithWork]:
-        # What nobody has taken for a round is worked by whoever has room, whatever the shares: no list shall wait.
+        # A list that no session has taken for a round goes to any worker with room, whatever the shares: no list waits.
         overdue = [each for each in free if now - self._passed.get(each.id, now) >= BALANCE_SECONDS]
         self._passed = {each.id: self._passed.get(each.id, now) for each in free}
         return overdue[: max(0, leases.MAX_LISTS_PER_SESSION - len(self.held.names))]

@@ -247,7 +247,7 @@ class WorkLoop:
         self.cancel()
 
     def cancel(self) -> None:
-        """Tell running handlers to stop, and settle nothing: the session is lost, or there is no more time."""
+        """Tell running handlers to stop, and settle nothing: the session is lost, or the time is up."""
         for claim in self._in_flight:
             claim.cancelled.set()
             claim.ended = True

@@ -1,6 +1,6 @@
 """A comic shop on rowlock: customers describe the comics they want, and are notified once when one arrives.
 
-It uses rowlock's public API only: a topic for the wishes, a list whose items are the copies in stock, lists of sales
+It uses rowlock's public API only: a topic for subscriptions, a list whose items are the copies in stock, lists of sales
 and refunds, counters for their numbers, and a worker that notifies.
 """
 

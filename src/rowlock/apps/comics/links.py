@@ -13,7 +13,7 @@ class UnsubscribeLinks:
         self.public = public.rstrip("/")
 
     def unsubscribe(self, email: str) -> str:
-        """Return the link that removes all wishes of a customer; absolute if the public URL is known."""
+        """Return the link that removes all subscriptions of a customer; absolute if the public URL is known."""
         who = urlsafe_b64encode(email.encode()).decode().rstrip("=")
         return f"{self.public}/unsubscribe/{who}/{self._proof(email)}"
 

@@ -1,4 +1,4 @@
-"""Comics and wishes, and the checks of what users send. Pure functions."""
+"""Comics and subscriptions of customers, and the checks of what users send. Pure functions."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -20,8 +20,8 @@ FIELDS = {
     "year": "integer",
 }
 """In alphabetical order, in which comics and patterns are written."""
-WISH_ONLY = ("email", "id", "querypattern", "unsubscribe")
-"""Fields of a wish that comics do not have."""
+QUERY_ONLY = ("email", "id", "querypattern", "unsubscribe")
+"""Fields of a subscription that comics do not have."""
 INTEGERS = range(-(2**31), 2**31)
 
 _MEANT = {"text": "a text", "integer": "a 32-bit integer", "boolean": "true or false"}
@@ -37,13 +37,13 @@ def comic(given: Any) -> dict[str, Any]:
     return _fields(given)
 
 
-def wish(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a wish, or raise Invalid for a field that comics do not have, which could never match.
+def predicates(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the predicates of a subscription, or raise Invalid for a field that comics do not have.
 
-    Fields that the shop itself adds to a wish are dropped.
+    Fields that the shop itself adds to a subscription are dropped.
     """
     for name in given:
-        if name not in FIELDS and name not in WISH_ONLY:
+        if name not in FIELDS and name not in QUERY_ONLY:
             raise Invalid(f"comics have no {name[:50]!r}", f"their fields are {', '.join(FIELDS)}", field=name[:50])
     return _fields(given)
 
@@ -75,12 +75,12 @@ def email(given: Mapping[str, Any]) -> str:
 
 
 def pattern(wanted: Mapping[str, Any]) -> str:
-    """Return the pattern of a wish: the names of its fields in order, empty for a wish for everything."""
+    """Return the pattern of predicates: the names of their fields in order, empty for no predicates."""
     return ",".join(sorted(wanted))
 
 
 def query(of: Mapping[str, Any], names: str) -> dict[str, Any]:
-    """Return the query that finds the wishes of one pattern for a comic."""
+    """Return the query that finds the subscriptions of one pattern for a comic."""
     return {**{name: of[name] for name in names.split(",") if name}, "querypattern": names}
 
 

@@ -66,11 +66,11 @@ class ComicRoutes:
         return _json(await to_thread(self._shop.stock, after=after, limit=limit))
 
     async def subscribe(self, request: Request) -> Response:
-        """Add a wish and return what is stored."""
+        """Add a subscription and return what is stored."""
         given = await web.json_object(request)
-        email, wish = model.email(given), model.wish(given)
-        number = await self._shop.subscribe(email, wish)
-        return _json(_wish(number, email, wish) | self._link(request, email))
+        email, predicates = model.email(given), model.predicates(given)
+        number = await self._shop.subscribe(email, predicates)
+        return _json(_subscription_document(number, email, predicates) | self._link(request, email))
 
     def _link(self, request: Request, email: str) -> dict[str, str]:
         """Return the link to unsubscribe, only to callers that may delete: the link needs no token."""
@@ -79,21 +79,21 @@ class ComicRoutes:
         return {"unsubscribe": self._links.unsubscribe(email)} if may_delete else {}
 
     async def subscriptions(self, request: Request) -> Response:
-        """Return a page of wishes, all or those of one customer."""
+        """Return a page of subscriptions, all or those of one customer."""
         after = web.query_number(request, "after", default=0, maximum=MAX_NUMBER)
         email = request.query_params.get("email")
         found = await to_thread(self._shop.subscriptions, email=email, after=after, limit=_count(request))
         return _json([_shown(each) | self._link(request, each.subscriber) for each in found])
 
     async def end(self, request: Request) -> Response:
-        """Remove one wish."""
+        """Remove one subscription."""
         number = request.path_params["number"]
         if not await self._shop.unsubscribe(_number(number)):
             raise NotFound(f"there is no subscription {number}", "see GET /subscriptions")
         return _json({"deleted": 1})
 
     async def leave(self, request: Request) -> Response:
-        """Remove all wishes of a customer."""
+        """Remove all subscriptions of a customer."""
         return _json({"deleted": await self._shop.unsubscribe(model.email(request.query_params))})
 
     async def notifications(self, _: Request) -> Response:
@@ -131,10 +131,10 @@ class ComicRoutes:
         )
 
     async def unsubscribe(self, request: Request) -> Response:
-        """Remove all wishes of the customer that the link belongs to."""
+        """Remove all subscriptions of the customer that the link belongs to."""
         email = self._owner(request)
         count = await self._shop.unsubscribe(email)
-        return _page(f"<p><b>{escape(email)}</b> is told of nothing any more; wishes taken back: {count}.</p>")
+        return _page(f"<p><b>{escape(email)}</b> gets no more notifications; subscriptions removed: {count}.</p>")
 
     def _owner(self, request: Request) -> str:
         email = self._links.read(request.path_params["who"], request.path_params["proof"])
@@ -144,11 +144,11 @@ class ComicRoutes:
 
 
 def _shown(each: Subscription) -> dict[str, Any]:
-    return _wish(each.id, each.subscriber, each.predicates)
+    return _subscription_document(each.id, each.subscriber, each.predicates)
 
 
-def _wish(number: int, email: str, wish: Mapping[str, Any]) -> dict[str, Any]:
-    return {**wish, "email": email, "id": number, "querypattern": model.pattern(wish)}
+def _subscription_document(number: int, email: str, predicates: Mapping[str, Any]) -> dict[str, Any]:
+    return {**predicates, "email": email, "id": number, "querypattern": model.pattern(predicates)}
 
 
 def _json(value: Any, headers: dict[str, str] | None = None) -> Response:

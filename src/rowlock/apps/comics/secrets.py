@@ -1,4 +1,4 @@
-"""The secret that signs links, in a table of the application that nobody can read over HTTP."""
+"""The secret that signs links, in a table that nobody can read over HTTP; apart from the code that uses it."""
 
 from pathlib import Path
 from secrets import token_hex

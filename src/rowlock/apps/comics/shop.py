@@ -1,4 +1,4 @@
-"""The shop: comics arrive, are wished for, sold and refunded. Each operation is one transaction."""
+"""The shop: comics arrive, are asked for, sold and refunded. Each operation is one transaction."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -23,7 +23,7 @@ Verb = Callable[[Transaction], Any]
 
 
 def _each(tx: Transaction, asked: list[Verb]) -> list[Any]:
-    # A subscriber is notified of comics that arrive in the same transaction, so wishes come first.
+    # A subscriber is notified of comics that arrive in the same transaction, so subscriptions come first.
     order = sorted(range(len(asked)), key=lambda number: getattr(asked[number], "func", None) is not _subscribe)
     answers = {number: asked[number](tx) for number in order}
     return [answers[number] for number in range(len(asked))]
@@ -39,12 +39,12 @@ class Shop:
         self._together = engine.grouped.together(_each)
 
     async def arrive(self, comic: Mapping[str, Any]) -> None:
-        """Put a copy into stock and publish it to the wishes."""
+        """Put a copy into stock and publish it."""
         await self._together.awaited(partial(_arrive, comic=comic))
 
-    async def subscribe(self, email: str, wish: Mapping[str, Any]) -> int:
-        """Add a wish and return its number; a wish that exists keeps its number."""
-        number: int = await self._together.awaited(partial(_subscribe, email=email, wish=wish))
+    async def subscribe(self, email: str, predicates: Mapping[str, Any]) -> int:
+        """Add a subscription and return its number; one that exists keeps its number."""
+        number: int = await self._together.awaited(partial(_subscribe, email=email, predicates=predicates))
         return number
 
     async def complete(self, email: str, comic: Mapping[str, Any], *, key: str) -> tuple[dict[str, Any], bool]:
@@ -61,7 +61,7 @@ class Shop:
         return found
 
     async def unsubscribe(self, which: int | str) -> int:
-        """Remove one wish by its number, or all of a customer; return how many there were."""
+        """Remove one subscription by its number, or all of a customer; return how many there were."""
         count: int = await self._together.awaited(lambda tx: tx.topic(TOPIC).unsubscribe(which))
         return count
 
@@ -76,7 +76,7 @@ class Shop:
         return found
 
     def subscriptions(self, *, email: str | None, after: int, limit: int) -> list[Subscription]:
-        """Return wishes in the order of their numbers."""
+        """Return subscriptions in the order of their numbers."""
         return self.topic.subscriptions(subscriber=email, after=after, limit=limit)
 
     def told(self) -> list[dict[str, Any]]:
@@ -133,11 +133,11 @@ def _arrive(tx: Transaction, *, comic: Mapping[str, Any]) -> None:
     tx[STOCK].add(f"{known}-{number:012}", data=comic)
 
 
-def _subscribe(tx: Transaction, *, email: str, wish: Mapping[str, Any]) -> int:
-    pattern = model.pattern(wish) or EVERYTHING
+def _subscribe(tx: Transaction, *, email: str, predicates: Mapping[str, Any]) -> int:
+    pattern = model.pattern(predicates) or EVERYTHING
     if pattern not in tx[PATTERNS]:
         _note_pattern(tx, pattern)
-    return tx.topic(TOPIC).subscribe(email, wish)
+    return tx.topic(TOPIC).subscribe(email, predicates)
 
 
 def _note_pattern(tx: Transaction, pattern: str) -> None:
