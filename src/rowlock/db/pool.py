@@ -73,8 +73,9 @@ class InterruptSafeSemaphore(Generic[Permits]):
         return True
 
     def _is_next(self, slots: _Slots[Permits], permit: Permits) -> bool:
-        for first, since in list(slots.waiting.items())[:1]:
-            return first is permit or monotonic() - since > MAX_QUEUE_SECONDS
+        # Not `list(items())`: it makes pairs, so a garbage collection may let another thread change the size meanwhile.
+        for first in list(slots.waiting)[:1]:
+            return first is permit or monotonic() - slots.waiting.get(first, 0.0) > MAX_QUEUE_SECONDS
         return True
 
     def _take(self, slots: _Slots[Permits], permit: Permits) -> bool:
