@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 
+import click
 import msgspec
 import pytest
 from tests.house.places import DOCS, MODULES, PAGES, ROOT, SQL, documented, functions, shown, strings
@@ -13,7 +14,9 @@ from tests.house.places import DOCS, MODULES, PAGES, ROOT, SQL, documented, func
 import rowlock
 from rowlock import errors
 from rowlock.aio.handle import AsyncHandle
-from rowlock.cli.program import COMMANDS
+from rowlock.cli.help import all_commands, topic_text
+from rowlock.cli.invocation import command_help
+from rowlock.cli.program import COMMANDS, program
 
 PUBLIC = [getattr(rowlock, name) for name in rowlock.__all__]
 # An async handle has the members of the plain one, which are documented there.
@@ -139,3 +142,31 @@ def test_the_walk_shows_the_floors_in_their_order() -> None:
     drawn = [line.split()[0] for line in f"apps{walk}".splitlines()]
     assert len(drawn) == len(floors)
     assert [name for name, floor in zip(drawn, floors, strict=True) if name not in floor] == []
+
+
+COMMAND_CONTEXTS = list(all_commands(click.Context(program, info_name="rowlock")))
+
+
+def test_every_command_has_two_examples() -> None:
+    few = [
+        each.command_path for each in COMMAND_CONTEXTS if command_help().get(each.command_path, "").count("\n  # ") < 2
+    ]
+    assert few == [], "add them to src/rowlock/cli/command_help.txt"
+
+
+def test_no_help_is_about_a_command_that_does_not_exist() -> None:
+    assert sorted(set(command_help()) - {each.command_path for each in COMMAND_CONTEXTS}) == []
+
+
+def test_every_option_is_in_the_reference() -> None:
+    text = documented("reference/cli.md")
+    options = ((each.command_path, name) for each in COMMAND_CONTEXTS for name in long_options(each.command))
+    assert sorted({each for each in options if not re.search(rf"{each[1]}(?![\w-])", text)}) == []
+
+
+def long_options(command: click.Command) -> list[str]:
+    return [name for option in command.params for name in option.opts if name.startswith("--")]
+
+
+def test_every_variable_is_in_the_topic_about_the_environment() -> None:
+    assert [name for name in variables() if name not in topic_text("environment")] == []

@@ -93,7 +93,7 @@ def _watch(draw: Callable[[], None]) -> int:
 @command("ls")
 @list_argument(required=False)
 @click.option("--state", type=click.Choice([state.value for state in State]), help="Only items in this state.")
-@click.option("--after", default="", metavar="KEY", help="Only keys that sort after this one.")
+@click.option("--after", default="", show_default=False, metavar="KEY", help="Only keys that sort after this one.")
 @click.option("--upto", metavar="KEY", help="Only keys up to and including this one.")
 @click.option("-n", "--limit", type=click.IntRange(min=0), help="Maximum of items; all if left out.")
 @click.option("-k", "--keys", "keys_only", is_flag=True, help="Keys only, one on each line.")

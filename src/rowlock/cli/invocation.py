@@ -3,6 +3,8 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ROWS_PER_PAGE = 1_000
+COMMAND_HELP = Path(__file__).with_name("command_help.txt")
+"""What the help of each command ends with, below a line `== rowlock COMMAND`: its examples, and more."""
 
 # Exit codes; those of RowlockErrors are their `exit_status`.
 AT_RISK = 1
@@ -136,7 +140,13 @@ def _shared(*names: str, **settings: Any) -> click.Option:
 
 
 SHARED_OPTIONS = (
-    _shared("-d", "--database", metavar="URL", help="A file's path, sqlite:///… or postgresql://…"),
+    _shared(
+        "-d",
+        "--database",
+        metavar="URL",
+        show_default="rowlock.db",
+        help="A file's path, sqlite:///… or postgresql://…",
+    ),
     _shared("--server", metavar="URL", help="Use this server, http://… or https://…, instead of a database."),
     _shared("-q", "--quiet", is_flag=True, help="Print only errors and requested data."),
     _shared("-v", "--verbose", is_flag=True, help="Print more: the database or server, and tracebacks of bugs."),
@@ -151,11 +161,33 @@ class Command(click.Command):
         super().__init__(name, callback=click.pass_obj(callback), **settings)
         self.params.extend(SHARED_OPTIONS)
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples as they stand in their file, not wrapped."""
+        if text := command_help().get(ctx.command_path):
+            formatter.write(f"\n{text}\n")
+
 
 class CommandGroup(click.Group):
     """A group whose commands are made by `@group.command(name)`."""
 
     command_class = Command
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, each with its whole summary."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary(command)) for name, command in sorted(self.commands.items())])
+
+
+@cache
+def command_help() -> dict[str, str]:
+    """Return what the help of each command ends with, by the command's path: `rowlock schedule add`."""
+    blocks = f"\n{COMMAND_HELP.read_text()}".split("\n== ")[1:]
+    return {path.strip(): text.strip("\n") for path, _, text in (block.partition("\n") for block in blocks)}
+
+
+def summary(command: click.Command) -> str:
+    """Return the first sentence of a command's help text, whole."""
+    return " ".join(command.get_short_help_str(limit=1_000).split())
 
 
 def command(name: str) -> Callable[[Callable[..., Any]], Command]:

@@ -64,7 +64,7 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would 
 @click.option("-0", "--null", is_flag=True, help="Keys end with NUL, as from find -print0.")
 @click.option("--data", metavar="JSON", help="The data of every item.")
 @click.option("--due", metavar="TIME", help="Not ready before: 90s, 5m, 1h30m, or 2030-01-31T12:00Z.")
-@click.option("--gate", metavar="N|NAME", help="The gate that the items wait at.")
+@click.option("--gate", metavar="N|NAME", show_default="the open one", help="The gate that the items wait at.")
 @click.option("--priority", type=int, default=DEFAULT_PRIORITY, show_default=True, help="0 is handed out first.")
 @click.option("--strict", is_flag=True, help="Add nothing if a key exists already, or is given twice.")
 @click.option("--stream", is_flag=True, help="Commit as lines arrive: every 1,000, and every second.")

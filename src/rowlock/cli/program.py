@@ -10,7 +10,7 @@ from typing import TextIO
 import click
 
 import rowlock
-from rowlock.cli.invocation import BUG, INTERRUPTED, OUTPUT_LOST, PIPE_CLOSED, SHARED_OPTIONS, Invocation
+from rowlock.cli.invocation import BUG, INTERRUPTED, OUTPUT_LOST, PIPE_CLOSED, SHARED_OPTIONS, Invocation, summary
 from rowlock.cli.output import visible
 from rowlock.errors import RowlockError, TokenRefused
 from rowlock.names import closest
@@ -47,7 +47,7 @@ FAMILIES: dict[str, dict[str, str]] = {
     "Service": {"up": "serve", "serve": "serve", "openapi": "serve"},
     "Access": {"token": "admin", "audit": "admin"},
     "Database": {"migrate": "admin", "upkeep": "admin", "doctor": "admin"},
-    "Program": {"config": "admin", "completion": "admin"},
+    "Program": {"config": "admin", "completion": "admin", "help": "help"},
 }
 COMMANDS = {name: module for family in FAMILIES.values() for name, module in family.items()}
 
@@ -60,7 +60,7 @@ rowlock {version} — durable work on the database you already have
   Look      rowlock status                                every list; rowlock ls thumbs for its items
   Check     rowlock doctor                                can this database keep rowlock's promises?
 
-  All commands  rowlock --help     One of them  rowlock COMMAND --help
+  All commands  rowlock --help     One of them  rowlock COMMAND --help     Topics  rowlock help
 """
 
 
@@ -93,10 +93,16 @@ class Program(click.Group):
         for family, commands in FAMILIES.items():
             rows = [(f"{name:<10}", command) for name in commands if (command := self.get_command(ctx, name))]
             with formatter.section(family):
-                formatter.write_dl([(name, command.get_short_help_str(64)) for name, command in rows])
+                formatter.write_dl([(name, summary(command)) for name, command in rows])
+        formatter.write("\nEach command has examples: rowlock COMMAND --help.\n")
+        formatter.write("More: rowlock help placeholders, environment, exit-codes, durations, databases, output.\n")
 
 
-@click.group(cls=Program, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Program,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
 @click.version_option(rowlock.__version__, "-V", "--version", message="rowlock %(version)s")
 @click.pass_context
 def program(context: click.Context) -> None:

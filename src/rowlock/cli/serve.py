@@ -35,12 +35,13 @@ ENTRY_POINTS = "rowlock.apps"
 WORK_HELP = "Also send items to the processors of their lists; or do not even work for applications."
 CONCURRENCY_HELP = "Items at once, where it works."
 LIMIT_HELP = {
-    "connections": "Maximum of connections.",
-    "connections_per_address": "Maximum from one address; raise it behind a proxy.",
-    "long_polls": "Maximum of requests that wait for work or events; three quarters of the connections.",
-    "long_polls_per_address": "Maximum of such requests from one address.",
-    "waiting_requests": "Maximum of requests that wait for the database.",
+    "connections": ("Maximum of connections.", "4000"),
+    "connections_per_address": ("Maximum from one address; raise it behind a proxy.", "256"),
+    "long_polls": ("Maximum of requests that wait for work or events.", "three quarters of the connections"),
+    "long_polls_per_address": ("Maximum of such requests from one address.", "three quarters of its connections"),
+    "waiting_requests": ("Maximum of requests that wait for the database.", "2000"),
 }
+"""For each limit its help and its default in words: the numbers stand in a module that is imported only to serve."""
 
 host_option = click.option("--host", default=HOST, show_default=True, help="The address to listen on.")
 port_option = click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 is any.")
@@ -69,7 +70,8 @@ def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Declare an option for each limit that can be configured."""
     for name in reversed(config.WHOLE_NUMBERS):
         flag = f"--{name.replace('_', '-')}"
-        function = click.option(flag, name, type=click.IntRange(1), help=LIMIT_HELP[name])(function)
+        text, default = LIMIT_HELP[name]
+        function = click.option(flag, name, type=click.IntRange(1), show_default=default, help=text)(function)
     return function
 
 

@@ -19,6 +19,7 @@ from rowlock.engine import Topic
 from rowlock.errors import Invalid, InvalidField, InvalidRecord
 from rowlock.model import Notification, Published, TopicInfo
 from rowlock.outcomes import Verdict
+from rowlock.retry_policy import DEFAULT_ATTEMPTS, DEFAULT_BACKOFF
 from rowlock.settings import MAX_ATTEMPTS, secrets_in
 from rowlock.topics.records import MATCH
 
@@ -270,8 +271,18 @@ def notifications(invocation: Invocation, /, *, name: str, **options: Any) -> No
 @click.option("--sender", metavar="ADDRESS", help="The sender of mails.")
 @click.option("--secret-env", metavar="VARIABLE", multiple=True, help="The variable that holds the signing secret.")
 @click.option("--allow-host", metavar="HOST", multiple=True, help="A private host that requests may go to.")
-@click.option("--attempts", type=click.IntRange(0, MAX_ATTEMPTS), help="Attempts for each, 0 for no limit.")
-@click.option("--backoff", metavar="FROM..TO", help="How long to wait between attempts: 1s..1h.")
+@click.option(
+    "--attempts",
+    type=click.IntRange(0, MAX_ATTEMPTS),
+    show_default=str(DEFAULT_ATTEMPTS),
+    help="Attempts for each, 0 for no limit.",
+)
+@click.option(
+    "--backoff",
+    metavar="FROM..TO",
+    show_default=DEFAULT_BACKOFF,
+    help="The first and longest wait after a failure.",
+)
 @click.option("-j", "concurrency", type=click.IntRange(1), default=16, show_default=True, help="Deliveries at once.")
 @click.option("--in-memory", is_flag=True, help="Match in memory: faster with very many subscriptions.")
 @click.option("--once", is_flag=True, help="Exit when everything has been delivered.")

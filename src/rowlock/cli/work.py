@@ -16,6 +16,7 @@ from rowlock.cli.terminal import StopSignals, Terminal, log_option, show_logs
 from rowlock.cli.work_handlers import WorkOptions
 from rowlock.errors import Refused, RowlockError
 from rowlock.model import ListInfo
+from rowlock.retry_policy import DEFAULT_ATTEMPTS, DEFAULT_BACKOFF
 from rowlock.settings import MAX_ATTEMPTS
 from rowlock.worker import Worker
 from rowlock.worker.worker import Until
@@ -25,18 +26,34 @@ if TYPE_CHECKING:
     from rowlock.engine import Engine
 
 GRACE_SECONDS = 10
-CONCURRENCY_HELP = "How many run at once; else one per core, or 16 requests."
-ATTEMPTS_HELP = "How often an item may fail, 0 for no limit; else the list's setting."
+CONCURRENCY_DEFAULT = "one per core, or 16 requests"
+ATTEMPTS_HELP = "How often an item may fail, 0 for no limit."
+ATTEMPTS_DEFAULT = f"the list's setting, or {DEFAULT_ATTEMPTS}"
+BACKOFF_DEFAULT = f"the list's setting, or {DEFAULT_BACKOFF}"
 EXPIRY_HELP = "Items of a dead worker are free after this."
 
 
 @command("work")
 @list_argument()
 @click.argument("words", metavar="[-- COMMAND [WORD]...]", nargs=-1, type=click.UNPROCESSED)
-@click.option("-j", "--jobs", "concurrency", type=click.IntRange(1, 10_000), help=CONCURRENCY_HELP)
-@click.option("--attempts", type=click.IntRange(0, MAX_ATTEMPTS), help=ATTEMPTS_HELP)
-@click.option("--backoff", metavar="FROM..TO", help="Wait after a failure, from the first to the longest: 1s..10m.")
-@click.option("--timeout", metavar="DURATION", help="How long a command or a request may take.")
+@click.option(
+    "-j",
+    "--jobs",
+    "concurrency",
+    type=click.IntRange(1, 10_000),
+    show_default=CONCURRENCY_DEFAULT,
+    help="How many run at once.",
+)
+@click.option("--attempts", type=click.IntRange(0, MAX_ATTEMPTS), show_default=ATTEMPTS_DEFAULT, help=ATTEMPTS_HELP)
+@click.option(
+    "--backoff",
+    metavar="FROM..TO",
+    show_default=BACKOFF_DEFAULT,
+    help="The first and longest wait after a failure.",
+)
+@click.option(
+    "--timeout", metavar="DURATION", show_default="none; 30s for a request", help="How long one item may take."
+)
 @click.option("--later", metavar="DURATION", default="30s", show_default=True, help="Wait after exit code 75.")
 @click.option("--batch", type=click.IntRange(1, 10_000), help="Items for each command.")
 @click.option("--shell", is_flag=True, help="The command is a line for /bin/sh.")
