@@ -124,9 +124,9 @@ def test_words_for_requests_need_an_address(quick: QuickShell) -> None:
 def test_a_processor_is_set_and_shown_without_secrets(quick: QuickShell) -> None:
     written = '{"url": "https://x.example/", "headers": {"authorization": "Bearer ${ROWLOCK_SECRET_X}"}}'
     shown = quick("settings", "names", f"processor={written}").lines
-    assert f"processor\t{written.replace(': ', ':').replace(', ', ',')}" in shown
+    assert f"processor\t{written.replace(': ', ':').replace(', ', ',')}\tlist" in shown
     assert quick("settings", "names", "--json").document["processor"]["url"] == "https://x.example/"
-    assert "processor\t" in quick("settings", "names", "processor=").lines
+    assert "processor\t\tdefault" in quick("settings", "names", "processor=").lines
 
 
 @pytest.mark.parametrize(

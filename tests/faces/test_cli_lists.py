@@ -58,16 +58,21 @@ def test_a_dry_run_of_drop_only_counts(fruit: Shell) -> None:
 def test_settings_are_set_and_shown(any_quick: Shell) -> None:
     any_quick("settings", "fruit", "attempts=5", "keep_results=true", "backoff=1s..10m")
     shown = any_quick("settings", "fruit").lines
-    assert {"attempts\t5", "keep_results\ttrue", "backoff\t1s..10m", "keep_for\t7d"} <= set(shown)
+    assert {"attempts\t5\tlist", "keep_results\ttrue\tlist", "keep_for\t7d\tdefault"} <= set(shown)
+
+
+def test_settings_that_are_not_set_show_what_workers_use(fruit: Shell) -> None:
+    assert {"attempts\t5\tdefault", "backoff\t1s..10m\tdefault"} <= set(fruit("settings", "fruit").lines)
 
 
 def test_a_setting_without_a_value_goes_back_to_its_default(fruit: Shell) -> None:
     fruit("settings", "fruit", "attempts=5", "keep_for=1d")
-    assert {"attempts\t", "keep_for\t7d"} <= set(fruit("settings", "fruit", "attempts=", "keep_for=").lines)
+    shown = fruit("settings", "fruit", "attempts=", "keep_for=").lines
+    assert {"attempts\t5\tdefault", "keep_for\t7d\tdefault"} <= set(shown)
 
 
 def test_no_limit_of_attempts_differs_from_the_default(fruit: Shell) -> None:
-    assert "attempts\t0" in fruit("settings", "fruit", "attempts=0").lines
+    assert "attempts\t0\tlist" in fruit("settings", "fruit", "attempts=0").lines
 
 
 @pytest.mark.parametrize(

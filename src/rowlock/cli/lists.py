@@ -14,6 +14,7 @@ from rowlock.cli.output import Column
 from rowlock.errors import InvalidSetting
 from rowlock.model import ConcurrencyBy, Processor, Settings, Then
 from rowlock.names import closest
+from rowlock.retry_policy import DEFAULT_ATTEMPTS, DEFAULT_BACKOFF
 
 GATE_ICONS = {"passed": "✓", "open": "○", "shut": "⧗"}
 SETTING_SYNTAX: dict[object, tuple[str, str]] = {
@@ -23,7 +24,13 @@ SETTING_SYNTAX: dict[object, tuple[str, str]] = {
     ConcurrencyBy | None: ("JSON", """'{"separator": "/", "limit": 1}'"""),
 }
 """For each type of setting, what a value must be and an example."""
-SETTING_COLUMNS = (Column("SETTING", itemgetter(0)), Column("VALUE", lambda setting: _setting_text(setting[1])))
+EFFECTIVE_DEFAULTS = {"attempts": DEFAULT_ATTEMPTS, "backoff": DEFAULT_BACKOFF}
+"""What a worker uses where neither the list nor its handler says anything."""
+SETTING_COLUMNS = (
+    Column("SETTING", itemgetter(0)),
+    Column("VALUE", lambda setting: _setting_text(setting[1])),
+    Column("ORIGIN", itemgetter(2)),
+)
 GATE_COLUMNS = (
     Column("GATE", "number", lambda gate: f"{gate.number} {gate.name or ''}".strip()),
     Column("", "name"),
@@ -41,7 +48,9 @@ GATE_COLUMNS = (
 @version_option
 @json_option
 def settings(invocation: Invocation, *, name: str, changes: tuple[str, ...], version: int | None) -> None:
-    """Show a list's settings, or set some.
+    """Show a list's settings with their origin, or set some.
+
+    The origin of a value is the list or a default. A handler or an option of `rowlock work` may use another one.
 
     The names are attempts, backoff, concurrency, concurrency_by (JSON), exclusive, gates, keep_for, keep_results,
     manual, processor (an address, or JSON), rate and then; NAME= alone restores the default. A list that does not exist
@@ -50,7 +59,16 @@ def settings(invocation: Invocation, *, name: str, changes: tuple[str, ...], ver
     wanted: dict[str, Any] = dict(map(_assignment, changes))
     with invocation.open(create=bool(wanted)) as engine, invocation.acting(wanted=bool(wanted)):
         values = msgspec.structs.asdict(engine[name].settings(version=version, **wanted))
-    output.table(invocation, values, rows=list(values.items()), columns=SETTING_COLUMNS)
+    output.table(invocation, values, rows=_with_origin(values), columns=SETTING_COLUMNS)
+
+
+def _with_origin(values: dict[str, Any]) -> list[tuple[str, object, str]]:
+    """Return each setting with its effective value and where that comes from: the list, or a default."""
+    defaults = msgspec.structs.asdict(Settings())
+    return [
+        (name, EFFECTIVE_DEFAULTS.get(name, value), "default") if value == defaults[name] else (name, value, "list")
+        for name, value in values.items()
+    ]
 
 
 def _assignment(text: str) -> tuple[str, object]:
