@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock.db.urls import masked
+from rowlock.db.urls import masked, with_schema
 from rowlock.errors import Invalid
 from rowlock.names import closest
 
@@ -15,6 +15,7 @@ DEFAULTS = {"database": "rowlock.db", "audit_keep": "90d"}
 VARIABLES = {
     "database": "ROWLOCK_DATABASE_URL",
     "listen_url": "ROWLOCK_LISTEN_URL",
+    "schema": "ROWLOCK_SCHEMA",
     "server": "ROWLOCK_SERVER",
     "token": "ROWLOCK_TOKEN",
     "audit_keep": "ROWLOCK_AUDIT_KEEP",
@@ -61,6 +62,9 @@ def load(
     layers = (_home(environment), _project(folder or Path()), _variables(environment), _flags(flags))
     for precedence, layer in enumerate(layers, 1):
         values |= {value.name: msgspec.structs.replace(value, precedence=precedence) for value in layer}
+    if schema := _beside_database(values, "schema"):
+        database = values["database"]
+        values["database"] = msgspec.structs.replace(database, value=with_schema(database.value, schema))
     return values
 
 
@@ -76,7 +80,12 @@ def target(values: Mapping[str, ConfigValue]) -> ConfigValue:
 
 def listen_url(values: Mapping[str, ConfigValue]) -> str | None:
     """Return where to listen for notifications; None if the database has the higher precedence, and so is another."""
-    value = values.get("listen_url")
+    return _beside_database(values, "listen_url")
+
+
+def _beside_database(values: Mapping[str, ConfigValue], name: str) -> str | None:
+    """Return a value that belongs to the database; None if the database has the higher precedence."""
+    value = values.get(name)
     return value.value if value is not None and value.precedence >= values["database"].precedence else None
 
 

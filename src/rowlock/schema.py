@@ -1,12 +1,13 @@
 """The schema: numbered migrations, forward only, one at a time under a lock, each in its own transaction."""
 
+import shlex
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
-from rowlock.db import Database, Tx
+from rowlock.db import Address, Database, Tx
 from rowlock.errors import SchemaBroken, SchemaMissing, SchemaTooNew
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -80,11 +81,19 @@ def require(database: Database) -> None:
     missing = pending(database)
     if missing:
         what = f"{database.address.shown} lacks {len(missing)} of {len(known(database))} migrations"
-        raise SchemaMissing(what, f"run: rowlock -d '{database.address.shown}' migrate")
+        raise SchemaMissing(what, _migrate_hint(database.address))
+
+
+def _migrate_hint(address: Address) -> str:
+    """Return a command that a user can copy: secrets are left to the environment."""
+    hint = f"run: rowlock -d {shlex.quote(address.pasteable)} migrate"
+    return f"set PGPASSWORD to the password, then {hint}" if "***" in address.shown else hint
 
 
 def _apply_next(tx: Tx, database: Database) -> Migration | None:
     tx.rows("migrations/lock")
+    if database.address.schema:
+        _enter_schema(tx, database.address.schema)
     tx.run("migrations/create")
     applied = _applied(tx)
     missing = _missing(database, applied)
@@ -96,6 +105,13 @@ def _apply_next(tx: Tx, database: Database) -> Migration | None:
     tx.connection.script(step.sql)
     tx.run("migrations/record", number=step.number, name=step.name, checksum=step.checksum)
     return step
+
+
+def _enter_schema(tx: Tx, schema: str) -> None:
+    """Create the schema if it is missing, and let the names of migrations mean tables in it until the commit."""
+    if not tx.value("migrations/schema_exists", schema=schema):
+        tx.run("migrations/create_schema")
+    tx.rows("migrations/enter_schema", schema=schema)
 
 
 def _refuse_others(tx: Tx, database: Database) -> None:

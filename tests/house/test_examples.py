@@ -27,7 +27,8 @@ def test_the_examples_of_a_page_work(
     names: dict[str, Any] = {"__name__": "__main__"}
     try:
         for example in examples(page):
-            follow(page, example, names, {SERVER: server, SERVICE: service})
+            # The address of the tests' server has options already.
+            follow(page, example, names, {f"{SERVER}?": f"{server}&", SERVER: server, SERVICE: service})
     finally:
         close(names)
 

@@ -60,6 +60,7 @@ def _configure_program(invocation: Invocation) -> None:
         if each in values:
             os.environ[VARIABLES[each]] = values[each].value
     os.environ["ROWLOCK_LISTEN_URL"] = invocation.listen_url() or ""
+    os.environ["ROWLOCK_SCHEMA"] = ""  # the address names it, if it belongs to that database
     os.environ["ROWLOCK_ALLOW_HOSTS"] = " ".join(invocation.allowed_hosts())
 
 

@@ -7,7 +7,7 @@ from rowlock.db.database import Database, connect, is_flushed, unflushed
 from rowlock.db.driver import Pending
 from rowlock.db.pipeline import BoundVerb, PipelinedVerb, pipelined
 from rowlock.db.transaction import Tx
-from rowlock.db.urls import Address, listening_at, parse
+from rowlock.db.urls import Address, listening_at, parse, with_schema
 
 __all__ = [
     "Address",
@@ -22,4 +22,5 @@ __all__ = [
     "parse",
     "pipelined",
     "unflushed",
+    "with_schema",
 ]

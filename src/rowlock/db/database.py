@@ -12,7 +12,7 @@ from rowlock.db.driver import ConnectionLost, DatabaseConnection, RetryTransacti
 from rowlock.db.orm_connections import driver_connection, in_transaction
 from rowlock.db.pipeline import Work
 from rowlock.db.pool import Pool
-from rowlock.db.statements import Dialect, Statements
+from rowlock.db.statements import Dialect, Statements, channel_of
 from rowlock.db.transaction import Clock, Tx
 from rowlock.db.urls import Address, parse
 from rowlock.environment import REAL_ENVIRONMENT, Deadline, Environment
@@ -78,7 +78,8 @@ class Database:
         self.patience = patience
         self.clock = clock
         """Given in place of the database's own clock, as tests do."""
-        self._statements = Statements(driver.dialect, movable_clock=clock is not None)
+        self._statements = self._statements_in(address.schema)
+        self._joining_statements = self._statements if driver.embedded or address.schema else None
         self._pool = Pool(partial(driver.open_connection, address), connections, shown=address.shown)
         driver.guard_forks(self._pool)
 
@@ -145,11 +146,23 @@ class Database:
         """Return the open transaction of a caller's connection; it is never committed, rolled back or retried here."""
         driver = driver_connection(using)
         is_open = partial(in_transaction, driver)
-        return Tx(self.driver.borrow(driver), self._statements, self.clock, driver_is_open=is_open)
+        borrowed = self.driver.borrow(driver)
+        return Tx(borrowed, self._statements_for_joining(), self.clock, driver_is_open=is_open)
+
+    def _statements_for_joining(self) -> Statements:
+        """Return statements that name the schema of our tables: the caller may have another search_path."""
+        if self._joining_statements is None:
+            schema = self.read(lambda tx: tx.value("migrations/schema"))
+            self._joining_statements = self._statements_in(schema or "")
+        return self._joining_statements
+
+    def _statements_in(self, schema: str) -> Statements:
+        is_timed, channel = self.clock is not None, channel_of(self.address.schema)
+        return Statements(self.driver.dialect, movable_clock=is_timed, schema=schema, channel=channel)
 
     def owns(self, tx: Tx) -> bool:
-        """Return whether the transaction was begun here."""
-        return tx.statements is self._statements
+        """Return whether the transaction was begun or joined here."""
+        return tx.statements in (self._statements, self._joining_statements)
 
     def clone(
         self, *, connections: int, lock_seconds: float = 0, patience: float | None = None, listening: bool = False

@@ -10,7 +10,7 @@ import msgspec
 
 from rowlock.db.database import Database, Driver
 from rowlock.db.driver import ConnectionLost, Parameters, Pending, RetryTransaction, Row
-from rowlock.db.statements import Dialect
+from rowlock.db.statements import Dialect, channel_of
 from rowlock.db.urls import Address
 from rowlock.environment import Deadline
 from rowlock.errors import DriverMissing, InvalidTransaction, InvalidUrl, OutcomeUnknown
@@ -131,6 +131,7 @@ class PostgresConnection(PostgresExecutor):
         self._libpq = LibpqSession(self._driver)
         self._pooler = pooler
         self._listening = False
+        self._channel = channel_of(address.schema)
         timeouts = {"statement_timeout": address.statement_milliseconds, "lock_timeout": address.lock_milliseconds}
         wanted = {name: str(milliseconds) for name, milliseconds in timeouts.items() if milliseconds}
         # The transactions of a pipeline have no BEGIN that could set their level.
@@ -264,7 +265,7 @@ class PostgresConnection(PostgresExecutor):
             return False
         try:
             if not self._listening:
-                self._driver.execute("listen rowlock")
+                self._driver.execute(f'listen "{self._channel}"')
                 self._listening = True
             # The driver's own waiting spins before its deadline; the socket's does not.
             select.select([self._driver.fileno()], [], [], seconds)

@@ -11,16 +11,27 @@ from pathlib import Path
 import msgspec
 
 from rowlock.db.row_decoders import decoder, result_columns
+from rowlock.errors import InvalidUrl
 from rowlock.model import ITEM_FRAGMENTS
 
 SQL = Path(__file__).parent.parent / "sql"
+DEFAULT_CHANNEL = "rowlock"
 
 _FRAGMENT = re.compile(r"\{([a-z_]+)\}")
 _PART = re.compile(r"\{(parts/[a-z_]+)\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
 _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
+_OURS = re.compile(r"(?<![\w.])(?=rowlock_[a-z])")
+"""The beginning of a name of ours: of a table, a sequence or a function."""
+_CHANNEL = re.compile(r"(?<=pg_notify\(')rowlock(?=')")
+_UNQUOTABLE = re.compile(r"""['"%\\]""")
 # Not the update of a lock: for update, for no key update.
 _WRITES = re.compile(r"\b(insert|delete|(?<!for )(?<!key )update)\b")
+
+
+def channel_of(schema: str) -> str:
+    """Return the name of the channel that notifications of a schema are sent on."""
+    return DEFAULT_CHANNEL if schema in ("", "public") else f"{DEFAULT_CHANNEL}.{schema}"
 
 
 class Dialect(msgspec.Struct, frozen=True):
@@ -44,11 +55,21 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 class Statements:
-    """All statements of one dialect, read and translated at first use."""
+    """All statements of one dialect, read and translated at first use.
 
-    def __init__(self, dialect: Dialect, *, movable_clock: bool = False) -> None:
+    With a `schema` they name it, so that they do not depend on a connection's search_path.
+    """
+
+    def __init__(
+        self, dialect: Dialect, *, movable_clock: bool = False, schema: str = "", channel: str = DEFAULT_CHANNEL
+    ) -> None:
+        if _UNQUOTABLE.search(schema):
+            what = f"the schema {schema!r} of the tables has a quote, a backslash or a percent sign in its name"
+            raise InvalidUrl(what, "rename the schema: alter schema … rename to rowlock")
         self._dialect = dialect
-        self._fragments = {**ITEM_FRAGMENTS, **dialect.fragments}
+        self._channel = channel
+        self._qualifier = f'"{schema}".' if schema else ""
+        self._fragments = {**ITEM_FRAGMENTS, **dialect.fragments, "schema": f'"{schema}"'}
         if movable_clock:
             self._fragments["now"] = self._fragments["given_now"]
         self.for_server = bool(dialect.fragments["lock"])
@@ -63,6 +84,7 @@ class Statements:
     def _translate(self, name: str) -> Statement:
         bare = _PART.sub(lambda match: self._bare(match[1]), self._bare(name))
         whole = _FRAGMENT.sub(lambda match: self._fragments[match[1]], bare)
+        whole = _OURS.sub(self._qualifier, _CHANNEL.sub(self._channel, whole))
         ready = _PARAMETER.sub(lambda match: self._dialect.placeholder(match[1]), whole)
         return Statement(name, ready, "{now}" in bare, _WRITES.search(whole) is not None)
 

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 import msgspec
 
@@ -18,7 +18,11 @@ DIALECTS = {
 ISOLATIONS = ("read committed", "serializable")
 POOLER_MODES = ("auto", "session", "transaction")
 """Detect a pooler; it gives each client a server connection for a session; it does so for one transaction."""
-_OWN_OPTIONS = ("isolation=", "pooler=")
+MAX_SCHEMA_CHARACTERS = 55
+"""The name of a notification channel has at most 63 characters, and begins with `rowlock.`."""
+_OWN_OPTIONS = ("isolation=", "pooler=", "schema=")
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]*")
+_SCHEMA_HINT = "write it like schema=rowlock, or leave it out for the first schema of the search_path"
 _HINT = "give a file's path, sqlite:///path, or postgresql://user@host/name"
 _POOLER_HINT = "give the pool mode of the connection pooler, or leave it out to detect one"
 # Taken for a path, these would make a file whose name is a password.
@@ -38,6 +42,10 @@ class Address(msgspec.Struct, frozen=True):
     """How long to wait for a row that another transaction has locked, on a server; 0 for no limit."""
     statement_milliseconds: int = 0
     """How long one statement may take, on a server; 0 for no limit."""
+    schema: str = ""
+    """The schema of our tables, on a server; without one the search_path of our connections tells."""
+    pasteable: str = ""
+    """The address without secrets, for a command that a user may copy."""
     pooler: str = "auto"
     """The mode of the connection pooler before the server, if there is one: auto, session or transaction."""
     listen: "Address | None" = None
@@ -65,7 +73,9 @@ def parse(url: str) -> Address:
 
 
 def _path(url: str) -> str:
-    rest = url.partition("://")[2].partition("?")[0]
+    rest, _, query = url.partition("://")[2].partition("?")
+    if "schema" in dict(parse_qsl(query)):
+        raise _no_schemas()
     if not rest.startswith("/") or rest == "/":
         raise InvalidUrl(f"{url!r} names no file", "write sqlite:///relative.db or sqlite:////absolute/path.db")
     return unquote(rest[1:])
@@ -79,7 +89,20 @@ def _file(path: str) -> Address:
         )
     if _SCHEME_ONLY.match(path) or _CONNECTION_STRING.search(path):
         raise InvalidUrl("the database address is neither a path nor a URL", _HINT)
-    return Address("sqlite", str(Path(path).expanduser()), path)
+    return Address("sqlite", str(Path(path).expanduser()), path, pasteable=path)
+
+
+def _no_schemas() -> InvalidUrl:
+    return InvalidUrl("schema must be left out for a SQLite file, which has no schemas", "use another file instead")
+
+
+def with_schema(url: str, schema: str | None) -> str:
+    """Return the address with this schema, if one is given and the address names none."""
+    if not schema or "schema" in dict(parse_qsl(url.partition("?")[2])):
+        return url
+    if parse(url).dialect == "sqlite":
+        raise _no_schemas()
+    return f"{url}{'&' if '?' in url else '?'}schema={quote(schema)}"
 
 
 def listening_at(address: Address, listen_url: str) -> Address:
@@ -90,12 +113,14 @@ def listening_at(address: Address, listen_url: str) -> Address:
         raise InvalidUrl(what, "leave it out, or give the direct address of the PostgreSQL server")
     # This may be a pooler in session mode, which passes notifications on: do not detect it.
     pooler = "session" if listen.pooler == "auto" else listen.pooler
-    return msgspec.structs.replace(address, listen=msgspec.structs.replace(listen, pooler=pooler))
+    # The channel is that of the schema.
+    listen = msgspec.structs.replace(listen, pooler=pooler, schema=address.schema)
+    return msgspec.structs.replace(address, listen=listen)
 
 
 def _server(url: str, dialect: str) -> Address:
     parts = _split(url)
-    options = dict(parse_qsl(parts.query))
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
     isolation = options.get("isolation", "read committed").replace("-", " ").replace("_", " ").lower()
     if isolation not in ISOLATIONS:
         raise InvalidUrl(
@@ -107,7 +132,18 @@ def _server(url: str, dialect: str) -> Address:
     # The others are passed on unchanged: the driver decodes them.
     others = "&".join(part for part in parts.query.split("&") if part and not part.startswith(_OWN_OPTIONS))
     target = _joined("postgresql", parts.netloc, parts.path, others)
-    return Address(dialect, target, masked(url), isolation, pooler=pooler)
+    schema = _checked_schema(options["schema"]) if "schema" in options else ""
+    pasteable = _without_secrets(parts)
+    return Address(dialect, target, masked(url), isolation, schema=schema, pasteable=pasteable, pooler=pooler)
+
+
+def _checked_schema(name: str) -> str:
+    if not _SCHEMA.fullmatch(name) or len(name) > MAX_SCHEMA_CHARACTERS:
+        rule = f"1 to {MAX_SCHEMA_CHARACTERS} small letters, digits and underscores, not a digit first"
+        raise InvalidUrl(f"schema must be {rule}, got {name!r}", _SCHEMA_HINT)
+    if name.startswith("pg_") or name == "information_schema":
+        raise InvalidUrl(f"schema must not be one that PostgreSQL reserves, got {name!r}", _SCHEMA_HINT)
+    return name
 
 
 def _split(url: str) -> SplitResult:
@@ -133,6 +169,12 @@ def masked(url: str) -> str:
     query = [(key, "***" if _SECRET.search(f"{key} {value}") else value) for key, value in options]
     where = f"{name}{':***' if colon else ''}{at}{host}"
     return _joined(parts.scheme, where, parts.path, urlencode(query, safe="*/"))
+
+
+def _without_secrets(parts: SplitResult) -> str:
+    user, at, host = parts.netloc.rpartition("@")
+    query = "&".join(part for part in parts.query.split("&") if not _SECRET.search(part))
+    return _joined(parts.scheme, f"{user.partition(':')[0]}{at}{host}", parts.path, query)
 
 
 def _joined(scheme: str, where: str, path: str, query: str) -> str:

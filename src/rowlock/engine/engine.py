@@ -323,7 +323,9 @@ class BatchedFunction(Generic[X, Y]):
 
 def _address(url: str | Path | db.Address | None, listen_url: str | None) -> db.Address:
     if not url and (url := os.environ.get("ROWLOCK_DATABASE_URL")):
-        listen_url = listen_url or os.environ.get("ROWLOCK_LISTEN_URL")  # what it says belongs to that database
+        # What these say belongs to that database.
+        listen_url = listen_url or os.environ.get("ROWLOCK_LISTEN_URL")
+        url = db.with_schema(url, os.environ.get("ROWLOCK_SCHEMA"))
     address = (
         url if isinstance(url, db.Address) else db.parse(str(url) if isinstance(url, Path) else url or DEFAULT_URL)
     )

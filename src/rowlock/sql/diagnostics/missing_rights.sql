@@ -1,6 +1,7 @@
 -- Our tables and sequences that this user may not use as the engine does; those of identity columns need no right.
 select c.relname as name, c.relkind = 'S' as is_sequence, quote_ident(current_user) as role from pg_class c
-where left(c.relname, 8) = 'rowlock_' and pg_table_is_visible(c.oid)
+where left(c.relname, 8) = 'rowlock_'
+    and c.relnamespace = (select m.relnamespace from pg_class m where m.oid = to_regclass('rowlock_migrations'))
     and case c.relkind
         when 'r' then not (
             has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')

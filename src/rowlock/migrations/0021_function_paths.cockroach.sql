@@ -1,0 +1,2 @@
+-- CockroachDB: it has no such functions.
+select 1;

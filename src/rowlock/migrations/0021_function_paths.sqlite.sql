@@ -1,0 +1,2 @@
+-- SQLite: it has no such functions.
+select 1;

@@ -1,0 +1,2 @@
+-- SQLite: a file has no schemas.
+select 1
