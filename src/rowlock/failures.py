@@ -11,9 +11,12 @@ from rowlock.db import Tx
 from rowlock.json_codec import encode_json
 from rowlock.model import Failure, ItemStatus
 from rowlock.names import check_key, check_limit, check_start
+from rowlock.outcomes import Fail, Retry
 
 MAX_MESSAGE_CHARACTERS = 4_000
 MAX_SHAPE_CHARACTERS = 200
+MAX_TRACEBACKS_PER_SETTLEMENT = 100
+"""A batch of thousands that fails together has one traceback, which need not be stored thousands of times."""
 
 Change = Callable[[Tx, str, Sequence[str]], int]
 """A verb that changes items by their keys, and returns how many."""
@@ -35,6 +38,24 @@ class FailureGroup(msgspec.Struct, frozen=True):
     last: datetime
 
 
+class FailedAttempt(msgspec.Struct):
+    """A failed attempt at an item, as it is stored."""
+
+    key: str
+    attempt: int
+    kind: str
+    message: str
+    shape: str
+    traceback: str | None
+
+    @classmethod
+    def of(cls, key: str, outcome: Retry | Fail, *, attempt: int) -> "FailedAttempt":
+        """Make it of an outcome that has an error."""
+        message = truncate_message(outcome.error or outcome.kind)
+        traceback = None if outcome.traceback is None else truncate_message(outcome.traceback)
+        return cls(key, attempt, truncate_message(outcome.kind), message, shape(message), traceback)
+
+
 def truncate_message(message: str) -> str:
     """Make a message storable on every database: no NUL or lone surrogate, and only its end if it is long."""
     text = message.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
@@ -45,6 +66,16 @@ def shape(message: str) -> str:
     """Return the last line of a message with `#` in place of numbers, quoted words and addresses."""
     lines = message.strip().splitlines()
     return _PARTICULARS.sub("#", lines[-1].strip())[:MAX_SHAPE_CHARACTERS] if lines else ""
+
+
+def record(tx: Tx, row_id: int, failed: Sequence[FailedAttempt], *, holder: str, keep: int) -> None:
+    """Record failed attempts; a traceback replaces that of the item's last failure."""
+    raised = [attempt.key for attempt in failed if attempt.traceback is not None]
+    if raised:
+        tx.run("errors/clear_tracebacks", list=row_id, keys=encode_json(raised))
+    for attempt in failed[MAX_TRACEBACKS_PER_SETTLEMENT:]:
+        attempt.traceback = None
+    tx.run("errors/record_many", list=row_id, holder=holder, keep=keep, rows=encode_json(failed))
 
 
 def of_item(tx: Tx, name: str, key: str, *, limit: int = 20) -> list[Failure]:

@@ -167,6 +167,8 @@ class Failure(msgspec.Struct, frozen=True):
     holder: str
     kind: str
     message: str
+    traceback: str | None = None
+    """Where a handler raised it; only the last failure of an item keeps it."""
 
 
 class ItemDetails(Item, frozen=True, kw_only=True):

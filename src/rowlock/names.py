@@ -13,6 +13,9 @@ MAX_PAGE_ROWS = 100_000
 
 # NUL cannot be stored everywhere; a line break cannot travel in a line, and lines are how keys travel.
 _NOT_IN_A_KEY = {"\0": "a NUL character", "\n": "a line break", "\r": "a carriage return"}
+# Characters that move the cursor, change colours or turn the direction of reading, and lone surrogates, which no
+# stream can write.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
 def check_keys(keys: Sequence[str]) -> None:
@@ -73,6 +76,11 @@ def short_repr(key: object) -> str:
     """Return the repr of any value on one line, shortened if it is long."""
     text = ascii(key) if isinstance(key, str) and not key.isprintable() else repr(key)
     return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+def visible(text: str) -> str:
+    """Return text with its control characters escaped, so that a terminal shows them."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def check_name(name: str, noun: str = "list") -> None:

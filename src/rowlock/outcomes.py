@@ -2,16 +2,22 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
+from traceback import format_exception
 from typing import Any, Literal
 
 import msgspec
 
 from rowlock.durations import Duration, milliseconds
-from rowlock.errors import InvalidOutcome
+from rowlock.errors import InvalidOutcome, RowlockError
 from rowlock.model import GATES
 from rowlock.names import check_name
 
 UNCHANGED = msgspec.UNSET
+
+MAX_TRACEBACK_CHARACTERS = 4_000
+MAX_TRACEBACK_FRAMES = 30
+MAX_TRACEBACK_PART_CHARACTERS = 1_000
+"""Of one frame, or of the message: a long message must not displace the frames."""
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
@@ -28,6 +34,8 @@ class Retry(msgspec.Struct, frozen=True, tag="retry"):
     counted: bool = True
     """Whether this counts as a failed attempt."""
     kind: str = "retry"
+    traceback: str | None = None
+    """Where it was raised; stored with the failure."""
 
 
 class Move(msgspec.Struct, frozen=True, tag="move"):
@@ -46,6 +54,8 @@ class Fail(msgspec.Struct, frozen=True, tag="fail"):
 
     error: str = ""
     kind: str = "fail"
+    traceback: str | None = None
+    """Where it was raised; stored with the failure."""
 
 
 Outcome = Done | Retry | Move | Fail
@@ -68,6 +78,8 @@ class PositionedOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     data: Any = UNCHANGED
     until: str | None = None
     """The list that a move waits for."""
+    traceback: str | None = None
+    """Where a handler raised the error."""
 
     @classmethod
     def of(cls, position: int, outcome: Outcome) -> "PositionedOutcome":
@@ -75,12 +87,13 @@ class PositionedOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
         match outcome:
             case Done(result):
                 return cls(position, "done", result)
-            case Retry(error, after, counted, kind):
-                return cls(position, "retry", error=error, kind=kind, after=_seconds(after), counted=counted)
+            case Retry(error, after, counted, kind, traceback):
+                wait = _seconds(after)
+                return cls(position, "retry", None, error, kind, wait, counted, traceback=traceback)
             case Move(gate, data, after, until):
                 return cls(position, "move", gate=gate, data=data, after=_seconds(after), until=until)
-            case Fail(error, kind):
-                return cls(position, "fail", error=error, kind=kind)
+            case Fail(error, kind, traceback):
+                return cls(position, "fail", error=error, kind=kind, traceback=traceback)
 
     def read(self) -> Outcome:
         """Read the outcome, and check it."""
@@ -88,11 +101,11 @@ class PositionedOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
             case "done":
                 return Done(self.result)
             case "retry":
-                return validate(Retry(self.error, self.after, self.counted, self.kind or "retry"))
+                return validate(Retry(self.error, self.after, self.counted, self.kind or "retry", self.traceback))
             case "move":
                 return validate(Move(self.gate, self.data, self.after, self.until))
             case "fail":
-                return validate(Fail(self.error, self.kind or "fail"))
+                return validate(Fail(self.error, self.kind or "fail", self.traceback))
 
 
 def _seconds(after: Duration | None) -> float | None:
@@ -143,9 +156,13 @@ def validate(outcome: Outcome) -> Outcome:
     if isinstance(outcome, Retry | Fail):
         given: Any = outcome.error
         if isinstance(given, BaseException):
-            outcome = msgspec.structs.replace(outcome, error=error_text(given), kind=type(given).__name__)
-        if not isinstance(outcome.error, str) or not isinstance(outcome.kind, str):
-            raise InvalidOutcome("the error and kind of an outcome must be text", "describe what went wrong")
+            outcome = msgspec.structs.replace(
+                outcome, error=error_text(given), kind=type(given).__name__, traceback=traceback_text(given)
+            )
+        texts = (outcome.error, outcome.kind, outcome.traceback or "")
+        if not all(isinstance(text, str) for text in texts):
+            what = "the error, kind and traceback of an outcome must be text"
+            raise InvalidOutcome(f"{what}, got {outcome.error!r:.80}", "describe what went wrong")
     if isinstance(outcome, Move):
         gate: Any = outcome.gate
         if isinstance(gate, bool) or not (
@@ -161,7 +178,7 @@ def validate(outcome: Outcome) -> Outcome:
 
 def from_exception(error: BaseException) -> Retry:
     """Make a Retry of what a handler raised: one failed attempt."""
-    return Retry(error=error_text(error), kind=type(error).__name__)
+    return Retry(error=error_text(error), kind=type(error).__name__, traceback=traceback_text(error))
 
 
 def error_text(error: BaseException) -> str:
@@ -170,3 +187,22 @@ def error_text(error: BaseException) -> str:
         return str(error) or type(error).__name__
     except Exception:  # an exception of somebody else's may do anything
         return type(error).__name__
+
+
+def traceback_text(error: BaseException) -> str | None:
+    """Return where an exception was raised, from the user's first frame on; None if that is nowhere, or unknown."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith("rowlock."):
+        frames = frames.tb_next
+    if frames is None and (error.__traceback__ is None or isinstance(error, RowlockError)):
+        return None
+    try:
+        parts = format_exception(type(error), error, frames or error.__traceback__, limit=-MAX_TRACEBACK_FRAMES)
+    except Exception:  # an exception of somebody else's may do anything
+        return None
+    text = "".join(map(_shortened, parts)).rstrip("\n")
+    return text if len(text) <= MAX_TRACEBACK_CHARACTERS else f"…{text[1 - MAX_TRACEBACK_CHARACTERS :]}"
+
+
+def _shortened(part: str) -> str:
+    return part if len(part) <= MAX_TRACEBACK_PART_CHARACTERS else f"{part[:MAX_TRACEBACK_PART_CHARACTERS]}…\n"

@@ -46,5 +46,5 @@ def limited(outcome: Outcome, attempts: int, *, allowed: int | None) -> Outcome:
     """Return the outcome as it is written: the last retry that is allowed is a failure; None allows the default."""
     most = DEFAULT_ATTEMPTS if allowed is None else allowed
     if isinstance(outcome, Retry) and outcome.counted and most != UNLIMITED and attempts + 1 >= most:
-        return Fail(outcome.error, outcome.kind)
+        return Fail(outcome.error, outcome.kind, outcome.traceback)
     return outcome

@@ -300,17 +300,13 @@ def _write_moves(tx: Tx, held: HeldClaim, moves: Mapping[int, Move]) -> None:
 def _record_errors(
     tx: Tx, held: HeldClaim, items: Sequence[StandingItem], written: Mapping[int, Outcome], holder: str
 ) -> None:
-    rows = []
-    for item in items:
-        outcome = written[item.position]
-        if isinstance(outcome, Fail) or (isinstance(outcome, Retry) and outcome.error):
-            message = failures.truncate_message(outcome.error or outcome.kind)
-            kind, shape = failures.truncate_message(outcome.kind), failures.shape(message)
-            rows.append(
-                {"key": item.key, "attempt": item.attempts + 1, "kind": kind, "message": message, "shape": shape}
-            )
-    if rows:
-        tx.run("errors/record_many", list=held.list, holder=holder, keep=held.settings.keep, rows=encode_json(rows))
+    failed = [
+        failures.FailedAttempt.of(item.key, outcome, attempt=item.attempts + 1)
+        for item in items
+        if isinstance(outcome := written[item.position], Fail) or (isinstance(outcome, Retry) and outcome.error)
+    ]
+    if failed:
+        failures.record(tx, held.list, failed, holder=holder, keep=held.settings.keep)
 
 
 def _record_tallies(

@@ -120,3 +120,15 @@ def test_a_handler_that_writes_in_the_database_is_refused(client: Client) -> Non
         worker.on("work", lambda item: None, within=lambda items, tx: None)
     with pytest.raises(Invalid, match="an Engine or a Client"):
         Worker("http://127.0.0.1")  # type: ignore[arg-type]
+
+
+def test_a_remote_handler_that_raises_leaves_its_traceback(client: Client) -> None:
+    client["work"].add("a")
+    worker = Worker(client)
+
+    @worker.on("work", attempts=1)
+    def fail(_: Item) -> None:
+        raise OSError("no answer \udcff")
+
+    work_off(worker)
+    assert "in fail" in (client["work"].failures("a")[0].traceback or "")

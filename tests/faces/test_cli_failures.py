@@ -108,3 +108,41 @@ def test_watching_on_a_terminal_draws_anew(shell: Shell, quick: QuickShell) -> N
 def test_waiting_too_long_is_seen() -> None:
     with pytest.raises(AssertionError):
         until(lambda: False, seconds=0)
+
+
+def _raise_for(engine: Engine, key: str) -> None:
+    engine["raised"].add(key)
+    with engine.session() as session:
+        for claim in session.claim("raised"):
+            for item in claim:
+                try:
+                    raise OSError("no \x1b[31manswer")
+                except OSError as error:
+                    claim.fail(item, error)
+
+
+def test_failures_show_tracebacks_when_asked(any_quick: QuickShell, url: str) -> None:
+    with Engine(url) as engine:
+        _raise_for(engine, "a")
+    assert "Traceback" not in any_quick("failures", "raised").out
+    shown = any_quick("failures", "raised", "-v").out
+    assert "raised a was raised at:\n  Traceback (most recent call last):\n" in shown
+    assert ("in _raise_for" in shown, shown.endswith("  OSError: no \\x1b[31manswer\n")) == (True, True)
+    [group] = any_quick("failures", "raised", "-v", "--json").document["failures"]
+    assert "in _raise_for" in group["traceback"]
+
+
+def test_an_item_is_shown_with_its_traceback(any_quick: QuickShell, url: str) -> None:
+    with Engine(url) as engine:
+        _raise_for(engine, "a")
+    [line] = [line for line in any_quick("show", "raised", "a").lines if line.startswith("traceback\t")]
+    assert "in _raise_for" in msgspec.json.decode(line.partition("\t")[2])
+    assert "in _raise_for" in any_quick("show", "raised", "a", "--json").document["failures"][0]["traceback"]
+
+
+def test_a_person_sees_where_the_last_failure_was_raised(shell: Shell, url: str) -> None:
+    with Engine(str(shell.folder / "rowlock.db")) as engine:
+        _raise_for(engine, "a")
+    shown = shell.screen("show", "raised", "a")
+    assert "attempt 1 was raised at:\n  Traceback (most recent call last):\n" in shown
+    assert "OSError: no \\x1b[31manswer" in shown

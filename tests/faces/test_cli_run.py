@@ -76,3 +76,25 @@ def test_a_changed_file_begins_anew(shell: Shell, names: Shell) -> None:
         until(lambda: names("add", "names", f"{next(more)}") and lines(shell.folder / "noted anew"))
         running.send_signal(signal.SIGINT)
         assert running.wait(WAIT_SECONDS) == 130
+
+
+FAILING = """
+from rowlock import Engine, Worker
+
+worker = Worker(Engine())
+
+@worker.on("names", attempts=1)
+def fail(item):
+    raise OSError("no answer for " + item.key)
+"""
+
+
+def test_a_handler_that_raises_says_so_and_where_if_asked(shell: Shell, names: Shell) -> None:
+    shell.write("failing.py", FAILING)
+    with started(shell, "run", "failing:worker", "-v") as running:
+        written = iter(running.stderr)
+        line = next(line for line in written if b"warning" in line).decode()
+        assert "warning names 'a' failed, attempt 1 of 1: OSError: no answer for a\n" in line
+        assert next(written) == b"Traceback (most recent call last):\n"
+        assert next(written).endswith(b'failing.py", line 8, in fail\n')
+        running.terminate()

@@ -14,6 +14,7 @@ from rowlock.cli import output
 from rowlock.cli.invocation import INTERRUPTED, ROWS_PER_PAGE, Invocation, command, every, json_option, list_argument
 from rowlock.cli.output import Column
 from rowlock.engine import List
+from rowlock.engine.handles import Handles
 from rowlock.model import Item, ListInfo, State
 from rowlock.ranges import MAX_PARTS
 
@@ -179,7 +180,7 @@ def failures(invocation: Invocation, *, name: str | None, limit: int) -> None:
     """Show failed items grouped by their last error, the most frequent first.
 
     Numbers, quoted words and addresses in messages are masked, so that one cause is one group. In a pipe each line is
-    list, count, kind, message and one key as an example.
+    list, count, kind, message and one key as an example. With -v each group has the traceback of its example.
     """
     with invocation.open() as engine:
         infos = [engine[name].info()] if name else [info for info in every(engine.lists) if info.counts.failed]
@@ -188,10 +189,22 @@ def failures(invocation: Invocation, *, name: str | None, limit: int) -> None:
             for info in infos
             for group in engine[info.name].failure_groups(limit=limit)
         ]
+        if invocation.verbose:
+            _add_tracebacks(engine, groups)
     with_list = name is None or not output.on_terminal()
     columns = FAILURE_GROUP_COLUMNS if with_list else FAILURE_GROUP_COLUMNS[1:]
     more = sum(info.counts.failed for info in infos) - sum(group["count"] for group in groups)
     others = f"{output.plural(more, 'more item')} failed, without a stored error or past the limit" if more > 0 else ""
     output.table(invocation, {"failures": groups}, rows=groups, columns=columns, empty=others or "nothing has failed")
-    if groups and others and output.on_terminal() and not invocation.as_json:
+    if invocation.as_json:
+        return
+    for group in groups:
+        output.write_traceback(f"{group['list']} {group['example']}", group.get("traceback"))
+    if groups and others and output.on_terminal():
         invocation.say(others)
+
+
+def _add_tracebacks(engine: Handles, groups: list[dict[str, Any]]) -> None:
+    for group in groups:
+        last = engine[group["list"]].failures(group["example"], limit=1)
+        group["traceback"] = last[0].traceback if last else None

@@ -127,7 +127,7 @@ def _add_stream(to: List, entries: Iterator[Entry], shared: dict[str, Any]) -> A
 @click.argument("key")
 @json_option
 def show(invocation: Invocation, *, name: str, key: str) -> None:
-    """Show one item: its state, its data and its failures."""
+    """Show one item: its state, its data, its failures, and the traceback of the last one."""
     with invocation.open() as engine:
         item, failures = engine[name].show(key), engine[name].failures(key)
     if invocation.as_json:
@@ -135,7 +135,8 @@ def show(invocation: Invocation, *, name: str, key: str) -> None:
         return
     if not output.on_terminal():
         rows = [[column.of(failure) for column in FAILURE_COLUMNS] for failure in failures]
-        output.lines([*_fields(item).items(), *(("failure", *row) for row in rows)])
+        raised = [("traceback", output.format_json(each.traceback)) for each in failures if each.traceback]
+        output.lines([*_fields(item).items(), *(("failure", *row) for row in rows), *raised])
         return
     for field, value in (_fields(item) | {"state": f"{item.state.icon} {item.state}"}).items():
         if value is not None:
@@ -143,6 +144,8 @@ def show(invocation: Invocation, *, name: str, key: str) -> None:
     if failures:
         output.write("\n")
         output.write_table(failures, FAILURE_COLUMNS)
+    for failure in failures:
+        output.write_traceback(f"attempt {failure.attempt}", failure.traceback)
 
 
 def _fields(item: Item) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Output on stdout: tables and sentences on a terminal, tab-separated lines in a pipe, JSON on request."""
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -10,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from rowlock.names import visible as visible
+
 if TYPE_CHECKING:
     from rowlock.cli.invocation import Invocation
     from rowlock.model import ListInfo
 
-# Characters that move the cursor, change colours or turn the direction of reading.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 _BAR_COLUMNS = 12
 _COLORS = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
 
@@ -23,11 +22,6 @@ _COLORS = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
 def on_terminal() -> bool:
     """Return whether stdout is a terminal."""
     return sys.stdout.isatty()
-
-
-def visible(text: str) -> str:
-    """Return text with its control characters escaped, so that a terminal shows them."""
-    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def write(text: str) -> None:
@@ -125,6 +119,13 @@ def write_table(rows: Sequence[Any], columns: Sequence[Column], *, blank: str = 
     """Write a table whose columns are as wide as their widest cell."""
     for cells in zip(*(column.cells(rows, blank) for column in columns if column.heading), strict=True):
         write("  ".join(cells).rstrip() + "\n")
+
+
+def write_traceback(what: str, traceback: str | None) -> None:
+    """Write where something was raised, indented, if that is stored."""
+    if traceback:
+        indented = "".join(f"  {visible(line)}\n" for line in traceback.split("\n"))
+        write(f"\n{visible(what)} was raised at:\n{indented}")
 
 
 def _padded(cell: str, size: int, *, right: bool) -> str:

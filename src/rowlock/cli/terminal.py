@@ -4,7 +4,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import FrameType, TracebackType
 from typing import IO, Any
@@ -16,6 +16,8 @@ from rowlock.cli.invocation import Invocation
 from rowlock.cli.output import visible
 
 STDOUT, STDERR = 1, 2
+TRACEBACK = "traceback"
+"""The field of a record that has many lines."""
 COPY_BYTES = 64 * 1024
 _CLEAR_LINE = "\r\x1b[K"
 _STANDARD_FIELDS = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"message"}
@@ -124,7 +126,8 @@ def show_logs(
     """Write rowlock's logs: warnings, everything with -v, only errors with -q."""
     logger = logging.getLogger("rowlock")
     logger.setLevel(logging.ERROR if invocation.quiet else logging.INFO if invocation.verbose else logging.WARNING)
-    logger.handlers = [_LineHandler(as_json if form == "json" else as_text, write)]
+    text = with_traceback if invocation.verbose else as_text
+    logger.handlers = [_LineHandler(as_json if form == "json" else text, write)]
     logger.propagate = False
 
 
@@ -143,8 +146,15 @@ class _LineHandler(logging.Handler):
 
 def as_text(record: logging.LogRecord) -> str:
     """Format a record as text: `12:00:01 warning claim lost list=downloads code=stale-claim`."""
-    fields = "".join(f" {name}={_quoted(value)}" for name, value in _fields(record).items())
+    told = {TRACEBACK, *(record.args if isinstance(record.args, Mapping) else ())}
+    fields = "".join(f" {name}={_quoted(value)}" for name, value in _fields(record).items() if name not in told)
     return f"{_time(record):%H:%M:%S} {record.levelname.lower()} {record.getMessage()}{fields}"
+
+
+def with_traceback(record: logging.LogRecord) -> str:
+    """Format a record as text, with the traceback of what a handler raised below it."""
+    traceback = getattr(record, TRACEBACK, "")
+    return f"{as_text(record)}\n{traceback}" if traceback else as_text(record)
 
 
 def as_json(record: logging.LogRecord) -> str:

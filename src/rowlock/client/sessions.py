@@ -98,7 +98,10 @@ def _ending(position: int, outcome: Outcome) -> PositionedOutcome:
     if isinstance(outcome, Retry | Fail):
         # The text of an exception may be of any length, and not valid UTF-8.
         outcome = msgspec.structs.replace(
-            outcome, error=truncate_message(outcome.error), kind=truncate_message(outcome.kind)
+            outcome,
+            error=truncate_message(outcome.error),
+            kind=truncate_message(outcome.kind),
+            traceback=None if outcome.traceback is None else truncate_message(outcome.traceback),
         )
     return PositionedOutcome.of(position, outcome)
 

@@ -103,12 +103,12 @@ class Claim:
     def retry(self, item: Item, why: str | BaseException = "", *, after: Duration | None = None) -> None:
         """Say that an item failed and shall be tried again, after the list's backoff or the given time."""
         failed = from_exception(why) if isinstance(why, BaseException) else Retry(why)
-        self.say(item, Retry(failed.error, after, kind=failed.kind))
+        self.say(item, Retry(failed.error, after, kind=failed.kind, traceback=failed.traceback))
 
     def fail(self, item: Item, why: str | BaseException = "") -> None:
         """Say that an item failed for good, whatever attempts are left."""
         failed = from_exception(why) if isinstance(why, BaseException) else Retry(why, kind="fail")
-        self.say(item, Fail(failed.error, failed.kind))
+        self.say(item, Fail(failed.error, failed.kind, failed.traceback))
 
     def move(
         self, item: Item, gate: int | str | None = None, *, data: Any = UNCHANGED, until: str | None = None

@@ -8,7 +8,7 @@ from typing import Any
 from rowlock import limits, settlements
 from rowlock.engine import Session, Transaction
 from rowlock.errors import DatabaseBusy, InvalidOutcome, ItemsGone, Stale, Unavailable
-from rowlock.outcomes import Done, Outcome, Retry, Verdict, from_exception, from_return_value
+from rowlock.outcomes import Done, Outcome, Retry, Verdict, from_return_value
 from rowlock.retry_policy import resolve
 from rowlock.worker.backend import Backend
 from rowlock.worker.settler import InFlightClaim
@@ -48,7 +48,7 @@ def run_batch(backend: Backend, session: Session, claim: InFlightClaim) -> list[
             # The database's fault, not the items'. If it was committed after all, the claim has ended and this is void.
             outcome = Retry(str(error), counted=False, kind=error.code)
         except BaseException as error:
-            outcome = from_exception(error)
+            outcome = claim.failed(error)
         break
     claim.finish_all([outcome] * len(claim.items))
     return None

@@ -6,7 +6,7 @@ from collections import deque
 from typing import Any
 
 from rowlock.model import Item
-from rowlock.outcomes import Outcome, Retry, from_exception, from_return_value
+from rowlock.outcomes import Outcome, from_return_value
 from rowlock.worker.handlers import Turn
 from rowlock.worker.settler import InFlightClaim
 from rowlock.worker.thread_pool import Finish
@@ -62,7 +62,7 @@ class EventLoop:
         except asyncio.CancelledError as error:
             if claim.cancelled.is_set():
                 return  # the session is lost or the worker stops: there is nothing to settle
-            outcome = from_exception(error)
+            outcome = claim.failed(error, item)
         self._finish(claim, item, outcome)
         if claim.in_order and (following := claim.next_item()) is not None:
             self._queue.append((claim, following))
@@ -79,12 +79,12 @@ class EventLoop:
                 return from_return_value(await handler.function(*arguments))
         except TimeoutError as error:
             if limit.expired():
-                return Retry(f"timed out after {handler.timeout:g}s", kind="timeout")
-            return from_exception(error)
+                return claim.timed_out(item)
+            return claim.failed(error, item)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # an escaping exception would end the event loop
-            return from_exception(error)
+            return claim.failed(error, item)
 
     def cancel(self, claim: InFlightClaim | None = None) -> None:
         """Cancel the tasks of a claim, or all."""

@@ -3,12 +3,12 @@
 import multiprocessing
 import threading
 from multiprocessing.connection import Connection
-from pickle import PickleError
+from pickle import PickleError, dumps, loads
 from typing import Any
 
 from rowlock.model import Item
-from rowlock.outcomes import Outcome, Retry, from_exception, from_return_value
-from rowlock.worker.handlers import Handler
+from rowlock.outcomes import Outcome, Retry, error_text, from_exception, from_return_value
+from rowlock.worker.settler import InFlightClaim
 
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would copy our threads' locks in whatever state they are
 
@@ -16,15 +16,29 @@ START_TIMEOUT_SECONDS = 60.0
 """Within it a process must have begun with its first item."""
 
 
+Answer = tuple[Outcome, BaseException | None]
+"""The outcome of an item, and what the handler raised."""
+
+
 def _serve(pipe: Connection) -> None:
     while (work := pipe.recv()) is not None:
         function, item = work
         pipe.send(None)  # begun: the time to start and to import the handler does not count
+        answer: Answer
         try:
-            outcome: Outcome = from_return_value(function(item))
+            answer = from_return_value(function(item)), None
         except Exception as error:
-            outcome = from_exception(error)
-        pipe.send(outcome)
+            answer = from_exception(error), _sendable(error)
+        pipe.send(answer)
+
+
+def _sendable(error: Exception) -> Exception:
+    """Return an exception that survives the pipe: itself, or one with its text."""
+    try:
+        loads(dumps(error))  # noqa: S301
+    except Exception:  # an exception of somebody else's may do anything
+        return RuntimeError(f"{type(error).__name__}: {error_text(error)}")
+    return error
 
 
 class _Child:
@@ -36,16 +50,19 @@ class _Child:
         self.process.start()
         child_end.close()
 
-    def run(self, function: Any, item: Item, timeout: float | None) -> Outcome:
-        """Run the function there; TimeoutError if it is late, EOFError if the process has died."""
+    def run(self, function: Any, item: Item, timeout: float | None) -> Answer:
+        """Run the function there and return the outcome and what it raised.
+
+        TimeoutError if it is late, EOFError if the process has died.
+        """
         self.pipe.send((function, item))
         if not self.pipe.poll(START_TIMEOUT_SECONDS):
             raise TimeoutError
         self.pipe.recv()
         if not self.pipe.poll(timeout):
             raise TimeoutError
-        outcome: Outcome = self.pipe.recv()
-        return outcome
+        answer: Answer = self.pipe.recv()
+        return answer
 
     def exit_code(self) -> int | None:
         """Return the exit code of a process that has died."""
@@ -66,19 +83,22 @@ class ProcessPool:
         self._own = threading.local()
         self._children: list[_Child] = []
 
-    def run(self, handler: Handler, item: Item) -> Outcome:
+    def run(self, claim: InFlightClaim, item: Item) -> Outcome:
         """Run the handler for one item in this thread's process."""
         try:
-            return self._child().run(handler.function, item, handler.timeout)
+            outcome, raised = self._child().run(claim.handler.function, item, claim.handler.timeout)
         except TimeoutError:
             self._replace()
-            return Retry(f"timed out after {handler.timeout:g}s", kind="timeout")
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            code = self._child().exit_code()
+            return claim.timed_out(item)
+        except (EOFError, BrokenPipeError, ConnectionResetError) as error:
+            what = f"the handler's process died (exit {self._child().exit_code()})"
             self._replace()
-            return Retry(f"the handler's process died (exit {code})", kind="process died")
+            return claim.failed(error, item, outcome=Retry(what, kind="process died"))
         except (AttributeError, PickleError, TypeError, ValueError) as error:  # it cannot be sent to another process
-            return from_exception(error)
+            return claim.failed(error, item)
+        if raised is None or not isinstance(outcome, Retry):
+            return outcome
+        return claim.failed(raised, item, outcome=outcome)
 
     def _child(self) -> _Child:
         child: _Child | None = getattr(self._own, "child", None)

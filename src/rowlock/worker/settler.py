@@ -20,6 +20,7 @@ from rowlock.model import Item
 from rowlock.outcomes import Done, Fail, Outcome, Retry, Verdict, error_text, from_exception
 from rowlock.receipts import OutcomesByPosition
 from rowlock.retry_policy import Policy, resolve
+from rowlock.worker.error_reports import ErrorHook, report
 from rowlock.worker.handlers import Handler
 
 log = logging.getLogger("rowlock.worker")
@@ -31,6 +32,17 @@ BeforeItem = Callable[[Item], None] | None
 """Called when a handler is about to get an item."""
 AfterItem = Callable[[Item, Outcome, Verdict], None] | None
 """Called for each settled item."""
+
+
+class ItemHooks(msgspec.Struct, frozen=True):
+    """The hooks of a worker that are called for each item; one that is None costs nothing."""
+
+    before: BeforeItem = None
+    after: AfterItem = None
+    on_error: ErrorHook | None = None
+
+
+NO_HOOKS = ItemHooks()
 
 
 class PlannedClaim(msgspec.Struct, frozen=True):
@@ -50,7 +62,7 @@ class InFlightClaim:
     """Items that were claimed together. Handlers finish them from any thread; the worker's thread settles them."""
 
     def __init__(
-        self, claimed: ClaimedItems, plan: PlannedClaim, *, before: BeforeItem = None, in_order: bool = False
+        self, claimed: ClaimedItems, plan: PlannedClaim, *, hooks: ItemHooks = NO_HOOKS, in_order: bool = False
     ) -> None:
         self.list = claimed.list
         self.token = claimed.token
@@ -66,7 +78,8 @@ class InFlightClaim:
         self._unstarted = deque(claimed.items if in_order else ())
         self.halted = False
         """Whether an item that is worked in order shall be tried again at once: those after it must wait."""
-        self.before = before
+        self.before = hooks.before
+        self._hooks = hooks
         self.spans = tracing.spans()
         """Makes a span around each call of the handler, if tracing is on."""
         self.cancelled = threading.Event()
@@ -124,6 +137,16 @@ class InFlightClaim:
                 self.halted = True
         self.finished.append((item, outcome))
         return self.halted or self.settles_each or len(self.finished) + self.returned >= len(self.items)
+
+    def failed(self, error: BaseException, item: Item | None = None, *, outcome: Retry | Fail | None = None) -> Outcome:
+        """Report what a handler raised for an item, or for all, and return the outcome; safe from any thread."""
+        items = self.items if item is None else [item]
+        return report(error, items, allowed=self.rules.attempts, hook=self._hooks.on_error, outcome=outcome)
+
+    def timed_out(self, item: Item | None = None) -> Outcome:
+        """Report that the handler took longer than its timeout, and return the outcome; safe from any thread."""
+        what = f"timed out after {self.handler.timeout:g}s"
+        return self.failed(TimeoutError(what), item, outcome=Retry(what, kind="timeout"))
 
     def finish_all(self, outcomes: Sequence[Outcome]) -> None:
         """Note the outcomes of all items at once; safe from any thread."""

@@ -1,20 +1,17 @@
 """The thread pool: runs plain and batch handlers. A handler that times out loses its thread; its slot is freed."""
 
-import logging
 import queue
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rowlock.model import Item
-from rowlock.outcomes import Outcome, Retry, from_exception, from_return_value
+from rowlock.outcomes import Outcome, from_return_value
 from rowlock.worker.handlers import Handler, HandlerKind, Turn
 from rowlock.worker.settler import InFlightClaim
 
 if TYPE_CHECKING:
     from rowlock.worker.process_pool import ProcessPool
-
-log = logging.getLogger("rowlock.worker")
 
 Finish = Callable[[InFlightClaim, Item, Outcome], None]
 Work = tuple[InFlightClaim, Item | None]
@@ -131,15 +128,14 @@ class ThreadPool:
         try:
             return from_return_value(handler.function(*arguments))
         except BaseException as error:  # an escaping exception would end the thread and lose its slot
-            log.info("a handler raised", exc_info=error)
-            return from_exception(error)
+            return claim.failed(error, item)
 
     def _in_process(self, claim: InFlightClaim, item: Item) -> Outcome:
         if self._processes is None:
             from rowlock.worker.process_pool import ProcessPool  # slow to import, and few handlers need it
 
             self._processes = ProcessPool()
-        return self._processes.run(claim.handler, item)
+        return self._processes.run(claim, item)
 
     def cancel_overdue(self) -> None:
         """Free the slots of handlers that have timed out: their items are retried, their threads run on."""
@@ -153,7 +149,7 @@ class ThreadPool:
             claim, item = work
             if item is None:
                 claim.cancelled.set()
-            timed_out = Retry(f"timed out after {claim.handler.timeout:g}s", kind="timeout")
+            timed_out = claim.timed_out(item)
             for each in claim.items if item is None else (item,):
                 self._finish(claim, each, timed_out)
             self._put_next(claim)  # and start a thread in place of the lost one

@@ -18,7 +18,7 @@ from rowlock.worker.batch_handlers import run_batch
 from rowlock.worker.handlers import Handler, HandlerKind
 from rowlock.worker.lease_holder import LeaseHook
 from rowlock.worker.planner import ListRotation, Load, Planner
-from rowlock.worker.settler import AfterItem, BeforeItem, InFlightClaim, PlannedClaim, Settler
+from rowlock.worker.settler import InFlightClaim, ItemHooks, PlannedClaim, Settler
 from rowlock.worker.thread_pool import Finish, ThreadPool
 
 if TYPE_CHECKING:
@@ -39,14 +39,13 @@ class WorkLoop:
         concurrency: int,
         flush: float,
         max_wait: float,
-        before: BeforeItem,
-        after: AfterItem,
+        hooks: ItemHooks,
         on_lease: LeaseHook,
     ) -> None:
         self._backend = backend
         self._engine = backend.engine
         self._session = session
-        self._before = before
+        self._hooks = hooks
         self._flush = flush
         self._max_wait = max_wait
         """Seconds after which a step ends, whatever there is to wait for."""
@@ -54,7 +53,7 @@ class WorkLoop:
         self._claimer = backend.claimer(session)
         self._planner = Planner(concurrency, monotonic=self._monotonic)
         self._rotation = ListRotation(backend, session, handlers, planner=self._planner, on_lease=on_lease)
-        self._settler = Settler(self._engine, session, after=after)
+        self._settler = Settler(self._engine, session, after=hooks.after)
         self._threads = ThreadPool(
             concurrency, finish=self._finish, run_batch=self._run_batch, monotonic=self._monotonic
         )
@@ -161,7 +160,7 @@ class WorkLoop:
         if claimed.exclusive:
             self._rotation.leases.add(claimed.list)
         in_order = plan.handler.kind is not HandlerKind.BATCH and claimed.list in self._rotation.leases.names
-        claim = InFlightClaim(claimed, plan, before=self._before, in_order=in_order)
+        claim = InFlightClaim(claimed, plan, hooks=self._hooks, in_order=in_order)
         self._in_flight.append(claim)
         executor = self._executors[-1] if plan.handler.kind is HandlerKind.ASYNC else self._threads
         executor.submit(claim)

@@ -17,7 +17,9 @@ from rowlock.errors import Invalid, NeedsDatabase, Stale, Unavailable
 from rowlock.model import Item, Processor
 from rowlock.outcomes import Outcome, Verdict
 from rowlock.worker.backend import RECONNECT_SECONDS, Backend, LocalBackend, RemoteBackend
+from rowlock.worker.error_reports import ErrorHook
 from rowlock.worker.handlers import Handler, define
+from rowlock.worker.settler import ItemHooks
 from rowlock.worker.work_loop import WorkLoop
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ class Worker:
         self._grace = milliseconds(grace) / 1_000
         self._handlers: list[Handler] = []
         self._processors: list[tuple[Handler, ProcessorHandler]] = []
-        kinds = ("before", "after", "failed", "lease", "lease_end", "stop")
+        kinds = ("before", "after", "failed", "error", "lease", "lease_end", "stop")
         self._hooks: dict[str, list[Callable[..., None]]] = {kind: [] for kind in kinds}
         self._stopping = threading.Event()
         self._at_once = threading.Event()
@@ -153,6 +155,14 @@ class Worker:
         self._hooks["failed"].append(hook)
         return hook
 
+    def on_error(self, hook: ErrorHook) -> ErrorHook:
+        """Call `hook(error, items)` when a handler has raised or timed out, in its thread: for Sentry and the like.
+
+        `items` is the one item, or all of a batch. What the handler returns, also a `Fail`, is no error.
+        """
+        self._hooks["error"].append(hook)
+        return hook
+
     def on_lease(self, hook: Callable[[str], None]) -> Callable[[str], None]:
         """Call `hook(name)` when this worker begins to hold an exclusive list, before its first item."""
         self._hooks["lease"].append(hook)
@@ -206,8 +216,7 @@ class Worker:
             concurrency=self.concurrency,
             flush=self._flush,
             max_wait=inf if until == "stopped" else END_CHECK_SECONDS,
-            before=partial(self._call_hooks, "before") if self._hooks["before"] else None,
-            after=self._call_after if self._hooks["after"] or self._hooks["failed"] else None,
+            hooks=self._item_hooks(),
             on_lease=self._call_hooks,
         )
         threads = self._backend.start_threads(session, wake=lambda: loop.events.put("hint"))
@@ -287,6 +296,13 @@ class Worker:
             return self._engine
         raise NeedsDatabase(
             f"{what} needs the database itself", "work where the database is: with an Engine, without --server"
+        )
+
+    def _item_hooks(self) -> ItemHooks:
+        return ItemHooks(
+            before=partial(self._call_hooks, "before") if self._hooks["before"] else None,
+            after=self._call_after if self._hooks["after"] or self._hooks["failed"] else None,
+            on_error=partial(self._call_hooks, "error") if self._hooks["error"] else None,
         )
 
     def _call_after(self, item: Item, outcome: Outcome, verdict: Verdict) -> None:
