@@ -87,8 +87,8 @@ class ClaimRequest(msgspec.Struct, frozen=True):
     """The only lane to look at: nothing is found if anything else matters to the list by now."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.limit <= MAX_CLAIM_ITEMS:
-            raise Invalid(f"limit must be 1 to {MAX_CLAIM_ITEMS}, got {self.limit}")
+        if not isinstance(self.limit, int) or not 1 <= self.limit <= MAX_CLAIM_ITEMS:
+            raise Invalid(f"limit must be 1 to {MAX_CLAIM_ITEMS}, got {self.limit!r}", "give a whole number")
         check_attempts(self.attempts)
 
 

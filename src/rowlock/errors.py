@@ -32,6 +32,7 @@ RowlockError
 │   ├── NoSuchToken
 │   └── NoSuchTopic
 ├── Refused                 the request is valid, but the current state forbids it
+│   ├── AlreadyClosed
 │   ├── AlreadyThere
 │   ├── CounterSpent
 │   ├── CrossSite
@@ -243,6 +244,17 @@ class Refused(RowlockError):
 
     exit_status = 4
     http_status = 409
+
+
+class AlreadyClosed(Refused):
+    """The engine or client was closed before it was used."""
+
+    http_status = 503
+
+    @classmethod
+    def of(cls, what: str) -> "AlreadyClosed":
+        """Make the error for what was closed: "engine" or "client"."""
+        return cls(f"the {what} is closed", f"make another {what}, or close this one later")
 
 
 class AlreadyThere(Refused):

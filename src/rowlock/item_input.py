@@ -11,7 +11,7 @@ from rowlock.durations import DurationOrTime, delay_or_time
 from rowlock.errors import Invalid, InvalidData, InvalidKey
 from rowlock.json_codec import encode, encode_json, is_finite
 from rowlock.model import MAX_DATA_BYTES, NewItem
-from rowlock.names import all_simple_keys, check_key
+from rowlock.names import all_simple_keys, check_key, short_repr
 from rowlock.settings import DEFAULT_PRIORITY, GATES, PRIORITIES
 
 Entry = str | NewItem | Mapping[str, Any]
@@ -104,8 +104,8 @@ def _each(entries: Entries, first_line: int) -> Iterable[Any]:
     if hasattr(entries, "readline"):
         return lines(entries, first_line)  # type: ignore[arg-type]
     if not hasattr(entries, "__iter__") or hasattr(entries, "decode"):
-        what = f"items must be keys, mappings or an open file, got {type(entries).__name__}"
-        raise Invalid(what, "give a key, an iterable of keys or mappings, or an open file")
+        what = f"items must be keys, mappings or an open file, got {type(entries).__name__} {short_repr(entries)}"
+        raise Invalid(what, _as_text(entries) or "give a key, an iterable of keys or mappings, or an open file")
     return entries
 
 
@@ -150,13 +150,17 @@ def _new_item(entry: Any, shared: ItemDefaults) -> NewItem:
     if isinstance(entry, str):
         return NewItem(entry, **defaults)
     if not isinstance(entry, Mapping):
-        what = f"an item must be a key or a mapping, got {type(entry).__name__}"
-        raise Invalid(what, "give keys, or mappings with a key")
+        what = f"an item must be a key or a mapping, got {type(entry).__name__} {short_repr(entry)}"
+        raise Invalid(what, _as_text(entry) or "give keys, or mappings with a key")
     unknown = set(entry) - {"key", *defaults}
     if unknown or "key" not in entry:
         wrong = f"unknown field {min(map(str, unknown))!r} of an item" if unknown else "an item has no key"
         raise Invalid(wrong, f"its fields are key, {', '.join(defaults)}")
     return NewItem(**(defaults | dict(entry)))
+
+
+def _as_text(value: Any) -> str:
+    return f"a key is text: give {str(value)!r}" if isinstance(value, int | float) else ""
 
 
 def _columns(new: NewItem | ItemDefaults, shared: ItemDefaults, whose: str) -> dict[str, Any]:

@@ -34,24 +34,26 @@ def all_simple_keys(keys: Sequence[str]) -> bool:
         return False
 
 
-def check_key(key: str, line: int | None = None) -> None:
+def check_key(key: object, line: int | None = None) -> None:
     """Refuse a key that cannot be stored, or does not fit on one line."""
     wrong = _wrong_with_key(key)
     if wrong:
         where = f" in line {line}" if line is not None else ""
         hint = f"a key is 1 to {MAX_KEY_BYTES} bytes of UTF-8 text without line breaks"
+        if isinstance(key, int | float):
+            hint = f"write it as text: {str(key)!r}"
         raise InvalidKey(f"the key {short_repr(key)}{where} {wrong}", hint, key=short_repr(key), line=line)
 
 
 def check_limit(limit: int, what: str) -> None:
     """Refuse a page size that is out of bounds."""
-    if not 0 <= limit <= MAX_PAGE_ROWS:
-        raise Invalid(f"limit must be 0 to {MAX_PAGE_ROWS} {what}, got {limit}")
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= MAX_PAGE_ROWS:
+        raise Invalid(f"limit must be 0 to {MAX_PAGE_ROWS} {what}, got {limit!r}", "give a whole number")
 
 
 def check_start(after: str) -> None:
     """Refuse a start of a page that no database can compare with; no such key need exist."""
-    if "\0" in after or any("\ud800" <= character <= "\udfff" for character in after):
+    if not isinstance(after, str) or "\0" in after or any("\ud800" <= character <= "\udfff" for character in after):
         raise InvalidKey(
             f"after must be text without NUL and lone surrogates, got {short_repr(after)}", "give a key or a name"
         )

@@ -10,7 +10,7 @@ import msgspec
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import InvalidOutcome, RowlockError
 from rowlock.model import GATES
-from rowlock.names import check_name
+from rowlock.names import check_name, short_repr
 
 UNCHANGED = msgspec.UNSET
 
@@ -147,8 +147,11 @@ def from_return_value(answer: Any) -> Outcome:
         return Done()
     if isinstance(answer, Outcome):
         return validate(answer)
-    what = f"a handler must return an outcome or None, got {type(answer).__name__}"
-    raise InvalidOutcome(what, "return None, Done(…), Retry(…), Move(…) or Fail(…)")
+    if hasattr(answer, "__await__"):
+        getattr(answer, "close", lambda: None)()  # else Python warns that it was never awaited
+        raise InvalidOutcome("a plain handler returned a coroutine", "make the handler an async def that awaits it")
+    what = f"a handler must return an outcome or None, got {type(answer).__name__} {short_repr(answer)}"
+    raise InvalidOutcome(what, "return None, Done(…), Retry(…), Move(…) or Fail(…); a result is Done(result)")
 
 
 def validate(outcome: Outcome) -> Outcome:

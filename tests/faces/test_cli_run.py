@@ -50,6 +50,7 @@ def test_the_configured_database_is_the_programs(shell: Shell, names: Shell) -> 
     [
         ("app", "the worker must be MODULE:WORKER, got 'app'", "rowlock run app:worker"),
         ("ap:worker", "there is no module 'ap' here", "from the folder"),
+        ("app.py:worker", "'app.py' is a file, not a module", "write it like: rowlock run app:worker"),
         ("app:wrker", "'app' has no 'wrker'", "did you mean 'worker'?"),
         ("app:nothing", "app:nothing must be a Worker, got int", ""),
         ("broken:worker", "'broken' cannot be imported: SyntaxError", "line 1"),

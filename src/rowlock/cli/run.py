@@ -35,6 +35,9 @@ def run(invocation: Invocation, /, *, place: str, reloads: bool, log_format: str
     module, colon, name = place.partition(":")
     if not colon or not module or not name:
         raise Invalid(f"the worker must be MODULE:WORKER, got {place!r}", "write it like: rowlock run app:worker")
+    if module.endswith(".py") or "/" in module:
+        dotted = module.removesuffix(".py").removeprefix("./").replace("/", ".")
+        raise Invalid(f"{module!r} is a file, not a module", f"write it like: rowlock run {dotted}:{name}")
     _configure_program(invocation)
     terminal = Terminal(quiet=invocation.quiet)
     if reloads:

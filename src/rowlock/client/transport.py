@@ -14,7 +14,15 @@ from rowlock.api.documents import cell
 from rowlock.api.operation import ApiRequest, Operation
 from rowlock.client.errors import error_of_response, not_rowlock, unreachable, was_sent
 from rowlock.environment import Environment
-from rowlock.errors import ExtraMissing, InvalidData, InvalidUrl, OutcomeUnknown, RowlockError, Unavailable
+from rowlock.errors import (
+    AlreadyClosed,
+    ExtraMissing,
+    InvalidData,
+    InvalidUrl,
+    OutcomeUnknown,
+    RowlockError,
+    Unavailable,
+)
 from rowlock.http_url import HttpUrl, check_header, parse
 from rowlock.json_codec import encode_json
 from rowlock.model import ANY_VERSION, Versions
@@ -71,6 +79,7 @@ class Transport:
         self._http: httpx2.Client | None = None
         self._process = os.getpid()
         self._reached = False
+        self._closed = False
         host = self._target.host
         self._is_local = host == "localhost" or host.startswith("127.") or host == "::1"
         if token is not None:
@@ -93,6 +102,7 @@ class Transport:
         """Close all connections."""
         with self._lock:
             http, self._http = self._http, None
+            self._closed = True
         if http is not None and self._process == os.getpid():
             http.close()
 
@@ -189,6 +199,8 @@ class Transport:
 
     def _connected(self) -> "httpx2.Client":
         with self._lock:
+            if self._closed:
+                raise AlreadyClosed.of("client")
             if self._process != os.getpid():
                 # After a fork: two processes on one connection would read each other's answers.
                 self._process, self._http = os.getpid(), None

@@ -15,7 +15,7 @@ import msgspec
 
 from rowlock.db.driver import DatabaseConnection
 from rowlock.environment import Deadline
-from rowlock.errors import DatabaseBusy
+from rowlock.errors import AlreadyClosed, DatabaseBusy
 from rowlock.forks import PerProcess
 
 T = TypeVar("T")
@@ -175,6 +175,8 @@ class Pool:
         try:
             lease.connection = lease.idle.pop()
         except IndexError:
+            if self._closed:
+                raise AlreadyClosed.of("engine") from None
             lease.connection = self._open(deadline)
             self.has_connected = True
         return lease.connection

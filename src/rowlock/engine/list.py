@@ -7,7 +7,7 @@ from msgspec import UnsetType
 
 from rowlock import failures, gates, item_input, items, lists, ranges, tracing
 from rowlock.engine.protocols import NamedHandle
-from rowlock.errors import NotFound
+from rowlock.errors import InvalidKey, NotFound
 from rowlock.failures import Change, FailureGroup
 from rowlock.item_input import Batch, Entries, ItemDefaults
 from rowlock.items import Result
@@ -24,6 +24,7 @@ from rowlock.model import (
     Settings,
     Then,
 )
+from rowlock.names import short_repr
 from rowlock.outcomes import UNCHANGED
 from rowlock.ranges import Range
 from rowlock.tracing import check_traceparent
@@ -243,7 +244,13 @@ class List(NamedHandle):
 
 
 def _listed(keys: Keys) -> list[str]:
-    return [keys] if isinstance(keys, str) else list(keys)
+    if isinstance(keys, str):
+        return [keys]
+    given: object = keys
+    if not isinstance(given, Iterable) or isinstance(given, bytes):
+        what = f"keys must be text or an iterable of text, got {type(keys).__name__} {short_repr(keys)}"
+        raise InvalidKey(what, f"give {str(keys)!r}" if isinstance(keys, int) else "give one key or several")
+    return list(given)
 
 
 class _Reported:

@@ -16,7 +16,7 @@ import msgspec
 from rowlock.db import Database, Tx, is_flushed, unflushed
 from rowlock.db.database import Verb
 from rowlock.db.driver import LockTimeout, RetryTransaction
-from rowlock.errors import InvalidTransaction, RowlockError, Unavailable
+from rowlock.errors import AlreadyClosed, InvalidTransaction, RowlockError
 from rowlock.forks import PerProcess
 from rowlock.group_commit.calls import (
     FutureWaiter,
@@ -124,7 +124,7 @@ class _Writer:
         """Run the call in the next group."""
         with self._change:
             if self._closed:
-                raise Unavailable("this engine has been closed", "open another one")
+                raise AlreadyClosed.of("engine")
             if call.group_key.isolated:
                 self._overflow.take(call)
                 return

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import NoReturn
 
 from rowlock import diagnostics, lists, upkeep
@@ -11,7 +11,7 @@ from rowlock.durations import Duration, milliseconds
 from rowlock.engine import Engine, Session, Transaction
 from rowlock.engine.claimer import Claimer
 from rowlock.engine.handles import Handles
-from rowlock.errors import NeedsDatabase, RowlockError, Unavailable
+from rowlock.errors import AlreadyClosed, NeedsDatabase, RowlockError, Unavailable
 from rowlock.lists import ListWithWork, PollResult
 from rowlock.worker.lease_holder import HeldLeases, LeaseHolder, LeaseHook
 from rowlock.worker.schedule_ticker import ScheduleTicker
@@ -215,7 +215,11 @@ def listen_for_hints(
 
 
 def _start_thread(name: str, target: Callable[[], None]) -> threading.Thread:
-    thread = threading.Thread(target=target, name=name, daemon=True)
+    def run() -> None:
+        with suppress(AlreadyClosed):  # the worker's own thread says so
+            target()
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
     thread.start()
     return thread
 

@@ -1,19 +1,24 @@
 """Handlers: functions for the items of lists whose names fit a pattern, and how they are called."""
 
 import inspect
+import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
+from rowlock import lists
 from rowlock.durations import Duration, milliseconds
-from rowlock.errors import Invalid
+from rowlock.engine.handles import Handles
+from rowlock.errors import Invalid, NoSuchList, RowlockError
 from rowlock.model import Settings
 from rowlock.names import matches_pattern
 from rowlock.retry_policy import Policy, policy
 from rowlock.settings import check_attempts
+
+log = logging.getLogger("rowlock.worker")
 
 MAX_BATCH_ITEMS = 10_000
 
@@ -99,6 +104,19 @@ def define(
     kind, seconds = _kind(function, batch, processes=processes), timeout_seconds(timeout)
     arguments = _arguments(function)
     return Handler(pattern, function, kind, attempts, backoff, seconds, batch or 1, arguments, accepts, within)
+
+
+def warn_of_missing_lists(engine: Handles, handlers: Iterable[Handler], *, expected: bool) -> None:
+    """Warn of handlers for a list that does not exist and is `expected`, or whose name is like that of another."""
+    for name in {handler.pattern: None for handler in handlers if "*" not in handler.pattern}:
+        try:
+            engine.read(lists.show, name)
+        except NoSuchList as error:
+            # The first item creates a list: a worker that waits for it may start earlier.
+            level = logging.WARNING if expected or "did you mean" in error.hint else logging.INFO
+            log.log(level, "no list matches %r; %s", name, error.hint, extra={"pattern": name})
+        except RowlockError:
+            return
 
 
 def timeout_seconds(timeout: Duration | None) -> float | None:

@@ -13,12 +13,12 @@ from rowlock import backlog, lists, sessions
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine import Engine, Session
 from rowlock.engine.handles import Handles
-from rowlock.errors import Invalid, NeedsDatabase, Stale, Unavailable
+from rowlock.errors import AlreadyClosed, Invalid, NeedsDatabase, Stale, Unavailable
 from rowlock.model import Item, Processor
 from rowlock.outcomes import Outcome, Verdict
 from rowlock.worker.backend import RECONNECT_SECONDS, Backend, LocalBackend, RemoteBackend
 from rowlock.worker.error_reports import ErrorHook
-from rowlock.worker.handlers import Handler, define
+from rowlock.worker.handlers import Handler, define, warn_of_missing_lists
 from rowlock.worker.settler import ItemHooks
 from rowlock.worker.work_loop import WorkLoop
 
@@ -53,8 +53,8 @@ class Worker:
         flush: Duration = "50ms",
         grace: Duration = "10s",
     ) -> None:
-        if concurrency < 1:
-            raise Invalid(f"concurrency must be at least 1, got {concurrency}")
+        if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+            raise Invalid(f"concurrency must be at least 1, got {concurrency!r}", "give a whole number")
         self._backend = _backend(engine, expiry)
         self._engine = self._backend.engine
         self.concurrency = concurrency
@@ -70,6 +70,7 @@ class Worker:
         self._at_once = threading.Event()
         self._loop: WorkLoop | None = None
         self._warned_code = ""
+        self._checked_patterns = False
         self._fruitless_offers = 0
 
     def on(
@@ -91,6 +92,9 @@ class Worker:
         it, `within(items, tx)` is called in that transaction, with those that are done.
         """
 
+        if callable(pattern):
+            what = f"on must have the name of a list, got the function {getattr(pattern, '__name__', pattern)!r}"
+            raise Invalid(what, "write @worker.on('downloads') above it")
         options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": timeout, "batch": batch}
 
         def register(chosen: Function) -> Function:
@@ -209,6 +213,9 @@ class Worker:
             self._warn(error)
             self._stopping.wait(RECONNECT_SECONDS)
             return False
+        if not self._checked_patterns:
+            self._checked_patterns = True
+            warn_of_missing_lists(self._engine, self._handlers, expected=until != "stopped")
         loop = self._loop = WorkLoop(
             self._backend,
             session,
@@ -238,7 +245,8 @@ class Worker:
                     self._fruitless_offers = 0
                 if not busy and until != "stopped" and self._nothing_left(loop, session, until):
                     return True
-                self._warned_code = ""
+                if self._warned_code:
+                    self._note_answer()
             except Unavailable as error:
                 self._warn(error)
                 self._stopping.wait(RECONNECT_SECONDS)
@@ -251,6 +259,10 @@ class Worker:
         if error.code != self._warned_code:
             log.warning("waiting: %s", error.what, extra={"code": error.code})
         self._warned_code = error.code
+
+    def _note_answer(self) -> None:
+        log.warning("working again: %r answers", self._engine)
+        self._warned_code = ""
 
     def _nothing_left(self, loop: WorkLoop, session: Session, until: Until) -> bool:
         if not loop.idle:
@@ -284,6 +296,8 @@ class Worker:
             session.close()
         except Unavailable as error:
             self._warn(error)  # it expires then, and its items are free a little later
+        except AlreadyClosed:
+            log.warning("the engine was closed before its worker had stopped")
         for thread in threads:
             thread.join(timeout=1)
 
