@@ -1,7 +1,7 @@
 """Verbs of failures: the errors of failed attempts, by item and by the shape of their messages."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -10,16 +10,13 @@ from rowlock import lists
 from rowlock.db import Tx
 from rowlock.json_codec import encode_json
 from rowlock.model import Failure, ItemStatus
-from rowlock.names import check_key, check_limit, check_start
+from rowlock.names import check_key, check_limit
 from rowlock.outcomes import Fail, Retry
 
 MAX_MESSAGE_CHARACTERS = 4_000
 MAX_SHAPE_CHARACTERS = 200
 MAX_TRACEBACKS_PER_SETTLEMENT = 100
 """A batch of thousands that fails together has one traceback, which need not be stored thousands of times."""
-
-Change = Callable[[Tx, str, Sequence[str]], int]
-"""A verb that changes items by their keys, and returns how many."""
 
 _PARTICULARS = re.compile(
     r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|https?://\S+|'[^']*'|\"[^\"]*\"|"
@@ -91,17 +88,6 @@ def groups(tx: Tx, name: str, *, limit: int = 50) -> list[FailureGroup]:
     return tx.structs(FailureGroup, "errors/groups", list=lists.get(tx, name).id, limit=limit)
 
 
-def keys_matching_error(tx: Tx, name: str, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
-    """Return the keys of failed items whose last error contains the text, in byte order, strictly after one."""
-    row = lists.get(tx, name)
-    check_start(after)
-    check_limit(limit, "keys")
-    text = truncate_message(text)
-    pattern = "%" + re.sub(r"([!%_])", r"!\1", text) + "%"
-    where = {"pattern": pattern, "kind": text, "after": after, "limit": limit}
-    return [key for (key,) in tx.rows("errors/keys_matching_error", list=row.id, **where)]
-
-
 def lock_existing(tx: Tx, name: str, keys: Sequence[str]) -> list[ItemStatus]:
     """Lock those of the items that are on the list, and return them."""
     row = lists.find(tx, name)
@@ -116,25 +102,3 @@ def count_existing(tx: Tx, name: str, keys: Sequence[str]) -> int:
 def count_retryable(tx: Tx, name: str, keys: Sequence[str]) -> int:
     """Count those of the keys that are delayed or failed: the dry run of `retry`."""
     return sum(item.delayed or item.failed for item in lock_existing(tx, name, keys))
-
-
-def count_given(tx: Tx, name: str, keys: Sequence[str]) -> int:  # noqa: ARG001
-    """Count the keys: the dry run of a change of items that are known to be there."""
-    return len(keys)
-
-
-def change_failed(
-    tx: Tx, name: str, *, change: Change, after: str = "", error: str | None = None, limit: int = 1000
-) -> tuple[int, str | None]:
-    """Change the next failed items, or those whose error contains a text; return how many, and the key to go on after.
-
-    They are found and changed under one lock: an item that is retried meanwhile is not abandoned.
-    """
-    row = lists.get(tx, name)
-    if error is None:
-        failed = tx.structs(ItemStatus, "items/lock_failed", list=row.id, after=after, limit=limit)
-        keys = [item.key for item in failed]
-        return (change(tx, name, keys), keys[-1]) if keys else (0, None)
-    matching = keys_matching_error(tx, name, error, after=after, limit=limit)
-    still_failed = [item.key for item in lock_existing(tx, name, matching) if item.failed]
-    return (change(tx, name, still_failed), matching[-1]) if matching else (0, None)

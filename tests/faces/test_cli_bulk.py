@@ -55,6 +55,15 @@ def test_what_is_not_there_is_counted_and_no_error(fruit: Shell) -> None:
     assert (ran.status, ran.out) == (0, "done\t1\nmissing\t1\n")
 
 
+def test_all_that_match_a_filter_are_listed_and_changed(fruit: Shell) -> None:
+    fruit("increment", "fruit", "pear", "--error", "404")
+    assert fruit("ls", "fruit", "--prefix", "p", "-k").out == "pear\nplum\n"
+    assert fruit("ls", "fruit", "--error", "404", "--attempts", "1", "-n", "5").out == "pear\t1\tready\n"
+    assert fruit("done", "fruit", "--prefix", "p", "--state", "ready", "--dry-run").out == "done\t2\ndry_run\t1\n"
+    assert fruit("abandon", "fruit", "--attempts", "1", "--yes").out == "abandoned\t1\n"
+    assert fruit("ls", "fruit", "-k").out == "apple\nplum\n"
+
+
 def test_an_unknown_list_is_an_error(fruit: Shell) -> None:
     ran = fruit("done", "friut", "apple")
     assert (ran.status, "did you mean 'fruit'?" in ran.error) == (3, True)

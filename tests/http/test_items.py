@@ -180,7 +180,20 @@ def test_all_failed_items_are_retried_or_given_up(ask: Client) -> None:
 def test_keys_and_all_failed_ones_are_not_asked_for_together(ask: Client) -> None:
     assert ask("POST", f"{ITEMS}/retry?state=failed", b"a\n").status == 400
     assert ask("POST", f"{ITEMS}/retry?error=x", b"a\n").status == 400
-    assert ask("POST", f"{ITEMS}/retry?state=ready", b"").status == 400
+    assert ask("PATCH", ITEMS, {"priority": 1}).status == 400
+
+
+def test_items_are_searched_counted_and_changed_by_a_filter(ask: Client) -> None:
+    ask("POST", ITEMS, b"a1\na2\na3\nb1\n")
+    fail(ask, "a1", "a2", error="timed out")
+    assert ask("GET", "/v1/lists/work/search?prefix=a").text.splitlines()[0] == "a1\t1\tfailed\ttimed out"
+    page = ask.json("GET", "/v1/lists/work/search?error=timed&count=1")
+    assert ([item["key"] for item in page["items"]], page["next"]) == (["a1"], "a1")
+    assert ask.json("GET", "/v1/lists/work/search/count?attempts=1") == {"count": 2, "next": None}
+    assert ask.json("PATCH", f"{ITEMS}?prefix=b", {"priority": 1}) == {"saved": 1}
+    assert ask.json("POST", f"{ITEMS}/retry?prefix=a&dry_run=1") == {"retried": 2, "dry_run": True}
+    assert ask.json("POST", f"{ITEMS}/done?state=failed") == {"done": 2}
+    assert ask.json("GET", "/v1/lists/work")["progress"]["done"] == 2
 
 
 def test_a_dry_run_counts_and_changes_nothing(ask: Client) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.plans.explaining import Explaining, Reading
 from tests.plans.work import BATCH, load, work
 
-from rowlock import Engine
+from rowlock import Engine, item_search
 
 FEW = 12 * BATCH
 MANY = pytest.mark.parametrize("many", [2_000, pytest.param(110_000, marks=pytest.mark.torture)])
@@ -20,7 +20,8 @@ HOT = {
     "claims": "close lock lock_list planner_hints decrement_remaining settle_all_done take take_gap take_hinted_lane",
     "subscription_index": "match",
     "gates": "advanceable is_awaited first_unfinished",
-    "items": "add_keys delete lock_due increment_attempts lock_existing page page_failed page_state promote retry "
+    "items": "count_matching count_matching_failed matching_keys search search_failed "
+    "add_keys delete lock_due increment_attempts lock_existing page page_failed page_state promote retry "
     "update_if_unclaimed show show_many lock_by_positions settle_done settle_fail settle_move settle_retry",
     "lists": "sleep",
     "sessions": "beat close lock_silent maybe_dead",
@@ -45,8 +46,10 @@ def readings() -> list[Reading]:
 
 
 @pytest.fixture
-def engine(server_url: str, readings: list[Reading]) -> Iterator[Engine]:
-    """An engine with one connection, so that a plan that was made once is kept."""
+def engine(server_url: str, readings: list[Reading], monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """An engine with one connection, so that a plan that was made once is kept; a search looks at few items."""
+    for bound in ("ROWS_PER_SEARCH", "ROWS_PER_COUNT"):
+        monkeypatch.setattr(item_search, bound, BATCH)
     with Engine(server_url, wrap=partial(Explaining, readings=readings), connections=1) as engine:
         yield engine
 

@@ -95,6 +95,11 @@ def _by_keys(engine: Engine, name: str) -> None:
     waiting = [item.key for item in engine["failed"].page(limit=BATCH, state="failed")]
     engine["failed"].retry(waiting)
     engine["failed"].failures(waiting[0])
+    engine[name].search(state="claimed", error="no")
+    engine["failed"].search(state="failed", attempts=1)
+    engine["failed"].count_matching(state="failed", attempts=1)
+    engine[name].count_matching(state="delayed")
+    engine["failed"].retry_matching(state="failed", prefix=waiting[0])
 
 
 def _where_nothing_is_ready(engine: Engine, desk: Desk) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
     from datetime import datetime
     from pathlib import Path
-    from typing import Any
+    from typing import Any, Unpack
 
     from msgspec import UnsetType
 
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from rowlock.environment import Environment
     from rowlock.failures import FailureGroup
     from rowlock.item_input import Entries
+    from rowlock.item_search import Conditions, MatchCount, SearchPage
     from rowlock.items import Result
     from rowlock.model import (
         Added,
@@ -524,19 +525,53 @@ class AsyncList(AsyncHandle[List]):
         """Make failed and delayed items ready at once, and return how many were; `dry_run` only counts them."""
         return await self._run(lambda: self._plain.retry(keys, dry_run=dry_run))
 
-    async def retry_failed(self, *, error: str | None = None, dry_run: bool = False) -> int:
-        """Make all failed items ready, or those whose last error contains `error`, and return how many.
+    async def search(self, *, after: str = "", limit: int = 100, **where: Unpack[Conditions]) -> SearchPage:
+        """Return items that match `state`, `prefix`, `error`, `attempts` and `gate`, strictly after a key.
 
-        Each thousand is a transaction. `dry_run` only counts them.
+        Looks at 5,000 items at most: a page may hold fewer than `limit`, and its `next` says where to go on.
         """
+        return await self._run(lambda: self._plain.search(after=after, limit=limit, **where))
+
+    async def count_matching(self, *, after: str = "", **where: Unpack[Conditions]) -> MatchCount:
+        """Count the items that match, of the next 20,000; there may be more if `next` is not None."""
+        return await self._run(lambda: self._plain.count_matching(after=after, **where))
+
+    async def done_matching(self, *, dry_run: bool = False, **where: Unpack[Conditions]) -> int:
+        """Take all items that match off the list as done, and return how many; `dry_run` only counts them.
+
+        Up to a thousand are a transaction, here and for the other changes of all that match.
+        """
+        return await self._run(lambda: self._plain.done_matching(dry_run=dry_run, **where))
+
+    async def abandon_matching(self, *, dry_run: bool = False, **where: Unpack[Conditions]) -> int:
+        """Take all items that match off the list undone, and return how many; `dry_run` only counts them."""
+        return await self._run(lambda: self._plain.abandon_matching(dry_run=dry_run, **where))
+
+    async def retry_matching(self, *, dry_run: bool = False, **where: Unpack[Conditions]) -> int:
+        """Make all failed and delayed items that match ready, and return how many; `dry_run` only counts them."""
+        return await self._run(lambda: self._plain.retry_matching(dry_run=dry_run, **where))
+
+    async def retry_failed(self, *, error: str | None = None, dry_run: bool = False) -> int:
+        """Make all failed items ready, or those whose last error contains `error`, and return how many."""
         return await self._run(lambda: self._plain.retry_failed(error=error, dry_run=dry_run))
 
     async def abandon_failed(self, *, error: str | None = None, dry_run: bool = False) -> int:
-        """Take all failed items off the list, or those whose last error contains `error`, and return how many.
-
-        Each thousand is a transaction. `dry_run` only counts them.
-        """
+        """Take all failed items off the list, or those whose last error contains `error`, and return how many."""
         return await self._run(lambda: self._plain.abandon_failed(error=error, dry_run=dry_run))
+
+    async def save_matching(
+        self,
+        *,
+        data: Any = UNCHANGED,
+        due: DurationOrTime | UnsetType | None = UNCHANGED,
+        priority: int | UnsetType = UNCHANGED,
+        **where: Unpack[Conditions],
+    ) -> int:
+        """Change the given fields of all items that match, and return how many; a hundred are a transaction.
+
+        Claimed items stay as they are; so do failed ones, if the due time is given.
+        """
+        return await self._run(lambda: self._plain.save_matching(data=data, due=due, priority=priority, **where))
 
     async def ranges(self, parts: int) -> list[Range]:
         """Return the keys as up to `parts` ranges whose sizes differ by at most one, however long the list is."""

@@ -1,7 +1,7 @@
 """Items over HTTP: bodies, queries, answers and operations."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -12,8 +12,9 @@ from rowlock.api.lists import LIST_PATH
 from rowlock.api.operation import Operation
 from rowlock.failures import truncate_message
 from rowlock.item_input import CheckedChanges
+from rowlock.item_search import FoundItem, ItemFilter, MatchCount
 from rowlock.items import Result
-from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item, ItemDetails, to_datetime
+from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item, ItemDetails, State, to_datetime
 from rowlock.names import check_keys
 from rowlock.roles import Role
 
@@ -78,6 +79,20 @@ class ItemPage(Page, frozen=True):
     def text(self) -> str:
         """Return a line for each item."""
         return "".join([f"{item.key}\t{item.attempts}\t{item.state}\n" for item in self.items])
+
+
+def _found_cells(item: FoundItem) -> tuple[Any, ...]:
+    return item.key, item.attempts, item.state, " ".join((item.error or "").split())
+
+
+FoundPage = page(
+    "FoundPage",
+    "items",
+    of=FoundItem,
+    cells=_found_cells,
+    cursor="key",
+    doc="Items that match, without their data. There may be none, and `next` says where to search on.",
+)
 
 
 class ItemChanges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -149,11 +164,39 @@ class IncrementQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     error: Annotated[str, Meta(description="What went wrong.")] | None = None
 
 
-class BulkQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which items, where no keys are sent."""
+class FilterQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which items: those that fulfil every condition that is given."""
 
-    state: Annotated[Literal["failed"], Meta(description="All failed items instead of keys in the body.")] | None = None
-    error: Annotated[str, Meta(description="Of those only with this text in their last error.")] | None = None
+    state: (
+        Annotated[State, Meta(description="Only items that are ready, delayed, gated, claimed or failed.")] | None
+    ) = None
+    prefix: Annotated[str, Meta(description="Only items whose key begins so.")] = ""
+    error: Annotated[str, Meta(description="Only items whose last error contains this text.")] | None = None
+    attempts: Annotated[int, Meta(description="Only items with at least so many failed attempts.")] | None = None
+    gate: Annotated[int, Meta(description="Only items of this gate.")] | None = None
+
+    def filter(self) -> ItemFilter:
+        """Return the conditions as verbs take them."""
+        return ItemFilter(self.state, self.prefix, self.error, self.attempts, self.gate)
+
+
+class SearchQuery(FilterQuery, frozen=True, forbid_unknown_fields=True, rename={"limit": "count"}):
+    """Which items, and which page of them."""
+
+    limit: Annotated[int, Meta(description="At most so many.")] = 100
+    after: Annotated[str, Meta(description="Strictly after this key.")] = ""
+
+
+class CountQuery(FilterQuery, frozen=True, forbid_unknown_fields=True):
+    """Which items, and after which key."""
+
+    after: Annotated[str, Meta(description="Strictly after this key.")] = ""
+    retryable: Annotated[bool, Meta(description="Only items that are delayed or failed.")] = False
+
+
+class BulkQuery(FilterQuery, frozen=True, forbid_unknown_fields=True):
+    """Which items, where no keys are sent: all that match."""
+
     dry_run: Annotated[bool, Meta(description="Count the items, and change nothing.")] = False
 
 
@@ -164,6 +207,19 @@ class Counted(Value, frozen=True, omit_defaults=True):
         """Return one line, which tells whether anything was done."""
         name, *_ = self.__struct_fields__
         return f"{'would_be_' if getattr(self, 'dry_run', False) else ''}{name}\t{self.value}\n"
+
+
+class ItemsDone(Counted, frozen=True, omit_defaults=True):
+    """How many items are done."""
+
+    done: int
+    dry_run: bool = False
+
+
+class Saved(Value, frozen=True):
+    """How many items were changed."""
+
+    saved: int
 
 
 class Deleted(Counted, frozen=True, omit_defaults=True):
@@ -217,6 +273,30 @@ SHOW_ITEM = Operation(
     item_resources.show, "GET", ITEM_PATH, VIEWER, ItemDetails, also={items.show: Item}, deep=True, name="items.show"
 )
 BULK: dict[str, Any] = {"body": Keys, "line": str | KeyOf, "query": BulkQuery}
+DONE_ITEMS = Operation(
+    None,
+    "POST",
+    f"{ITEMS_PATH}/done",
+    WORKER,
+    ItemsDone,
+    **BULK,
+    name="items.done_matching",
+    description="All that match a filter needs the role operator.",
+)
+SAVE_ITEMS = Operation(
+    None,
+    "PATCH",
+    ITEMS_PATH,
+    OPERATOR,
+    Saved,
+    body=ItemChanges,
+    query=FilterQuery,
+    name="items.save_matching",
+)
+SEARCH_ITEMS = Operation(None, "GET", f"{LIST_PATH}/search", VIEWER, FoundPage, query=SearchQuery, name="items.search")
+COUNT_ITEMS = Operation(
+    None, "GET", f"{LIST_PATH}/search/count", VIEWER, MatchCount, query=CountQuery, name="items.count_matching"
+)
 DELETE_ITEMS = Operation(
     items.done,
     "POST",
@@ -291,6 +371,10 @@ OPERATIONS = (
         keyed=True,
         description="A repeated request counts again; under an Idempotency-Key it does not.",
     ),
+    SEARCH_ITEMS,
+    COUNT_ITEMS,
+    SAVE_ITEMS,
+    DONE_ITEMS,
     DELETE_ITEMS,
     RETRY_ITEMS,
     ABANDON_ITEMS,

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock import failures, gates, lists, ranges
+from rowlock import failures, gates, item_search, lists, ranges
 from rowlock.api.documents import Value, page
 from rowlock.api.operation import Operation
 from rowlock.failures import FailureGroup
@@ -76,7 +76,14 @@ OPERATIONS = (
     Operation(lists.resume, "POST", f"{LIST_PATH}/resume", OPERATOR, Changed),
     Operation(ranges.split, "GET", f"{LIST_PATH}/ranges", VIEWER, Ranges),
     Operation(failures.groups, "GET", f"{LIST_PATH}/failures", VIEWER, FailureGroupPage),
-    Operation(failures.keys_matching_error, "GET", f"{LIST_PATH}/failures/keys", VIEWER, KeyPage),
+    Operation(
+        item_search.keys_matching_error,
+        "GET",
+        f"{LIST_PATH}/failures/keys",
+        VIEWER,
+        KeyPage,
+        name="failures.keys_matching_error",
+    ),
     Operation(gates.show, "GET", f"{LIST_PATH}/gates", VIEWER, GatePage),
     Operation(gates.open_gate, "PUT", f"{LIST_PATH}/gate", OPERATOR, Changed, body=GateChoice),
     Operation(gates.seal, "POST", f"{LIST_PATH}/seal", OPERATOR, Changed, body=SealOptions),

@@ -15,11 +15,13 @@ from rowlock.cli.invocation import INTERRUPTED, ROWS_PER_PAGE, Invocation, comma
 from rowlock.cli.output import Column
 from rowlock.engine import List
 from rowlock.engine.handles import Handles
+from rowlock.item_search import FoundItem
 from rowlock.model import Item, ListInfo, State
 from rowlock.ranges import MAX_PARTS
 
 WATCH_SECONDS = 1.0
 CLEAR_SCREEN = "\x1b[H\x1b[J"
+FILTERS = ("prefix", "error", "attempts", "gate")
 LIST_ICONS = {"open": "●", "paused": "‖", "complete": "✓"}
 COLORS = {State.FAILED: "red", State.CLAIMED: "green", State.DELAYED: "yellow", State.GATED: "dim"}
 STATUS_COLUMNS = (
@@ -94,6 +96,10 @@ def _watch(draw: Callable[[], None]) -> int:
 @command("ls")
 @list_argument(required=False)
 @click.option("--state", type=click.Choice([state.value for state in State]), help="Only items in this state.")
+@click.option("--prefix", metavar="TEXT", help="Only keys that begin with TEXT.")
+@click.option("--error", metavar="TEXT", help="Only items whose last error contains TEXT.")
+@click.option("--attempts", type=int, metavar="N", help="Only items with at least N failed attempts.")
+@click.option("--gate", type=int, metavar="N", help="Only items of this gate.")
 @click.option("--after", default="", show_default=False, metavar="KEY", help="Only keys that sort after this one.")
 @click.option("--upto", metavar="KEY", help="Only keys up to and including this one.")
 @click.option("-n", "--limit", type=click.IntRange(min=0), help="Maximum of items; all if left out.")
@@ -105,12 +111,16 @@ def ls(invocation: Invocation, /, *, name: str | None, state: str | None, after:
     """List a list's items, or all lists.
 
     Items come in the byte order of their keys. In a pipe each line is key, attempts and state, separated by tabs.
+    With --prefix, --error, --attempts or --gate, JSON holds their last error and not their data.
     """
     if name is None:
         click.get_current_context().invoke(status, name=None, watching=False)
         return
     with invocation.open() as engine:
-        pages = _pages(engine[name], state, after=after, upto=options["upto"], limit=options["limit"])
+        bounds = {"after": after, "upto": options["upto"], "limit": options["limit"]}
+        where = {option: options[option] for option in FILTERS if options[option] is not None}
+        items = engine[name]
+        pages = _found(items, where | {"state": state}, **bounds) if where else _pages(items, state, **bounds)
         before, between, text, end = _layout(invocation, options)
         output.write(before)
         separator = ""
@@ -135,7 +145,20 @@ def _pages(items: List, state: str | None, *, after: str, upto: str | None, limi
     yield from pages
 
 
-def _layout(invocation: Invocation, options: dict[str, Any]) -> tuple[str, str, Callable[[Item], str], str]:
+def _found(
+    items: List, where: dict[str, Any], *, after: str, upto: str | None, limit: int | None
+) -> Iterator[list[FoundItem]]:
+    """Yield what matches a filter, in pages of any size."""
+    begin: str | None = after
+    while begin is not None and limit != 0:
+        found = items.search(**where, after=begin, limit=min(limit or ROWS_PER_PAGE, ROWS_PER_PAGE))
+        page = found.items if upto is None else [item for item in found.items if item.key <= upto]
+        yield page
+        limit = None if limit is None else limit - len(page)
+        begin = found.next if upto is None or (found.next or "") < upto else None
+
+
+def _layout(invocation: Invocation, options: dict[str, Any]) -> tuple[str, str, Callable[[Any], str], str]:
     """Return what is written before, between, for each, and after the items."""
     if options["null"]:
         return "", "", lambda item: f"{item.key}\0", ""
@@ -150,7 +173,7 @@ def _layout(invocation: Invocation, options: dict[str, Any]) -> tuple[str, str, 
     return f"{'STATE':<10}  ATTEMPTS  KEY\n", "", partial(_row_text, plain=invocation.no_color), ""
 
 
-def _row_text(item: Item, *, plain: bool) -> str:
+def _row_text(item: Item | FoundItem, *, plain: bool) -> str:
     # The key is the last column, so that its width need not be known before the next page is read.
     state = output.colored(f"{item.state.icon} {item.state:<8}", COLORS.get(item.state, ""), plain=plain)
     return f"{state}  {item.attempts:>8}  {output.visible(item.key)}\n"

@@ -37,7 +37,7 @@ from rowlock.cli.terminal import Terminal
 from rowlock.engine import List
 from rowlock.errors import Invalid, RowlockError
 from rowlock.item_input import Entry
-from rowlock.model import DEFAULT_PRIORITY, Added, Item, ItemDetails
+from rowlock.model import DEFAULT_PRIORITY, Added, Item, ItemDetails, State
 
 # Commands run by the program that sets this variable belong to its trace.
 TRACE_VARIABLE = "TRACEPARENT"
@@ -177,20 +177,32 @@ def save(invocation: Invocation, /, *, name: str, key: str, version: int | None,
     output.result(invocation, {"version": item.version}, sentence=sentence, value=item)
 
 
-def failed_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare the options that name failed items instead of keys."""
-    for_state = click.option("--state", type=click.Choice(["failed"]), help="An alias of --failed.")
-    for_error = click.option("--error", metavar="TEXT", help="All failed items whose last error contains TEXT.")
-    return click.option("--failed", is_flag=True, help="All failed items of the list.")(for_state(for_error(function)))
+def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare the options that name all items that match, instead of keys."""
+    for option in (
+        click.option("--gate", type=int, metavar="N", help="Items of this gate."),
+        click.option("--attempts", type=int, metavar="N", help="Items with at least N failed attempts."),
+        click.option("--prefix", metavar="TEXT", help="Items whose key begins with TEXT."),
+        click.option(
+            "--error", metavar="TEXT", help="Items whose last error contains TEXT; failed ones, if no --state."
+        ),
+        click.option("--state", type=click.Choice([state.value for state in State]), help="Items in this state."),
+        click.option("--failed", is_flag=True, help="An alias of --state failed."),
+    ):
+        function = option(function)
+    return function
 
 
 @command("done")
 @list_argument()
 @keys_argument
+@filter_options
 @dry_run_option
 @json_option
-def done(invocation: Invocation, *, name: str, keys: tuple[str, ...], dry_run: bool) -> int:
+def done(invocation: Invocation, /, *, name: str, keys: tuple[str, ...], dry_run: bool, **given: Any) -> int:
     """Take items that are done off their list."""
+    if where := _where(keys, **given):
+        return _change_matching(invocation, name, where, List.done_matching, "done", dry_run=dry_run)
     return _change(invocation, name, keys, List.done, "done", dry_run=dry_run)
 
 
@@ -207,45 +219,49 @@ def increment(invocation: Invocation, *, name: str, keys: tuple[str, ...], error
 @command("retry")
 @list_argument()
 @keys_argument
-@failed_options
+@filter_options
 @dry_run_option
 @json_option
-def retry(invocation: Invocation, /, *, name: str, keys: tuple[str, ...], dry_run: bool, **which: Any) -> int:
+def retry(invocation: Invocation, /, *, name: str, keys: tuple[str, ...], dry_run: bool, **given: Any) -> int:
     """Make failed and delayed items ready at once.
 
     Their count of attempts starts at 0 again.
     """
-    if _wants_failed(keys, **which):
-        return _change_failed(invocation, name, which["error"], List.retry_failed, "retried", dry_run=dry_run)
+    if where := _where(keys, **given):
+        return _change_matching(invocation, name, where, List.retry_matching, "retried", dry_run=dry_run)
     return _change(invocation, name, keys, List.retry, "retried", dry_run=dry_run)
 
 
 @command("abandon")
 @list_argument()
 @keys_argument
-@failed_options
+@filter_options
 @dry_run_option
 @yes_option
 @json_option
 def abandon(
-    invocation: Invocation, /, *, name: str, keys: tuple[str, ...], dry_run: bool, yes: bool, **which: Any
+    invocation: Invocation, /, *, name: str, keys: tuple[str, ...], dry_run: bool, yes: bool, **given: Any
 ) -> int:
     """Take items off their list undone."""
-    if not _wants_failed(keys, **which):
+    where = _where(keys, **given)
+    if where is None:
         return _change(invocation, name, keys, List.abandon, "abandoned", dry_run=dry_run)
-    error = which["error"]
     if not yes and not dry_run:
-        confirm(f"Abandon all failed items of {name!r}{f' whose error contains {error!r}' if error else ''}?")
-    return _change_failed(invocation, name, error, List.abandon_failed, "abandoned", dry_run=dry_run)
+        conditions = ", ".join(f"{condition} {value!r}" for condition, value in where.items())
+        confirm(f"Abandon all items of {name!r} that match: {conditions}?")
+    return _change_matching(invocation, name, where, List.abandon_matching, "abandoned", dry_run=dry_run)
 
 
-def _wants_failed(keys: tuple[str, ...], *, failed: bool, state: str | None, error: str | None) -> bool:
-    wanted = bool(failed or state or error)
-    if wanted and keys:
-        raise Invalid("keys cannot be combined with --failed, --state or --error", "give one of them")
-    if error == "":
+def _where(keys: tuple[str, ...], *, failed: bool, **given: Any) -> dict[str, Any] | None:
+    """Return the conditions of a filter; None if there are none."""
+    where = {condition: value for condition, value in given.items() if value is not None}
+    if failed or "error" in where:
+        where.setdefault("state", "failed")
+    if where and keys:
+        raise Invalid("keys cannot be combined with options that name all items that match", "give one of them")
+    if where.get("error") == "":
         raise Invalid("--error must not be empty", "give a part of the message, or --failed for all")
-    return wanted
+    return where or None
 
 
 def _change(
@@ -272,11 +288,11 @@ def _change(
     return _report(invocation, name, {word: changed, "missing": missing}, more, dry_run=dry_run)
 
 
-def _change_failed(
-    invocation: Invocation, name: str, error: str | None, change: Callable[..., int], word: str, *, dry_run: bool
+def _change_matching(
+    invocation: Invocation, name: str, where: dict[str, Any], change: Callable[..., int], word: str, *, dry_run: bool
 ) -> int:
     with invocation.open() as engine, _audited(invocation, dry_run=dry_run):
-        changed = change(engine[name], error=error, dry_run=dry_run)
+        changed = change(engine[name], **where, dry_run=dry_run)
     return _report(invocation, name, {word: changed}, dry_run=dry_run)
 
 

@@ -6,15 +6,38 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from rowlock import backlog, claims, failures, gates, items, lists, ranges, receipts, schedules, settlements
-from rowlock.api.items import ABANDON_ITEMS, DELETE_ITEMS, RETRY_ITEMS
+from rowlock import (
+    backlog,
+    claims,
+    failures,
+    gates,
+    item_search,
+    items,
+    lists,
+    ranges,
+    receipts,
+    schedules,
+    settlements,
+)
+from rowlock.api.items import (
+    ABANDON_ITEMS,
+    COUNT_ITEMS,
+    DELETE_ITEMS,
+    DONE_ITEMS,
+    RETRY_ITEMS,
+    SAVE_ITEMS,
+    SEARCH_ITEMS,
+    ItemChanges,
+)
 from rowlock.api.operation import ApiRequest, Operation, name_of, result
 from rowlock.api.operations import BY_VERB
 from rowlock.api.schedules import PUT_SCHEDULE, ScheduleChange
 from rowlock.client.transport import Transport
 from rowlock.db.database import Verb
 from rowlock.errors import InvalidData, NeedsDatabase, NoSuchList, StaleVersion
-from rowlock.failures import Change as ItemChange
+from rowlock.item_input import CheckedChanges
+from rowlock.item_search import KEYS_PER_CHANGE, SAVES_PER_CHANGE, ItemFilter, MatchCount, SearchPage
+from rowlock.item_search import Change as ItemChange
 from rowlock.json_codec import MAX_LEVELS, is_too_deep
 from rowlock.model import Item, ListInfo, Settings
 from rowlock.schedules import Change
@@ -36,6 +59,12 @@ NEEDS_DATABASE: Mapping[Callable[..., Any], str] = {
     ranges.snapshot: "a snapshot is one read of the whole list: page through its items instead",
 }
 """Verbs of handles that no request offers, and what to do instead."""
+BULK_OPERATIONS: Mapping[Callable[..., Any], Operation] = {
+    items.abandon: ABANDON_ITEMS,
+    items.done: DONE_ITEMS,
+    items.retry: RETRY_ITEMS,
+}
+"""How a verb that takes keys is run for all items that match a filter."""
 
 
 class Caller:
@@ -143,19 +172,52 @@ def count_retryable(caller: Caller, name: str, keys: Sequence[str]) -> int:
     return _bulk(caller, RETRY_ITEMS, name, keys, dry_run=True)
 
 
-def change_failed(
+def search(caller: Caller, name: str, where: ItemFilter, *, after: str = "", limit: int = 100) -> SearchPage:
+    """Return items that match."""
+    found = caller.transport.send(SEARCH_ITEMS, ApiRequest((name,), {**_sent(where), "after": after, "count": limit}))
+    return SearchPage(found.items, found.next)
+
+
+def count(caller: Caller, name: str, where: ItemFilter, *, after: str = "", retryable: bool = False) -> MatchCount:
+    """Count the items that match."""
+    query = {**_sent(where), "after": after, "retryable": retryable}
+    counted: MatchCount = caller.transport.send(COUNT_ITEMS, ApiRequest((name,), query))
+    return counted
+
+
+def change_matching(
     caller: Caller,
     name: str,
+    where: ItemFilter,
     *,
     change: ItemChange,
     after: str = "",  # noqa: ARG001
-    error: str | None = None,
-    limit: int = 1000,  # noqa: ARG001
+    limit: int = KEYS_PER_CHANGE,  # noqa: ARG001
 ) -> tuple[int, str | None]:
-    """Change all failed items: the server goes on by itself to the end."""
-    operation = RETRY_ITEMS if change is items.retry else ABANDON_ITEMS
-    dry_run = True if change is failures.count_given else None
-    return _bulk(caller, operation, name, None, state="failed", error=error, dry_run=dry_run), None
+    """Change all items that match: the server goes on by itself to the end."""
+    operation = BULK_OPERATIONS[change]
+    return _bulk(caller, operation, name, None, **_sent(where)), None
+
+
+def save_matching(
+    caller: Caller,
+    name: str,
+    where: ItemFilter,
+    *,
+    changes: CheckedChanges,
+    after: str = "",  # noqa: ARG001
+    limit: int = SAVES_PER_CHANGE,  # noqa: ARG001
+) -> tuple[int, str | None]:
+    """Change all items that match: the server goes on by itself to the end."""
+    request = ApiRequest((name,), _sent(where), ItemChanges.from_argument(changes))
+    return caller.ask(SAVE_ITEMS, request), None
+
+
+def _sent(where: ItemFilter) -> dict[str, Any]:
+    where.check()
+    if where == ItemFilter():
+        where = ItemFilter(attempts=0)  # a server takes no empty filter for all items
+    return {name: value for name, value in msgspec.structs.asdict(where).items() if value not in (None, "")}
 
 
 def _bulk(caller: Caller, operation: Operation, name: str, keys: Sequence[str] | None, **query: Any) -> int:
@@ -191,7 +253,10 @@ VERBS: Mapping[Callable[..., Any], Callable[..., Any]] = {
     gates.is_awaited_by_name: is_awaited_by_name,
     failures.count_existing: count_existing,
     failures.count_retryable: count_retryable,
-    failures.change_failed: change_failed,
+    item_search.page: search,
+    item_search.count: count,
+    item_search.change: change_matching,
+    item_search.save: save_matching,
     schedules.define: define,
     records.retry: retry,
 }

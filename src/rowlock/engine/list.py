@@ -1,15 +1,16 @@
 """The handle of a list: each method calls the database, nothing is cached."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec import UnsetType
 
-from rowlock import failures, gates, item_input, items, lists, ranges, tracing
+from rowlock import failures, gates, item_input, item_search, items, lists, ranges, tracing
 from rowlock.engine.protocols import NamedHandle
 from rowlock.errors import InvalidKey, NotFound
-from rowlock.failures import Change, FailureGroup
+from rowlock.failures import FailureGroup
 from rowlock.item_input import Batch, Entries, ItemDefaults
+from rowlock.item_search import Change, Conditions, ItemFilter, MatchCount, SearchPage
 from rowlock.items import Result
 from rowlock.model import (
     DEFAULT_PRIORITY,
@@ -126,7 +127,7 @@ class List(NamedHandle):
 
     def keys_matching_error(self, text: str, *, after: str = "", limit: int = 1000) -> list[str]:
         """Return the keys of failed items whose last error contains the text, in byte order, strictly after one."""
-        return self._runner.read(failures.keys_matching_error, self.name, text, after=after, limit=limit)
+        return self._runner.read(item_search.keys_matching_error, self.name, text, after=after, limit=limit)
 
     def increment(self, keys: Keys, *, error: str | None = None) -> int:
         """Note one failed attempt for each key, and return how many are on the list."""
@@ -149,32 +150,73 @@ class List(NamedHandle):
             return self._runner.read(count, self.name, _listed(keys))
         return self._runner.run(change, self.name, _listed(keys))
 
-    def retry_failed(self, *, error: str | None = None, dry_run: bool = False) -> int:
-        """Make all failed items ready, or those whose last error contains `error`, and return how many.
+    def search(self, *, after: str = "", limit: int = 100, **where: Unpack[Conditions]) -> SearchPage:
+        """Return items that match `state`, `prefix`, `error`, `attempts` and `gate`, strictly after a key.
 
-        Each thousand is a transaction. `dry_run` only counts them.
+        Looks at 5,000 items at most: a page may hold fewer than `limit`, and its `next` says where to go on.
         """
-        return self._change_failed(items.retry, error, dry_run=dry_run)
+        return self._runner.read(item_search.page, self.name, ItemFilter(**where), after=after, limit=limit)
+
+    def count_matching(self, *, after: str = "", **where: Unpack[Conditions]) -> MatchCount:
+        """Count the items that match, of the next 20,000; there may be more if `next` is not None."""
+        return self._runner.read(item_search.count, self.name, ItemFilter(**where), after=after)
+
+    def done_matching(self, *, dry_run: bool = False, **where: Unpack[Conditions]) -> int:
+        """Take all items that match off the list as done, and return how many; `dry_run` only counts them.
+
+        Up to a thousand are a transaction, here and for the other changes of all that match.
+        """
+        return self._change_matching(items.done, ItemFilter(**where), dry_run=dry_run)
+
+    def abandon_matching(self, *, dry_run: bool = False, **where: Unpack[Conditions]) -> int:
+        """Take all items that match off the list undone, and return how many; `dry_run` only counts them."""
+        return self._change_matching(items.abandon, ItemFilter(**where), dry_run=dry_run)
+
+    def retry_matching(self, *, dry_run: bool = False, **where: Unpack[Conditions]) -> int:
+        """Make all failed and delayed items that match ready, and return how many; `dry_run` only counts them."""
+        return self._change_matching(items.retry, ItemFilter(**where), dry_run=dry_run)
+
+    def retry_failed(self, *, error: str | None = None, dry_run: bool = False) -> int:
+        """Make all failed items ready, or those whose last error contains `error`, and return how many."""
+        return self.retry_matching(state="failed", error=error, dry_run=dry_run)
 
     def abandon_failed(self, *, error: str | None = None, dry_run: bool = False) -> int:
-        """Take all failed items off the list, or those whose last error contains `error`, and return how many.
+        """Take all failed items off the list, or those whose last error contains `error`, and return how many."""
+        return self.abandon_matching(state="failed", error=error, dry_run=dry_run)
 
-        Each thousand is a transaction. `dry_run` only counts them.
+    def _change_matching(self, verb: Change, where: ItemFilter, *, dry_run: bool) -> int:
+        changed, after = 0, ""
+        while True:
+            if dry_run:
+                found = self._runner.read(
+                    item_search.count, self.name, where, after=after, retryable=verb is items.retry
+                )
+                count, last = found.count, found.next
+            else:
+                count, last = self._runner.run(item_search.change, self.name, where, change=verb, after=after)
+            changed += count
+            if last is None:
+                return changed
+            after = last
+
+    def save_matching(
+        self,
+        *,
+        data: Any = UNCHANGED,
+        due: DurationOrTime | UnsetType | None = UNCHANGED,
+        priority: int | UnsetType = UNCHANGED,
+        **where: Unpack[Conditions],
+    ) -> int:
+        """Change the given fields of all items that match, and return how many; a hundred are a transaction.
+
+        Claimed items stay as they are; so do failed ones, if the due time is given.
         """
-        return self._change_failed(items.abandon, error, dry_run=dry_run)
-
-    def _change_failed(self, verb: Change, error: str | None, *, dry_run: bool) -> int:
-        if dry_run and error is None:
-            return self.counts().failed
+        changes = item_input.read_changes("all that match", data=data, due=due, priority=priority)
         changed = 0
         after: str | None = ""
         while after is not None:
             count, after = self._runner.run(
-                failures.change_failed,
-                self.name,
-                change=failures.count_given if dry_run else verb,
-                after=after,
-                error=error,
+                item_search.save, self.name, ItemFilter(**where), changes=changes, after=after
             )
             changed += count
         return changed

@@ -8,8 +8,21 @@ from typing import IO, Any
 
 import msgspec
 
-from rowlock import failures, idempotency, item_input, item_resources, items
-from rowlock.api.items import AddQuery, BulkQuery, ItemPage, ItemsToAdd, ItemToAdd, UploadProgress
+from rowlock import failures, idempotency, item_input, item_resources, item_search, items
+from rowlock.api.items import (
+    AddQuery,
+    BulkQuery,
+    CountQuery,
+    FilterQuery,
+    FoundPage,
+    ItemChanges,
+    ItemPage,
+    ItemsToAdd,
+    ItemToAdd,
+    Saved,
+    SearchQuery,
+    UploadProgress,
+)
 from rowlock.api.operation import name_of
 from rowlock.errors import Invalid
 from rowlock.http import media_types
@@ -20,8 +33,9 @@ from rowlock.http.requests import Request, decode_json
 from rowlock.http.responses import Response
 from rowlock.item_input import Batch, ItemDefaults
 from rowlock.item_resources import FIRST_ITEMS
+from rowlock.item_search import ItemFilter, MatchCount
 from rowlock.json_codec import encode_json
-from rowlock.model import Added, Item
+from rowlock.model import Added, Item, State
 from rowlock.roles import Role
 
 MAX_ITEMS_IN_LOOP = 1_000
@@ -169,26 +183,68 @@ async def show(request: Request) -> Response:
     return Response(item, version=item.version)
 
 
+async def search(request: Request) -> Response:
+    """Return items that match a filter, in the byte order of their keys, with their last error and without their data.
+
+    A request looks at 5,000 items at most: a page may hold fewer than `count`, and `next` says where to search on.
+    """
+    query: SearchQuery = request.query
+    search = partial(item_search.page, after=query.after, limit=query.limit)
+    found = await request.executor.read(search, request.path_params["list"], query.filter())
+    return Response(FoundPage(found.items, found.next), headers=next_link(request, found.next))
+
+
+async def count(request: Request) -> MatchCount:
+    """Count the items that match a filter, of the next 20,000; `next` says where to count on."""
+    query: CountQuery = request.query
+    count = partial(item_search.count, after=query.after, retryable=query.retryable)
+    return await request.executor.read(count, request.path_params["list"], query.filter())
+
+
 async def delete(request: Request) -> Any:
     """Take items off the list: those given as done, all failed ones as abandoned."""
-    return await _change(request, items.done if request.query.state is None else items.abandon)
+    return await _change(request, items.abandon if request.query.state == State.FAILED else items.done)
+
+
+async def done(request: Request) -> Any:
+    """Take items that are done off the list: those given, or all that match a filter, which needs the role operator."""
+    return await _change(request, items.done)
 
 
 async def change(request: Request) -> Any:
-    """Run the operation's verb on the items given, or on all that have failed."""
+    """Run the operation's verb on the items given, or on all that match a filter."""
     return await _change(request, request.route.verb)
+
+
+async def save(request: Request) -> Saved:
+    """Change data, due time or priority of all items that match a filter, a hundred in each transaction.
+
+    Claimed items stay as they are; so do failed ones, if the due time is changed.
+    """
+    body: ItemChanges = await request.document()
+    changes = body.to_argument("", "all that match")
+    where = _filter(request.query)
+    if where is None:
+        raise Invalid("no filter was given", "give at least one of state, prefix, error, attempts and gate")
+    with audit_context(request, Role.OPERATOR, verb="items.save"):
+        return Saved(await _repeat(request, item_search.save, where, changes=changes))
+
+
+def _filter(query: FilterQuery) -> ItemFilter | None:
+    """Return the filter of a query; None if it has no condition."""
+    where = query.filter()
+    return None if where == ItemFilter() else where
 
 
 async def _change(request: Request, verb: BulkVerb) -> Any:
     query: BulkQuery = request.query
-    count = await (_change_failed(request, verb) if query.state is not None else _change_given(request, verb))
+    where = _filter(query)
+    count = await (_change_given(request, verb) if where is None else _change_matching(request, verb, where))
     return request.route.gives(count, query.dry_run)
 
 
 async def _change_given(request: Request, verb: BulkVerb) -> int:
     name = request.path_params["list"]
-    if request.query.error is not None:
-        raise Invalid("error= is only for all failed items", "say state=failed too, or send keys alone")
     keys = (await read_body(request)).keys
     if request.query.dry_run:
         count = failures.count_retryable if verb is items.retry else failures.count_existing
@@ -196,18 +252,33 @@ async def _change_given(request: Request, verb: BulkVerb) -> int:
     return await request.executor.write(verb, name, keys)
 
 
-async def _change_failed(request: Request, verb: BulkVerb) -> int:
+async def _change_matching(request: Request, verb: BulkVerb, where: ItemFilter) -> int:
     request.require_role(Role.OPERATOR)
     if request.has_unread_body:
-        raise Invalid("a body with keys was sent together with state=failed", "give one of them")
-    name, options = request.path_params["list"], {"error": request.query.error}
-    options["change"] = failures.count_given if request.query.dry_run else verb
-    changed, after = 0, ""
+        raise Invalid("a body with keys was sent together with a filter", "give one of them")
+    if request.query.dry_run:
+        return await _count_matching(request, where, retryable=verb is items.retry)
     with audit_context(request, Role.OPERATOR, verb=name_of(verb)):
-        # Some at a time, each in a transaction: other writers do not wait for a million failed items.
-        while True:
-            count, last = await request.executor.write(failures.change_failed, name, after=after, **options)
-            changed += count
-            if last is None:
-                return changed
-            after = last
+        return await _repeat(request, item_search.change, where, change=verb)
+
+
+async def _repeat(request: Request, verb: Callable[..., tuple[int, str | None]], where: ItemFilter, **more: Any) -> int:
+    """Change some items at a time, each in a transaction: other writers do not wait for a million of them."""
+    changed, after = 0, ""
+    while True:
+        name = request.path_params["list"]
+        count, last = await request.executor.write(verb, name, where, after=after, **more)
+        changed += count
+        if last is None:
+            return changed
+        after = last
+
+
+async def _count_matching(request: Request, where: ItemFilter, *, retryable: bool) -> int:
+    counted, after, name = 0, "", request.path_params["list"]
+    while True:
+        found = await request.executor.read(item_search.count, name, where, after=after, retryable=retryable)
+        counted += found.count
+        if found.next is None:
+            return counted
+        after = found.next

@@ -1,7 +1,18 @@
 """The table of routes: the server, its description, the reference page and the required roles are made from it."""
 
 from rowlock.api.claims import CLAIM_ITEMS, CLOSE_CLAIM, SETTLE_CLAIM, SHOW_CLAIM, SYNC
-from rowlock.api.items import ABANDON_ITEMS, ADD_ITEMS, DELETE_ITEMS, PAGE_ITEMS, RETRY_ITEMS, SHOW_ITEM
+from rowlock.api.items import (
+    ABANDON_ITEMS,
+    ADD_ITEMS,
+    COUNT_ITEMS,
+    DELETE_ITEMS,
+    DONE_ITEMS,
+    PAGE_ITEMS,
+    RETRY_ITEMS,
+    SAVE_ITEMS,
+    SEARCH_ITEMS,
+    SHOW_ITEM,
+)
 from rowlock.api.operations import OPERATIONS
 from rowlock.api.service import DESCRIPTION, EVENTS, FRONT_PAGE, HEALTH, LIMITS, LIVEZ, METRICS, READYZ
 from rowlock.api.sessions import BEAT_SESSION, CLOSE_SESSION, OPEN_SESSION, POLL
@@ -22,6 +33,10 @@ ENDPOINTS = {
     ADD_ITEMS: items.add,
     PAGE_ITEMS: items.page,
     SHOW_ITEM: items.show,
+    SEARCH_ITEMS: items.search,
+    COUNT_ITEMS: items.count,
+    SAVE_ITEMS: items.save,
+    DONE_ITEMS: items.done,
     DELETE_ITEMS: items.delete,
     RETRY_ITEMS: items.change,
     ABANDON_ITEMS: items.change,
