@@ -64,21 +64,23 @@ class Program:
                     claim.done(item)
             self.settled.update(done)
             self.engine["kept"].counts()
+            self.engine.counter("numbers").next()
             with self.engine.transaction() as tx:
                 tx["kept"].add(f"{key}-tx")
             self.added.add(f"{key}-tx")
 
     def look(self, trial: int) -> None:
-        """Whether others can write at once, and this program too."""
+        """Whether this program can write, and others at once."""
+        try:
+            self.engine["looks"].add(f"{trial}")
+            self.engine.counter("looks").next()  # last: a grouped call that was interrupted has then ended
+        except RowlockError as error:
+            self.wrong.append(f"{trial}: the program cannot write: {error}")
         try:
             self.other.execute("begin immediate")
             self.other.execute("rollback")
         except sqlite3.Error as error:
             self.wrong.append(f"{trial}: the file is locked: {error}")
-        try:
-            self.engine["looks"].add(f"{trial}")
-        except RowlockError as error:
-            self.wrong.append(f"{trial}: the program cannot write: {error}")
 
     def last_look(self) -> None:
         """Whether all that was acknowledged has lasted."""

@@ -2,6 +2,7 @@
 
 import dis
 import sys
+import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -9,8 +10,11 @@ from types import CodeType, FrameType
 from typing import Any
 
 import rowlock.db
+import rowlock.group_commit
 
 DB = str(Path(rowlock.db.__file__).parent)
+GROUP_COMMIT = str(Path(rowlock.group_commit.__file__).parent)
+THREADING = threading.__file__
 
 Moment = tuple[tuple[CodeType, int], ...]
 """Where each frame of the watched modules stands, the innermost first."""
@@ -27,11 +31,11 @@ def _delivers(opname: str) -> bool:
 
 
 class Tracer:
-    """Follows a call through the modules of a folder, bytecode by bytecode."""
+    """Follows a call through the modules of some folders, bytecode by bytecode."""
 
-    def __init__(self, *, everywhere: bool, folder: str = DB) -> None:
+    def __init__(self, *, everywhere: bool, folders: tuple[str, ...] = (DB,)) -> None:
         self._everywhere = everywhere
-        self._folder = folder
+        self._folders = folders
         self._before: dict[FrameType, str] = {}
         self._visit: Callable[[Moment], None] = lambda _: None
 
@@ -67,7 +71,7 @@ class Tracer:
             self._before.clear()  # it would keep what the frames hold
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(self._folder):
+        if not frame.f_code.co_filename.startswith(self._folders):
             return None
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
@@ -84,7 +88,7 @@ class Tracer:
     def _moment(self, frame: FrameType | None) -> Moment:
         places = []
         while frame is not None:
-            if frame.f_code.co_filename.startswith(self._folder):
+            if frame.f_code.co_filename.startswith(self._folders):
                 places.append((frame.f_code, frame.f_lasti))
             frame = frame.f_back
         return tuple(places)

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.races.interrupting import Tracer
+from tests.races.interrupting import GROUP_COMMIT, THREADING, Tracer
+from tests.waiting import WAIT_SECONDS
 
-from rowlock import Engine, Session
+from rowlock import Engine, Session, counters
 from rowlock.db import Tx
 from rowlock.environment import Environment
+from rowlock.group_commit import GroupKey, groupable, writer
 
 FULL = 2
 PROGRAM = Path(__file__).with_name("interrupted.py")
@@ -55,6 +57,25 @@ def block(engine: Engine, session: Session) -> None:
 def first_use(engine: Engine, session: Session) -> None:
     with Engine(engine.database.address.target) as another:
         another["work"].add("more")
+
+
+def count_twice(engine: Engine) -> None:
+    engine.counter("numbers").next()  # it starts the writer
+    engine.counter("numbers").next()
+
+
+@groupable(lambda: GroupKey(isolated=True))
+def look_around(tx: Tx) -> None:
+    """A call that no group waits for."""
+
+
+def ask_alone(engine: Engine) -> None:
+    engine.grouped.ask(look_around)  # without `result()`: interrupted, the standard library's future may stay locked
+
+
+def count_and_close(engine: Engine) -> None:
+    engine.counter("numbers").next()
+    engine.grouped.close()
 
 
 def flushing(tx: Tx) -> int:
@@ -148,6 +169,37 @@ def test_a_call_that_is_interrupted_leaves_nothing_behind(
 @pytest.mark.parametrize("trials", WHERE[:1], indirect=True)
 def test_a_block_that_is_interrupted_leaves_nothing_behind(trials: Trials) -> None:
     assert trials.run(block, keep=False) > 20
+
+
+@pytest.fixture
+def patient_writer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer that misses a call sees it never, in place of after its idle time."""
+    monkeypatch.setattr(writer, "IDLE_SECONDS", 4 * WAIT_SECONDS)
+
+
+@pytest.mark.usefixtures("patient_writer")
+@pytest.mark.parametrize("operation", [count_twice, ask_alone])
+def test_a_grouped_call_that_is_interrupted_keeps_no_later_one_waiting(
+    sqlite_url: str, operation: Callable[[Engine], None]
+) -> None:
+    tracer = Tracer(everywhere=False, folders=(GROUP_COMMIT, THREADING))
+    with Engine(sqlite_url) as first:
+        moments = tracer.moments(partial(operation, first))
+    assert len(moments) > 20
+    for moment in moments:
+        with Engine(sqlite_url) as engine:
+            tracer.interrupted(partial(operation, engine), moment)
+            assert engine.grouped.ask(counters.take, "numbers").result(WAIT_SECONDS)
+
+
+@pytest.mark.usefixtures("patient_writer")
+def test_a_writer_whose_closing_is_interrupted_can_be_closed(sqlite_url: str) -> None:
+    tracer = Tracer(everywhere=False, folders=(GROUP_COMMIT, THREADING))
+    moments = tracer.moments(partial(count_and_close, Engine(sqlite_url)))
+    for moment in moments:
+        engine = Engine(sqlite_url)
+        tracer.interrupted(partial(count_and_close, engine), moment)
+        engine.close()
 
 
 @pytest.mark.parametrize("times", [100, pytest.param(2_000, marks=pytest.mark.torture)])

@@ -95,6 +95,24 @@ def group_rule(verb: Callable[..., Any]) -> GroupRule:
     return rule
 
 
+def merged(calls: Sequence[GroupedCall]) -> list[list[GroupedCall]]:
+    """Return the calls in the order in which they run, those that can be merged in one list."""
+    units: dict[tuple[str, str, int], list[GroupedCall]] = {}
+    for number, call in enumerate(calls):
+        merges = call.group_key.mergeable and group_rule(call.verb).merge is not None
+        verb = getattr(call.verb, "__qualname__", "")
+        units.setdefault((call.group_key.name, verb, -1 if merges else number), []).append(call)
+    return [units[key] for key in sorted(units)]
+
+
+def run_merged(tx: Tx, calls: Sequence[GroupedCall]) -> list[Any]:
+    """Run calls that can be merged and return their answers in order."""
+    merge = group_rule(calls[0].verb).merge
+    if len(calls) == 1 or merge is None:
+        return [call.verb(tx, *call.args, **call.kwargs) for call in calls]
+    return merge(tx, calls)
+
+
 class ThreadWaiter:
     """A thread that blocks until the answer is there."""
 

@@ -4,10 +4,14 @@ Each call of a group is answered by itself, and an error of one does not fail th
 """
 
 import copy
+import sys
 import threading
+from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -16,6 +20,7 @@ import msgspec
 from rowlock.db import Database, Tx, is_flushed, unflushed
 from rowlock.db.database import Verb
 from rowlock.db.driver import LockTimeout, RetryTransaction
+from rowlock.db.pool import MAX_WAIT_SECONDS
 from rowlock.errors import AlreadyClosed, InvalidTransaction, RowlockError
 from rowlock.forks import PerProcess
 from rowlock.group_commit.calls import (
@@ -26,6 +31,8 @@ from rowlock.group_commit.calls import (
     ThreadWaiter,
     Waiter,
     group_rule,
+    merged,
+    run_merged,
 )
 
 if TYPE_CHECKING:
@@ -47,6 +54,7 @@ MAX_LINGER_SECONDS = 0.001
 LOCK_SECONDS = 0.1
 """How long a group waits for rows that others have locked; less than it takes PostgreSQL to look for a deadlock."""
 OVERFLOW_THREADS = 8
+NEVER = sys.maxsize
 
 
 class GroupCommit:
@@ -64,7 +72,7 @@ class GroupCommit:
         """Run a verb that writes in a group, and wait for its answer."""
         self._database.driver.check_write_lock()
         writer = self._writer.get()
-        if writer.thread is threading.current_thread():
+        if writer.is_current():
             raise InvalidTransaction("the writer of a group cannot wait for itself", "ask from another thread")
         waiter = ThreadWaiter()
         call = _call(waiter, verb, args, kwargs)
@@ -115,77 +123,72 @@ class _Writer:
         self._database = database.clone(connections=1, lock_seconds=LOCK_SECONDS)
         self._overflow = _Overflow(database)
         self._waiting: deque[GroupedCall] = deque()
-        self._change = threading.Condition(threading.Lock())
-        self._enough = 1
-        self.thread: threading.Thread | None = None
+        self._threads = _Threads(self._write, self._waiting, name="rowlock group", size=1)
+        self._enough = NEVER
+        """How many calls must wait for the thread to be woken; it needs no waking while it commits."""
+        self._wake: SimpleQueue[None] = SimpleQueue()
         self._closed = False
 
     def take(self, call: GroupedCall) -> None:
         """Run the call in the next group."""
-        with self._change:
-            if self._closed:
-                raise AlreadyClosed.of("engine")
-            if call.group_key.isolated:
-                self._overflow.take(call)
-                return
-            self._waiting.append(call)
-            if self.thread is None:
-                self._start()
-            elif len(self._waiting) >= self._enough:
-                self._change.notify()
+        if self._closed:
+            raise AlreadyClosed.of("engine")
+        if call.group_key.isolated:
+            self._overflow.take(call)
+            return
+        self._waiting.append(call)
+        if len(self._waiting) >= self._enough:
+            self._wake.put(None)
+        self._threads.start()
+
+    def is_current(self) -> bool:
+        """Return whether the calling thread is the writer's."""
+        return self._threads.is_current()
 
     def close(self) -> None:
         """Finish the calls that wait, and take no more."""
-        with self._change:
-            self._closed = True
-            self._change.notify()
-            thread = self.thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
+        self._closed = True
+        self._wake.put(None)
+        self._threads.wait()
         self._overflow.close()
         self._database.close()
 
-    def _start(self) -> None:
-        self.thread = threading.Thread(target=self._write, name="rowlock group", daemon=True)
-        self.thread.start()
-
     def _write(self) -> None:
         size, linger = 0, 0.0
-        try:
-            while calls := self._next_group(size, linger):
-                start = self._now()
-                left, blocked = commit(self._database, calls)
-                if left:
-                    with self._change:
-                        self._waiting.extendleft(reversed(left))
-                for call in blocked:
-                    self._overflow.take(call)
-                size, linger = len(calls), min(MAX_LINGER_SECONDS, LINGER_SHARE * (self._now() - start))
-        except BaseException:
-            # No error of ours should come here; if one does, the callers must not wait for ever.
-            with self._change:
-                self.thread = None
-                if self._waiting:
-                    self._start()
-            raise
+        while calls := self._next_group(size, linger):
+            start = self._now()
+            left, blocked = commit(self._database, calls)
+            self._waiting.extendleft(reversed(left))
+            for call in blocked:
+                self._overflow.take(call)
+            size, linger = len(calls), min(MAX_LINGER_SECONDS, LINGER_SHARE * (self._now() - start))
 
     def _next_group(self, last_size: int, linger: float) -> list[GroupedCall]:
-        with self._change:
-            # Callers that were answered ask again at once, or not at all: a group of the first of them would be small.
-            if last_size > 1 and len(self._waiting) < last_size and not self._closed:
-                self._enough = last_size
-                self._change.wait(linger)
-                self._enough = 1
-            while not self._waiting:
-                if self._closed or not (self._change.wait(IDLE_SECONDS) or self._waiting):
-                    self.thread = None
-                    return []
-            calls: list[GroupedCall] = []
-            cost = 0
-            while self._waiting and len(calls) < MAX_CALLS_PER_TRANSACTION and cost < MAX_COST_PER_TRANSACTION:
-                calls.append(self._waiting.popleft())
-                cost += calls[-1].group_key.cost
-            return calls
+        # Callers that were answered ask again at once, or not at all: a group of the first of them would be small.
+        if last_size > 1:
+            self._wait(last_size, linger)
+        while not self._waiting:
+            if not self._wait(1, IDLE_SECONDS):
+                return []
+        calls: list[GroupedCall] = []
+        cost = 0
+        while self._waiting and len(calls) < MAX_CALLS_PER_TRANSACTION and cost < MAX_COST_PER_TRANSACTION:
+            calls.append(self._waiting.popleft())
+            cost += calls[-1].group_key.cost
+        return calls
+
+    def _wait(self, enough: int, seconds: float) -> bool:
+        """Wait until that many calls wait, and return whether something has woken the thread in time."""
+        self._enough = enough  # first: a call that comes after the look at their number wakes this thread
+        try:
+            if len(self._waiting) < enough and not self._closed:
+                self._wake.get(timeout=seconds)
+                return True
+        except Empty:
+            pass
+        finally:
+            self._enough = NEVER
+        return False
 
 
 class _Overflow:
@@ -196,35 +199,78 @@ class _Overflow:
 
     def __init__(self, database: Database) -> None:
         self._database = database.clone(connections=OVERFLOW_THREADS)
-        self._lock = threading.Lock()
         self._waiting: deque[GroupedCall] = deque()
-        self._threads: set[threading.Thread] = set()
+        self._threads = _Threads(self._work, self._waiting, name="rowlock overflow", size=OVERFLOW_THREADS)
 
     def take(self, call: GroupedCall) -> None:
         """Run the call when a thread is free."""
-        with self._lock:
-            self._waiting.append(call)
-            if len(self._threads) < OVERFLOW_THREADS:
-                thread = threading.Thread(target=self._work, name="rowlock overflow", daemon=True)
-                self._threads.add(thread)
-                thread.start()
+        self._waiting.append(call)
+        self._threads.start()
 
     def close(self) -> None:
         """Finish the calls that wait."""
-        with self._lock:
-            threads = list(self._threads)
-        for thread in threads:
-            thread.join()
+        self._threads.wait()
         self._database.close()
 
     def _work(self) -> None:
         while True:
-            with self._lock:
-                if not self._waiting:
-                    self._threads.discard(threading.current_thread())
-                    return
+            try:
                 call = self._waiting.popleft()
+            except IndexError:
+                return
             commit(self._database, [call])
+
+
+class _Threads:
+    """At most `size` threads that do some work while calls wait for it.
+
+    Ctrl-C may raise in the caller of any method, between any two bytecodes. So `Thread.start` runs in a thread of its
+    own, which no signal reaches: interrupted, it leaves a thread that never begins its work.
+    """
+
+    def __init__(self, work: Callable[[], None], waiting: deque[GroupedCall], *, name: str, size: int) -> None:
+        self._work = work
+        self._waiting = waiting
+        self._name = name
+        self._size = size
+        self._lock = threading.Lock()
+        self._running: set[threading.Thread] = set()
+        self._ended: SimpleQueue[None] = SimpleQueue()
+
+    def start(self) -> None:
+        """Start one more thread, if fewer than `size` run."""
+        if len(self._running) >= self._size:
+            return
+        with self._lock:
+            if len(self._running) < self._size:
+                thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                start_new_thread(thread.start, ())
+                self._running.add(thread)
+
+    def is_current(self) -> bool:
+        """Return whether the calling thread is one of these."""
+        return threading.current_thread() in self._running
+
+    def wait(self) -> None:
+        """Wait until all threads have ended."""
+        while self._running:
+            with suppress(Empty):
+                self._ended.get(timeout=MAX_WAIT_SECONDS)
+
+    def _run(self) -> None:
+        thread = threading.current_thread()
+        with self._lock:
+            if thread not in self._running:
+                return  # its start was interrupted, and another one starts in its place
+        try:
+            self._work()
+        finally:
+            with self._lock:
+                self._running.discard(thread)
+            self._ended.put(None)
+            # A call that came before the thread was discarded has started no other.
+            if self._waiting:
+                self.start()
 
 
 def commit(database: Database, calls: Sequence[GroupedCall]) -> tuple[list[GroupedCall], list[GroupedCall]]:
@@ -305,11 +351,11 @@ class _Group:
         """Run without savepoints; raise _FailedAfterWriting if a call fails after it has written."""
         run, until = _Run(), self._now() + MAX_TRANSACTION_SECONDS
         self._last = run
-        for calls in _merged(self._calls):
+        for calls in merged(self._calls):
             run.begun += calls
             writes = tx.writes
             try:
-                run.answers += zip(calls, _run_merged(tx, calls), strict=True)
+                run.answers += zip(calls, run_merged(tx, calls), strict=True)
             except (RetryTransaction, LockTimeout):
                 raise
             except Exception as error:
@@ -324,7 +370,7 @@ class _Group:
         """Run each call in a savepoint of its own; at least one of them is answered."""
         run, until = _Run(), self._now() + MAX_TRANSACTION_SECONDS
         self._last = run
-        for call in (call for calls in _merged(self._calls) for call in calls):
+        for call in (call for calls in merged(self._calls) for call in calls):
             run.begun.append(call)
             try:
                 with tx.savepoint():
@@ -345,20 +391,3 @@ class _Group:
 def _all_failed(calls: Iterable[GroupedCall], error: BaseException) -> list[tuple[GroupedCall, Any]]:
     # Each caller gets an exception of its own, because the code that catches one adds to it.
     return [(call, copy.copy(error) if isinstance(error, RowlockError) else error) for call in calls]
-
-
-def _merged(calls: Sequence[GroupedCall]) -> list[list[GroupedCall]]:
-    """Return the calls in the order in which they run, those that can be merged in one list."""
-    units: dict[tuple[str, str, int], list[GroupedCall]] = {}
-    for number, call in enumerate(calls):
-        merges = call.group_key.mergeable and group_rule(call.verb).merge is not None
-        verb = getattr(call.verb, "__qualname__", "")
-        units.setdefault((call.group_key.name, verb, -1 if merges else number), []).append(call)
-    return [units[key] for key in sorted(units)]
-
-
-def _run_merged(tx: Tx, calls: Sequence[GroupedCall]) -> list[Any]:
-    merge = group_rule(calls[0].verb).merge
-    if len(calls) == 1 or merge is None:
-        return [call.verb(tx, *call.args, **call.kwargs) for call in calls]
-    return merge(tx, calls)
