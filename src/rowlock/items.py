@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from rowlock import failures, gates, lists, tallies
-from rowlock.db import Pending, Tx, pipelined
+from rowlock import failures, gates, lists, single_items, tallies
+from rowlock.db import Pending, Tx, pipelined, single_statement
 from rowlock.db.driver import Row
 from rowlock.db.row_decoders import decoder
 from rowlock.errors import (
@@ -88,6 +88,7 @@ def _add_merged(tx: Tx, calls: Sequence[GroupedCall]) -> list[Added | GatePassed
     return answers
 
 
+@single_statement(single_items.add)
 @groupable(_group_key_of_add, _add_merged)
 def add(tx: Tx, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
     """Add items in the order given; those that are on the list already stay as they are.
@@ -307,6 +308,7 @@ def _increment(tx: Tx, row: lists.ListRow, keys: Sequence[str]) -> dict[str, int
     return {item.key: item.attempts for item in changed}
 
 
+@single_statement(single_items.increment)
 @groupable(_group_key_of_keys, _merged(_increment))
 def increment(tx: Tx, name: str, keys: Sequence[str], *, error: str | None = None) -> int:
     """Record one failed attempt for each key that is on the list, and return how many there were."""
@@ -342,6 +344,7 @@ def _done(tx: Tx, row: lists.ListRow, keys: Sequence[str]) -> list[str]:
     return [item.key for item in removed]
 
 
+@single_statement(single_items.done)
 @groupable(_group_key_of_keys, _merged(_done))
 def done(tx: Tx, name: str, keys: Sequence[str]) -> int:
     """Remove items that are done, and return how many were on the list."""

@@ -319,6 +319,10 @@ def _set_settings(tx: Tx, row: ListRow, changes: dict[str, Any], prefixes: Seque
         raise InvalidSetting(
             f"then must name another list, got {name!r} itself", "a list that follows itself never ends"
         )
+    regroups = settings.separator != row.settings.separator
+    if regroups:
+        # Before the row is changed: an add that waits reads it anew only if it was locked as it stood.
+        tx.rows("lists/lock_against_adds", list=row.id)
     tx.run(
         "lists/set_settings",
         list=row.id,
@@ -330,8 +334,7 @@ def _set_settings(tx: Tx, row: ListRow, changes: dict[str, Any], prefixes: Seque
     )
     if row.settings.exclusive and not settings.exclusive:
         tx.run("leases/delete_of_list", list=row.id)
-    if settings.separator != row.settings.separator:
-        tx.rows("lists/lock_against_adds", list=row.id)
+    if regroups:
         tx.run("limits/set_families", list=row.id, separator=settings.separator)
         tx.run("claims/clear_families", list=row.id)
 

@@ -50,6 +50,10 @@ class Explaining:
         self._explain(sql, parameters)
         return self._connection.query(sql, parameters)
 
+    def autocommit(self, sql: str, parameters: Parameters = (), *, deadline: Deadline) -> list[Row]:
+        self._explain(sql, parameters)
+        return self._connection.autocommit(sql, parameters, deadline=deadline)
+
     def change(self, sql: str, parameters: Parameters = ()) -> int:
         self._explain(sql, parameters)
         return self._connection.change(sql, parameters)

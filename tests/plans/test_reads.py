@@ -21,7 +21,8 @@ HOT = {
     "subscription_index": "match",
     "gates": "advanceable is_awaited first_unfinished",
     "items": "count_matching count_matching_failed matching_keys search search_failed "
-    "add_keys delete lock_due increment_attempts lock_existing page page_failed page_state promote retry "
+    "add_keys add_single delete done_single increment_single lock_due "
+    "increment_attempts lock_existing page page_failed page_state promote retry "
     "update_if_unclaimed show show_many lock_by_positions settle_done settle_fail settle_move settle_retry",
     "lists": "sleep",
     "sessions": "beat close lock_silent maybe_dead",

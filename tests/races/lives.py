@@ -12,7 +12,18 @@ from rowlock import Worker
 from rowlock.db.driver import ConnectionLost
 from rowlock.errors import DatabaseUnreachable
 
-STEPS = ("begin", "change", "commit", "execute", "executemany", "query", "pipeline", "script", "wait_for_hint")
+STEPS = (
+    "autocommit",
+    "begin",
+    "change",
+    "commit",
+    "execute",
+    "executemany",
+    "query",
+    "pipeline",
+    "script",
+    "wait_for_hint",
+)
 
 
 class Life:
@@ -25,7 +36,9 @@ class Life:
     def wrap(self, connection: Any) -> Faulty:
         """A connection of that process."""
         before = {f"before_{step}": self._check for step in STEPS}
-        return Faulty(connection, **before, after_commit=self._count, after_pipeline=self._count)
+        return Faulty(
+            connection, **before, after_autocommit=self._count, after_commit=self._count, after_pipeline=self._count
+        )
 
     def _check(self, _: Any) -> None:
         if self.over.is_set():

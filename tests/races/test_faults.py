@@ -73,7 +73,7 @@ def test_a_conflict_without_end_ends_with_patience(url: str) -> None:
     environment = Environment(monotonic=lambda: float(next(time)), sleep=lambda _: None)
     always = partial(Faulty, before_commit=lambda _: raising(RetryTransaction(BUSY))())
     with Engine(url, wrap=always, environment=environment, patience=10) as engine, pytest.raises(DatabaseBusy):
-        engine["work"].add("a")
+        engine["work"].add(["a", "b"])
 
 
 def test_a_connection_lost_at_commit_leaves_the_outcome_unknown(postgres_url: str) -> None:
@@ -81,8 +81,8 @@ def test_a_connection_lost_at_commit_leaves_the_outcome_unknown(postgres_url: st
         engine["work"].add("before")
     with faulty(postgres_url, before_commit=Once(partial(end_others, postgres_url))) as engine:
         with pytest.raises(OutcomeUnknown):
-            engine["work"].add("a")
-        assert (engine["work"].add("a"), engine["work"].counts().ready) == (Added(1, 0), 2)
+            engine["work"].add(["a", "b"])
+        assert (engine["work"].add(["a", "b"]), engine["work"].counts().ready) == (Added(2, 0), 3)
 
 
 def end_others(url: str) -> None:
@@ -100,7 +100,7 @@ def test_a_connection_lost_after_commit_is_not_run_again(url: str) -> None:
         engine["work"].add("a")
     with faulty(url, after_commit=Once(raising(unknown))) as engine:
         with pytest.raises(OutcomeUnknown):
-            engine["work"].increment("a")
+            engine["work"].increment(["a", "b"])
         assert engine["work"].show("a").attempts == 1
 
 

@@ -73,7 +73,8 @@ def test_patience_ends_for_each_of_the_group(url: str) -> None:
         engine["work"].add(["a", "b"])
     ticks = iter(range(10**9))
     environment = Environment(monotonic=lambda: float(next(ticks)), sleep=lambda _: None)
-    always = partial(Faulty, before_commit=lambda _: raising(RetryTransaction(BUSY))())
+    conflict = dict.fromkeys(("before_autocommit", "before_commit"), lambda _: raising(RetryTransaction(BUSY))())
+    always = partial(Faulty, **conflict)
     with Engine(url, wrap=always, environment=environment, patience=10) as engine:
         asked = [engine.grouped.ask(*add(key)) for key in "cde"]
         assert [type(future.exception()) for future in asked] == [DatabaseBusy] * 3

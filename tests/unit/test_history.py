@@ -59,7 +59,7 @@ def test_a_refused_operation_is_a_no(sqlite_url: str, events: list[dict[str, Any
 def test_an_unknown_outcome_is_unknown(sqlite_url: str, events: list[dict[str, Any]]) -> None:
     with Engine(sqlite_url) as engine:
         engine["work"].add("a")
-    broken = partial(Faulty, after_commit=Once(raising(OutcomeUnknown("broke", "look"))))
+    broken = partial(Faulty, after_autocommit=Once(raising(OutcomeUnknown("broke", "look"))))
     with Engine(sqlite_url, history=events.append, wrap=broken) as engine, pytest.raises(OutcomeUnknown):
         engine["work"].add("b")
     assert phases(events) == [("invoke", "items.add"), ("unknown", "items.add")]
@@ -68,7 +68,7 @@ def test_an_unknown_outcome_is_unknown(sqlite_url: str, events: list[dict[str, A
 def test_an_interrupted_operation_is_unknown(sqlite_url: str, events: list[dict[str, Any]]) -> None:
     with Engine(sqlite_url) as engine:
         engine["work"].add("a")
-    broken = partial(Faulty, after_commit=Once(raising(KeyboardInterrupt())))
+    broken = partial(Faulty, after_autocommit=Once(raising(KeyboardInterrupt())))
     with Engine(sqlite_url, history=events.append, wrap=broken) as engine:
         with pytest.raises(KeyboardInterrupt):
             engine["work"].add("b")

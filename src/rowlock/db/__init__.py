@@ -6,7 +6,7 @@
 from rowlock.db.database import Database, connect, is_flushed, unflushed
 from rowlock.db.driver import Pending
 from rowlock.db.pipeline import BoundVerb, PipelinedVerb, pipelined
-from rowlock.db.transaction import Tx
+from rowlock.db.transaction import Tx, single_statement
 from rowlock.db.urls import Address, listening_at, parse, with_schema
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "listening_at",
     "parse",
     "pipelined",
+    "single_statement",
     "unflushed",
     "with_schema",
 ]

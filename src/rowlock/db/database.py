@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import msgspec
 
@@ -13,7 +13,7 @@ from rowlock.db.orm_connections import driver_connection, in_transaction
 from rowlock.db.pipeline import Work
 from rowlock.db.pool import Pool
 from rowlock.db.statements import Dialect, Statements, channel_of
-from rowlock.db.transaction import Clock, Tx
+from rowlock.db.transaction import Autocommit, Clock, Tx
 from rowlock.db.urls import Address, parse
 from rowlock.environment import REAL_ENVIRONMENT, Deadline, Environment
 from rowlock.errors import Invalid
@@ -86,8 +86,14 @@ class Database:
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in one transaction; again after a conflict or a lost connection.
 
-        OutcomeUnknown means that the connection broke at COMMIT: it may have landed, so it is not run again.
+        OutcomeUnknown means that the connection broke at COMMIT: it may have landed, so it is not run again. A verb
+        that can run as one statement does.
         """
+        single: Callable[..., T | None] | None = getattr(verb, "single_statement", None)
+        if single is not None:
+            answer = self._retrying(lambda *lent: single(self._query(*lent), *args, **kwargs))
+            if answer is not None:
+                return answer
 
         def committed(connection: DatabaseConnection, deadline: Deadline) -> T:
             tx = Tx(connection, self._statements, self.clock)
@@ -104,6 +110,9 @@ class Database:
             return answer
 
         return self._retrying(committed)
+
+    def _query(self, connection: DatabaseConnection, deadline: Deadline) -> Tx:
+        return Tx(cast("StatementExecutor", Autocommit(connection, deadline)), self._statements, self.clock)
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads; each statement sees what is committed when it starts."""

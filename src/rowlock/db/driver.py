@@ -82,6 +82,12 @@ class DatabaseConnection(StatementExecutor, Protocol):
     def rollback(self) -> None:
         """Roll back the transaction, if there is one, and release what `begin` has locked; never raises."""
 
+    def autocommit(self, sql: str, parameters: Parameters = (), *, deadline: Deadline) -> list[Row]:
+        """Run one of our statements as a transaction of its own, in one round trip, and return its rows.
+
+        Nothing was committed if this raises, except for `OutcomeUnknown`.
+        """
+
     def pipeline(self, works: Sequence[Callable[[], Any]], *, deadline: Deadline, flushed: bool = True) -> list[Any]:
         """Do several pieces of work, each a transaction or all in one, in one round trip.
 

@@ -7,6 +7,7 @@ psycopg's own cursors and pipelines take two to three times the processor time, 
 import re
 import select
 from collections import deque
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, cast
 
@@ -52,6 +53,15 @@ class LibpqSession:
         self.prepares = False
         """Whether the server keeps statements under a name; otherwise it parses and plans them every time."""
         self.pipelining = False
+        self.sent = False
+        """Whether the last statement may have reached the server; otherwise an error came before it was sent."""
+        self.answered = False
+        """Whether the last statement was answered; an error after that is one of its commit."""
+
+    def has_input(self) -> bool:
+        """Return whether the server has sent something that nobody has read."""
+        self._socket.register(self._pgconn.socket, select.POLLIN)
+        return bool(self._socket.poll(0))
 
     def query(self, sql: str, parameters: Parameters) -> list[Row]:
         """Run a statement and return its rows."""
@@ -97,13 +107,23 @@ class LibpqSession:
         self.pipelining = False
 
     def _last_result(self) -> PGresult:
-        """Receive the results of what was sent and return the last one; an error is always the last."""
-        last = None
-        while (result := self._next_result()) is not None:
-            last = result
+        """Receive the results of what was sent, and return the last one or raise the first error.
+
+        After an error of the server the connection may be lost: that is no news.
+        """
+        last, self.answered = None, False
+        while last is None or last.status in _GOOD:
+            result = self._next_result()
+            if result is None:
+                return self._check(last)
+            last, self.answered = result, last is not None
+        with suppress(psycopg.Error):
+            while self._next_result() is not None:
+                pass
         return self._check(last)
 
     def _send(self, sql: str, parameters: Parameters) -> None:
+        self.sent = False
         known = self._known.get(sql)
         if known is None:
             names: dict[str, int] = {}
@@ -115,6 +135,7 @@ class LibpqSession:
         types = tuple([_TYPE_OIDS.get(type(value), 0) for value in values])
         encoded = [self._encode(value) for value in values]
         if not self.prepares:
+            self.sent = True
             self._pgconn.send_query_params(text, encoded, types)
             return
         name = prepared.get(types)
@@ -126,6 +147,7 @@ class LibpqSession:
             else:
                 self._last_result()
             prepared[types] = name
+        self.sent = True
         self._pgconn.send_query_prepared(name, encoded)
 
     def _encode(self, value: Any) -> bytes | None:

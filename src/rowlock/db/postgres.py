@@ -22,8 +22,11 @@ try:
     from rowlock.db.libpq import LibpqSession
     from rowlock.db.postgres_executor import (
         CONFLICTS,
+        CONNECTION_FAILURE,
+        POOL_IS_FULL,
         PostgresExecutor,
         borrow,
+        error_of,
         translate_connect_error,
         translate_error,
     )
@@ -55,6 +58,14 @@ DIALECT = Dialect(
         # is made for each statement of this transaction, which takes 0.05 ms.
         "custom_plan": "(select set_config('plan_cache_mode', 'force_custom_plan', true)) as planner cross join",
         "notify": "returning pg_notify('rowlock', '')",
+        # Whether somebody has requested a wake of the list that our statement has locked. Requests are seen as of its
+        # begin: by now the list may be awake and asleep again, and then its row is another version than we saw. At
+        # serializable to read them would bring conflicts.
+        "wake_is_pending": (
+            "(current_setting('transaction_isolation') = 'read committed'"
+            " and l.ctid = (select seen.ctid from rowlock_lists seen where seen.name = :name)"
+            " and exists (select 1 from rowlock_wakes w where w.list = l.id))"
+        ),
     },
     placeholder="%({})s".format,
 )
@@ -64,7 +75,14 @@ DIALECT = Dialect(
 COCKROACH = msgspec.structs.replace(
     DIALECT,
     names=("cockroach", "postgres"),
-    fragments={**DIALECT.fragments, "share": "for share", "lock": "for update", "custom_plan": "", "notify": ""},
+    fragments={
+        **DIALECT.fragments,
+        "share": "for share",
+        "lock": "for update",
+        "custom_plan": "",
+        "notify": "",
+        "wake_is_pending": "false",
+    },
 )
 
 # A prepared statement is missing or exists already: a pooler has switched to another server connection.
@@ -208,6 +226,42 @@ class PostgresConnection(PostgresExecutor):
             return self._libpq.change(sql, parameters)
         except psycopg.Error as error:
             raise self._translated(error) from None
+
+    def autocommit(self, sql: str, parameters: Parameters = (), *, deadline: Deadline) -> list[Row]:
+        """Run one of our statements as a transaction of its own, by one message and one answer."""
+        if self._reads_in_transactions:
+            return self._in_transaction(sql, parameters, deadline)
+        if self._libpq.has_input():
+            self._driver.close()  # an idle connection has nothing to read, unless it was cut
+            raise ConnectionLost(error_of(CONNECTION_FAILURE, self._shown))
+        try:
+            return self._libpq.query(sql, parameters)
+        except psycopg.Error as error:
+            raise self._refusal(error) from None
+
+    def _refusal(self, error: psycopg.Error) -> Exception:
+        """Return what to raise for a statement that commits by itself: what the server refuses was not committed."""
+        state, libpq = error.sqlstate or "", self._libpq
+        # A pooler says by a state of class 08 that it has lost the server, or that it found none in time.
+        refused = POOL_IS_FULL in str(error) or state[:2] not in ("", CONNECTION_FAILURE)
+        if not libpq.sent or (state in CONFLICTS if libpq.answered else refused):
+            return self._translated(error)
+        self._driver.close()
+        return OutcomeUnknown(f"the connection to {self._shown} broke at commit", "look before you ask again")
+
+    def _in_transaction(self, sql: str, parameters: Parameters, deadline: Deadline) -> list[Row]:
+        """Run a statement in a transaction that begins with settings: the session is shared."""
+        try:
+            self.begin(deadline=deadline)
+            rows = self._libpq.query(sql, parameters)
+            self.commit()
+        except psycopg.Error as error:
+            self.rollback()
+            raise self._translated(error) from None
+        except BaseException:
+            self.rollback()
+            raise
+        return rows
 
     def send(self, sql: str, parameters: Parameters = ()) -> Pending[list[Row]]:
         """Send one of our statements; in a pipeline its rows arrive with those of the others."""

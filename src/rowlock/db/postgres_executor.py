@@ -38,7 +38,7 @@ CONFLICTS = ("40001", "40P01", _LOCK_TIMEOUT, "CR000")
 # Of our own statements: two writers of one new row, or its owner just deleted. Run again, a statement sees the other.
 _RACES = ("23503", "23505")
 
-_POOL_IS_FULL = "query_wait_timeout"
+POOL_IS_FULL = "query_wait_timeout"
 _POOLER_HINT = (
     "try again; if a connection pooler runs in transaction mode, add pooler=transaction to the address, "
     "and open psycopg connections of your own with prepare_threshold=None"
@@ -48,7 +48,7 @@ CONNECTION_FAILURE = "08"
 # A SQLSTATE, or the beginning of one: our error, with what to say and what to do.
 _STATES: dict[str, tuple[type[RowlockError], str, str]] = {
     CONNECTION_FAILURE: (DatabaseUnreachable, "the connection to {} was lost", "check that the server runs"),
-    _POOL_IS_FULL: (
+    POOL_IS_FULL: (
         DatabaseUnreachable,
         "the pooler of {} had no free connection in time",
         "raise its default_pool_size or query_wait_timeout, or run fewer workers",
@@ -214,8 +214,8 @@ def translate_error(error: psycopg.Error, shown: str) -> RowlockError:
     # Without a state it was the driver that refused a value, as the server would have: a NUL in a text.
     state = error.sqlstate or ("22" if isinstance(error, psycopg.DataError) else "")
     # PgBouncer has one state for all of its own errors, and libpq often loses it when the connection is closed.
-    if state in ("", "08P01") and _mentions(error, _POOL_IS_FULL):
-        state = _POOL_IS_FULL
+    if state in ("", "08P01") and _mentions(error, POOL_IS_FULL):
+        state = POOL_IS_FULL
     for known in (state, state[:3], state[:2]):
         if known in _STATES:
             return error_of(known, shown)

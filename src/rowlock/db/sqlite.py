@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlock import forks
 from rowlock.db.database import Database, Driver
-from rowlock.db.driver import RetryTransaction
+from rowlock.db.driver import Parameters, RetryTransaction, Row
 from rowlock.db.pool import InterruptSafeSemaphore, Permit
 from rowlock.db.sqlite_executor import SqliteExecutor, borrow, busy, code, is_busy, translate_error
 from rowlock.db.statements import Dialect
@@ -61,6 +61,7 @@ DIALECT = Dialect(
         "sees_commits": "true",
         "custom_plan": "",
         "notify": "",
+        "wake_is_pending": "exists (select 1 from rowlock_wakes w where w.list = l.id)",
     },
     placeholder=":{}".format,
 )
@@ -223,6 +224,11 @@ class SqliteConnection(SqliteExecutor):
         with suppress(sqlite3.Error):  # still no room
             (blocked, *_) = self._driver.execute("pragma wal_checkpoint(truncate)").fetchone()
             self._was_full = bool(blocked)
+
+    def autocommit(self, sql: str, parameters: Parameters = (), *, deadline: Deadline) -> list[Row]:
+        """Run one of our statements as a transaction of its own; a variant may be several."""
+        [rows] = self.pipeline([partial(self.query, sql, parameters)], deadline=deadline)
+        return rows  # type: ignore[no-any-return]
 
     def pipeline(self, works: Sequence[Callable[[], Any]], *, deadline: Deadline, flushed: bool = True) -> list[Any]:
         """Do all pieces in one transaction: one flush for all of them."""

@@ -6,13 +6,23 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rowlock.db.driver import DriverCursor, Parameters, Pending, RetryTransaction, Row, StatementExecutor
+from rowlock.db.driver import (
+    DatabaseConnection,
+    DriverCursor,
+    Parameters,
+    Pending,
+    RetryTransaction,
+    Row,
+    StatementExecutor,
+)
 from rowlock.db.statements import Statements
+from rowlock.environment import Deadline
 from rowlock.errors import RowlockError
 
 Clock = Callable[[], int]
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
+V = TypeVar("V", bound=Callable[..., Any])
 
 
 class Tx(msgspec.Struct, eq=False):
@@ -111,3 +121,27 @@ class Tx(msgspec.Struct, eq=False):
         except BaseException:
             self.writes += 1
             raise
+
+
+class Autocommit(msgspec.Struct, frozen=True):
+    """Stands for the connection of a transaction that is one query: it commits by itself, in one round trip."""
+
+    connection: DatabaseConnection
+    deadline: Deadline
+
+    def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Run one of our statements, commit it and return its rows."""
+        return self.connection.autocommit(sql, parameters, deadline=self.deadline)
+
+
+def single_statement(single: Callable[..., Any]) -> Callable[[V], V]:
+    """Mark a verb: `single` takes its arguments and does its work by one query, which needs no transaction around it.
+
+    It returns None where that is not enough; then it has changed nothing, and the verb itself runs.
+    """
+
+    def mark(verb: V) -> V:
+        vars(verb)["single_statement"] = single
+        return verb
+
+    return mark
