@@ -168,7 +168,7 @@ class Claim:
             if rest:
                 what = f"the block of the claim {self.token} ends while a transaction is open that settles others of it"
                 raise InvalidTransaction(what, "commit it before the block ends, or settle all with using=")
-            self._session._unended.append(self)
+            self._session._unended[self.token] = self
         elif rest:
             self._write(rest, close=True)
         else:

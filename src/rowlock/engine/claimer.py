@@ -77,8 +77,11 @@ class Claimer:
         self._keep = leases.KEEP_IDLE_MILLISECONDS if heartbeat else 0
         self.server_searches = server_searches
         self._hints = ClaimHints()
-        self._unanswered: list[str] = []
-        """Tokens of claims that were sent and not answered: the database may hold them, though nobody got the items."""
+        self._lost: set[str] = set()
+        """Tokens of claims whose answers were lost: the database may hold them, though no caller got the items.
+
+        Threads and tasks may share a session, so a claim that is under way is known to its own caller alone.
+        """
 
     def claim(
         self, name: str, *, limit: int, attempts: int | None = None, thorough: bool = False
@@ -102,21 +105,25 @@ class Claimer:
         self, settlements: Sequence[BoundVerb], name: str | None = None, *, limit: int = 1, attempts: int | None = None
     ) -> tuple[list[Verdicts], ClaimedItems | None]:
         """Settle, and claim after the frontier of a list if one is given, in one pipeline."""
-        self.end_unanswered()
-        calls = list(settlements)
+        self.end_lost()
+        calls, tries = list(settlements), list[str]()
         if name is not None:
-            calls.append(claims.take.bind(partial(self._noted_request, name, limit=limit, attempts=attempts)))
-        answers = self._runner.pipeline(*calls) if calls else []
+            calls.append(claims.take.bind(partial(self._noted_request, tries, name, limit=limit, attempts=attempts)))
+        try:
+            answers = self._runner.pipeline(*calls) if calls else []
+        except BaseException:
+            self._lost.update(tries)
+            raise
         if name is None:
             return answers, None
-        self._unanswered.pop()  # the last try was answered; what earlier tries claimed remains to be ended
+        self._lost.update(tries[:-1])  # the last try was answered; what earlier tries claimed remains to be ended
         *verdicts, claimed = answers
         return verdicts, claimed
 
     def abandon(self, claimed: ClaimedItems | None) -> None:
         """End a claim before the next one is made: the caller cannot work it."""
         if claimed is not None:
-            self._unanswered.append(claimed.token)
+            self._lost.add(claimed.token)
 
     def searched_recently(self, name: str) -> bool:
         """Return whether the list was searched for gaps within the last second."""
@@ -131,29 +138,30 @@ class Claimer:
         """Note how far the list has been seen: a hint for the next claim."""
         self._hints[claimed.list].remember(claimed)
 
-    def end_unanswered(self) -> None:
-        """End the claims that were sent and never answered: nobody got their items."""
-        while self._unanswered:
-            self._runner.run(claims.close, self._session, self._unanswered[-1])
-            self._unanswered.pop()
+    def end_lost(self) -> None:
+        """End the claims whose answers were lost; two threads may end the same one, which is harmless."""
+        for token in self._lost.copy():
+            self._runner.run(claims.close, self._session, token)
+            self._lost.discard(token)
 
     def _try(self, verb: Any, request: ClaimRequest) -> ClaimedItems | None:
-        self.end_unanswered()
-        self._unanswered.append(request.token)
+        self.end_lost()
         try:
             claimed: ClaimedItems | None = self._runner.run(verb, request)
-        except OutcomeUnknown:
-            self.end_unanswered()
+        except BaseException as error:
+            self._lost.add(request.token)
+            if not isinstance(error, OutcomeUnknown):
+                raise
+            self.end_lost()
             return None
-        self._unanswered.remove(request.token)
         return claimed
 
     def _request(self, name: str, *, limit: int, attempts: int | None) -> ClaimRequest:
         hints, token = self._hints[name], self._runner.environment.token()
         return ClaimRequest(self._session, name, limit, token, attempts, hints.floors, self._keep, hints.lane)
 
-    def _noted_request(self, name: str, *, limit: int, attempts: int | None) -> ClaimRequest:
+    def _noted_request(self, tries: list[str], name: str, *, limit: int, attempts: int | None) -> ClaimRequest:
         # Made anew for each try of a pipeline: a try whose answer was lost may have claimed under its token.
         request = self._request(name, limit=limit, attempts=attempts)
-        self._unanswered.append(request.token)
+        tries.append(request.token)
         return request

@@ -58,8 +58,8 @@ class Session:
         self._claimer = Claimer(engine, self.id, heartbeat=beats, server_searches=self._server_searches)
         self._claims: WeakValueDictionary[str, Claim] = WeakValueDictionary()
         """Claims that were made here and are still in use, by token."""
-        self._unended: list[Claim] = []
-        """Claims whose blocks have ended before the caller's transaction that settles them."""
+        self._unended: dict[str, Claim] = {}
+        """Claims whose blocks have ended before the caller's transaction that settles them, by token."""
 
     def __enter__(self) -> "Session":
         return self.open()
@@ -156,10 +156,10 @@ class Session:
 
     def _end_claims(self) -> None:
         """End the claims whose blocks have ended, as far as the transactions that settle them have."""
-        unended = self._unended.copy()
-        self._unended.clear()
-        for claim in unended:
-            claim._end()
+        for token in list(self._unended):
+            claim = self._unended.pop(token, None)  # in one step: another thread may end it
+            if claim is not None:
+                claim._end()
 
     def held(self, token: str) -> Claim:
         """Return a claim under this session by its token, made here or by another process, with what is left of it.

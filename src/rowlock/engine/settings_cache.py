@@ -29,10 +29,13 @@ class SettingsCache:
 
     def __getitem__(self, name: str) -> Settings:
         now = self._monotonic()
-        if self._is_stale(name, now):
-            row = self._runner.read(lists.find, name)
-            self._store({name: row.settings if row else DROPPED}, now)
-        return self._cached[name][0]
+        cached = self._cached.get(name)
+        if cached is not None and now - cached[1] < self._seconds:
+            return cached[0]
+        row = self._runner.read(lists.find, name)
+        settings = row.settings if row else DROPPED
+        self._store({name: settings}, now)
+        return settings
 
     def load(self, names: Sequence[str]) -> None:
         """Read the settings of many lists in one query, as far as they are missing or old."""
