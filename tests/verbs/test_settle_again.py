@@ -320,3 +320,29 @@ def test_a_connection_that_is_in_its_next_transaction_holds_up_nothing(work: Eng
         claim.done(two)
     connection.close()
     assert (work["work"].progress().done, broken(work)) == (2, [])
+
+
+def test_it_lands_the_second_time_where_the_transaction_holds_the_only_connection(url: str) -> None:
+    with Engine(url, connections=1, patience=1) as engine:
+        engine["work"].add("a")
+        with engine.session() as session:
+            claim = taken(session)
+            claim.done(claim.items[0])
+            with rolled_back(engine, WAYS["ours"]) as caller:
+                claim.settle(using=caller.using)
+            with engine.transaction() as tx:
+                assert (claim.settle(using=tx), claim.settle(using=tx)) == ({"a": "done"}, {})
+            with engine.transaction() as tx, pytest.raises(StaleClaim):
+                claim.settle(using=tx)
+
+
+def test_what_another_transaction_has_settled_meanwhile_is_refused_twice(work: Engine, session: Session) -> None:
+    claim = taken(session)
+    with rolled_back(work, WAYS["ours"]) as caller:
+        caller.settle(claim)
+    with WAYS["ours"](work) as caller:
+        caller.settle(claim)
+    with work.transaction() as tx:
+        for _ in range(2):
+            with pytest.raises(StaleClaim):
+                claim.settle(using=tx)

@@ -38,6 +38,9 @@ class JoinedSettlement(NamedTuple):
     outcomes: Outcomes
     """What it writes if the transaction commits; empty if it was refused."""
     tx: "Transaction"
+    """The last transaction that it was given to."""
+    written_in: "Transaction | None" = None
+    """The last one that it was written in; it may have been rolled back since."""
 
 
 class Claim:
@@ -201,8 +204,8 @@ class Claim:
             self._refuse_rolled_back(unwritten)
         settling = list(unwritten.items())
         digest = receipts.digest(settling)
-        before = self._joined.get(digest)
-        self._joined[digest] = JoinedSettlement(before.outcomes if before else {}, tx)
+        before = self._joined.get(digest, JoinedSettlement({}, tx))
+        self._joined[digest] = before._replace(tx=tx)
         if not unwritten:
             self._close_in(tx, close=close, written_here=bool(here))
             return {}
@@ -214,7 +217,7 @@ class Claim:
             gone = {each: outcome for each, outcome in settling if self._keys[each] in error.fields["keys"]}
             self._gone = JoinedSettlement(gone, tx)
             raise
-        self._joined[digest] = JoinedSettlement(unwritten, tx)
+        self._joined[digest] = JoinedSettlement(unwritten, tx, written_in=tx)
         self._fresh.clear()
         return _paired(unwritten, verdicts)
 
@@ -255,20 +258,27 @@ class Claim:
 
     def _find_committed(self, tx: "Transaction | None" = None) -> Written:
         """Find which settlements of the caller's transactions are committed; return what this open one has written."""
-        uncertain = {digest: joined.outcomes for digest, joined in self._joined.items() if joined.outcomes}
+        uncertain = {digest: joined for digest, joined in self._joined.items() if joined.outcomes}
         if not uncertain:
             return {}
-        settlings = [list(outcomes.items()) for outcomes in uncertain.values()]
+        settlings = [list(joined.outcomes.items()) for joined in uncertain.values()]
         # First inside, then outside: what commits in between is then seen as committed.
         inside = tx.read(receipts.answers, self.token, settlings) if tx else [None] * len(settlings)
-        outside = self._engine.read(receipts.answers, self.token, settlings)
+        if tx is not None and tx._begun_here:
+            # Not by a second connection: all of the pool may be held by callers that would wait for one.
+            outside = [
+                None if tx._is_same(each.written_in) else seen
+                for each, seen in zip(uncertain.values(), inside, strict=True)
+            ]
+        else:
+            outside = self._engine.read(receipts.answers, self.token, settlings)
         here: Written = {}
-        for (digest, outcomes), verdicts, verdicts_here in zip(uncertain.items(), outside, inside, strict=True):
+        for (digest, joined), verdicts, verdicts_here in zip(uncertain.items(), outside, inside, strict=True):
             if verdicts is not None:
-                self._committed |= _paired(outcomes, verdicts)
+                self._committed |= _paired(joined.outcomes, verdicts)
                 del self._joined[digest]
             elif verdicts_here is not None:
-                here |= _paired(outcomes, verdicts_here)
+                here |= _paired(joined.outcomes, verdicts_here)
         return here
 
     def _unwritten(self) -> Outcomes:

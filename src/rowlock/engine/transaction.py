@@ -34,6 +34,15 @@ class Transaction:
         return self._open is not None and self._open.is_open()
 
     @property
+    def _begun_here(self) -> bool:
+        """Whether it holds a connection of the engine's pool; else the caller has begun it."""
+        return self._open is not None and self._open.driver_is_open is None
+
+    def _is_same(self, other: "Transaction | None") -> bool:
+        """Return whether both are handles of one transaction; of a caller's connection that is not known."""
+        return other is not None and other._open is self._open
+
+    @property
     def _tx(self) -> db.Tx:
         if self._open is None and self._begin is not None:
             self._open = self._begin()
