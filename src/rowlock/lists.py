@@ -119,7 +119,8 @@ class ListForAdding(msgspec.Struct, frozen=True):
     id: int
     gate: int
     sealed: bool
-    asleep: bool
+    needs_wake: bool
+    """Whether it sleeps and nobody has requested a wake."""
     lanes: int
     limits: ListLimits | None = None
 
@@ -134,7 +135,7 @@ def lock_for_adding(tx: Tx, name: str) -> ListForAdding:
     # More than once, if others create and drop a list of that name in between.
     while (target := tx.struct(ListForAdding, "lists/lock_shared", name=name)) is None:
         create(tx, name)
-    if target.asleep:
+    if target.needs_wake:
         tx.run("lists/request_wake", list=target.id)
     return target
 
