@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 SEARCH_SECONDS = 1.0
 """How often a list is searched from its beginning for gaps."""
+MAX_SEARCH_SHARE = 0.05
+"""The share of the time that searches may take: while an old snapshot is open, one walks over all that was settled."""
+COSTLY_SEARCH_SECONDS = MAX_SEARCH_SHARE * SEARCH_SECONDS
 MAX_LISTS = 10_000
 """Lists with hints; those that are forgotten are searched again."""
 Verdicts = list[Verdict] | None
@@ -35,17 +38,35 @@ class ListHints(msgspec.Struct):
     limited: bool = False
     """Whether the list has limits: then only a thorough claim finds anything."""
     searched_at: float = -inf
+    search_seconds: float = 0.0
+    """How long the last search took."""
 
     def is_fresh(self, now: float) -> bool:
-        """Return whether the list was searched for gaps within the last second."""
-        return now - self.searched_at < SEARCH_SECONDS
+        """Return whether the list was searched for gaps within the last second, or longer if that takes long."""
+        return now - self.searched_at < max(SEARCH_SECONDS, self.search_seconds / MAX_SEARCH_SHARE)
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether the last search took long."""
+        return self.search_seconds > COSTLY_SEARCH_SECONDS
+
+    def note_search(self, start: float, end: float) -> None:
+        """Note when the list was searched for gaps."""
+        self.searched_at, self.search_seconds = end, end - start
 
     def remember(self, claimed: ClaimedItems) -> None:
         """Note how far the list was seen. Each gate has its own positions."""
         if claimed.gate != self.gate:
             self.gate, self.floors = claimed.gate, {}
-        self.floors[claimed.priority] = max(self.floors.get(claimed.priority, 0), claimed.high)
+        self._raise_floor(claimed.priority, claimed.high)
+        if self.is_costly:
+            # Nothing was found in more urgent lanes: what is committed late there waits for the next search.
+            for priority in range(claimed.priority):
+                self._raise_floor(priority, claimed.low)
         self.lane = claimed.lane
+
+    def _raise_floor(self, priority: int, position: int) -> None:
+        self.floors[priority] = max(self.floors.get(priority, 0), position)
 
 
 class ClaimHints:
@@ -94,8 +115,9 @@ class Claimer:
         if not thorough and self.can_skip_search(name):
             claimed = self._try(claims.take, request)
         if claimed is None:
-            hints.searched_at = self._runner.environment.monotonic()
+            start = self._runner.environment.monotonic()
             claimed = self._try(claims.take_thoroughly, request)
+            hints.note_search(start, self._runner.environment.monotonic())
         if claimed is not None:
             hints.remember(claimed)
             hints.limited = claimed.limited
@@ -126,8 +148,12 @@ class Claimer:
             self._lost.add(claimed.token)
 
     def searched_recently(self, name: str) -> bool:
-        """Return whether the list was searched for gaps within the last second."""
+        """Return whether the list was searched for gaps lately."""
         return self._hints[name].is_fresh(self._runner.environment.monotonic())
+
+    def puts_off_search(self, name: str) -> bool:
+        """Return whether a search would take long and follow too soon on the last one."""
+        return self._hints[name].is_costly and self.searched_recently(name)
 
     def can_skip_search(self, name: str) -> bool:
         """Return whether a claim after the frontier may do: gaps were searched for, and the list has no limits."""

@@ -259,7 +259,7 @@ class RemoteClaimer:
         claim = ClaimRequest(*place, hints.floors, keep, hints.lane)
         thorough = not hints.is_fresh(now)
         if thorough:
-            hints.searched_at = now
+            hints.searched_at = now  # others need not search meanwhile
         write = self._executor.write
         if request.key is not None:
             claimed = await write(remote_claims.take_once, claim, thorough=thorough, key=request.key)
@@ -267,6 +267,8 @@ class RemoteClaimer:
             claimed = await write(remote_claims.take_named, claim, thorough=thorough, noted=request.noted)
         else:
             claimed = await write(remote_claims.take, claim, thorough=thorough)
+        if thorough:
+            hints.note_search(now, self._environment.monotonic())
         if claimed is not None and claimed.items:
             self._hints[claimed.list].remember(claimed)
         return claimed

@@ -185,6 +185,10 @@ class ListRotation:
         """Poll at the next opportunity: somebody may have added work."""
         self._pause, self._poll_at = MIN_POLL_SECONDS, 0.0
 
+    def poll_later(self) -> None:
+        """Poll after a short pause: a list that is awake has nothing to claim just now."""
+        self._poll_at = self._environment.monotonic() + MIN_POLL_SECONDS
+
     def seconds_to_poll(self) -> float:
         """Return the seconds until the next poll is due."""
         return max(0.0, self._poll_at - self._environment.monotonic())

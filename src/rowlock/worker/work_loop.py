@@ -2,6 +2,7 @@
 
 import queue
 from collections.abc import Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -138,7 +139,11 @@ class WorkLoop:
             claimer.abandon(claimed)
             raise
         if claimed is None and plan is not None and not claimer.server_searches:
-            claimed = claimer.claim(plan.list, thorough=True, **terms)
+            # A worker that ends by itself must know whether anything is left.
+            if name is not None and self._max_wait == inf and claimer.puts_off_search(name):
+                self._rotation.poll_later()
+            else:
+                claimed = claimer.claim(plan.list, thorough=True, **terms)
         return claimed
 
     def _start(self, claimed: ClaimedItems | None, plan: PlannedClaim) -> bool:
