@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from rowlock.outcomes import Done, Fail, Move, Retry, Verdict
     from rowlock.schedules import ScheduleInfo
     from rowlock.settings import Processor, Settings, Then
-    from rowlock.worker import Turn, Worker
+    from rowlock.worker import Turn, TypedItem, Worker
 
 __version__ = "0.1.0.dev0"
 
@@ -106,6 +106,7 @@ __all__ = [
     "TopicInfo",
     "Transaction",
     "Turn",
+    "TypedItem",
     "Unavailable",
     "Verdict",
     "Webhook",
@@ -127,7 +128,7 @@ _HOMES = {
     "outcomes": "Done Fail Move Retry Verdict",
     "schedules": "ScheduleInfo",
     "settings": "Processor Settings Then",
-    "worker": "Turn Worker",
+    "worker": "Turn TypedItem Worker",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 """The module of each public name that is not an error."""

@@ -32,7 +32,6 @@ RowlockError
 │   ├── NoSuchToken
 │   └── NoSuchTopic
 ├── Refused                 the request is valid, but the current state forbids it
-│   ├── AlreadyClosed
 │   ├── AlreadyThere
 │   ├── CounterSpent
 │   ├── CrossSite
@@ -57,6 +56,7 @@ RowlockError
 │   ├── StaleSession
 │   └── StaleVersion
 └── Unavailable             the database or another service cannot serve the request now
+    ├── AlreadyClosed
     ├── DatabaseBusy
     ├── DatabaseCorrupt
     ├── DatabaseDenied
@@ -246,17 +246,6 @@ class Refused(RowlockError):
     http_status = 409
 
 
-class AlreadyClosed(Refused):
-    """The engine or client was closed before it was used."""
-
-    http_status = 503
-
-    @classmethod
-    def of(cls, what: str) -> "AlreadyClosed":
-        """Make the error for what was closed: "engine" or "client"."""
-        return cls(f"the {what} is closed", f"make another {what}, or close this one later")
-
-
 class AlreadyThere(Refused):
     """A strict add was given a key that is on the list already, or was given twice."""
 
@@ -382,6 +371,15 @@ class Unavailable(RowlockError):
 
     exit_status = 5
     http_status = 503
+
+
+class AlreadyClosed(Unavailable):
+    """The engine or client was closed before it was used; the field `closed` says which."""
+
+    @classmethod
+    def of(cls, what: str) -> "AlreadyClosed":
+        """Make the error for what was closed: "engine" or "client"."""
+        return cls(f"the {what} is closed", f"make another {what}, or close this one later", closed=what)
 
 
 class DatabaseBusy(Unavailable):

@@ -107,6 +107,8 @@ class Item(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename={"r
     list: str
     token: str | None = None
     """The claim under which the item was handed out."""
+    gate_name: str | None = None
+    """The name of its gate, for an item that a worker gives to a handler."""
 
     @property
     def data(self) -> Any:
@@ -120,7 +122,7 @@ class Item(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename={"r
         return None if self.raw == NO_DATA else bytes(self.raw).decode()
 
 
-COMPUTED_FIELDS = ("state", "list", "token")
+COMPUTED_FIELDS = ("state", "list", "token", "gate_name")
 """Fields of an item that are no columns of its table."""
 STORED_COLUMNS = tuple(name for name in Item.__struct_encode_fields__ if name not in COMPUTED_FIELDS)
 PAYLOAD_COLUMNS = ("data", "trace")

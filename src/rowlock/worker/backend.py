@@ -3,15 +3,15 @@
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import NoReturn
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NoReturn, Protocol
 
 from rowlock import diagnostics, lists, upkeep
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine import Engine, Session, Transaction
 from rowlock.engine.claimer import Claimer
 from rowlock.engine.handles import Handles
-from rowlock.errors import AlreadyClosed, NeedsDatabase, RowlockError, Unavailable
+from rowlock.errors import Invalid, NeedsDatabase, RowlockError, Unavailable
 from rowlock.lists import ListWithWork, PollResult
 from rowlock.worker.lease_holder import HeldLeases, LeaseHolder, LeaseHook
 from rowlock.worker.schedule_ticker import ScheduleTicker
@@ -111,6 +111,8 @@ class RemotePoller:
 class LocalBackend:
     """Works for the database of an engine. It also runs schedules and upkeep, and listens for hints."""
 
+    noun = "engine"
+
     def __init__(self, engine: Engine, *, expiry: Duration = "15s") -> None:
         self.engine = engine
         self._ticker = ScheduleTicker(engine)
@@ -166,6 +168,8 @@ class LocalBackend:
 class RemoteBackend:
     """Works for the server of a client. The server polls, ticks and does upkeep on its behalf."""
 
+    noun = "client"
+
     def __init__(self, client: Handles, look: Look) -> None:
         self.engine = client
         self._look = look
@@ -197,6 +201,26 @@ Backend = LocalBackend | RemoteBackend
 """Where a worker polls, claims and settles, and which threads it needs beside that."""
 
 
+class AsyncSource(Protocol):
+    """An AsyncEngine: a worker uses its plain engine."""
+
+    @property
+    def plain(self) -> Engine:
+        """The plain engine."""
+
+
+def backend_of(source: Any, expiry: Duration) -> Backend:
+    """Return the backend for an engine, an async engine or a client."""
+    source = getattr(source, "plain", source)  # of an AsyncEngine
+    if isinstance(source, Engine):
+        return LocalBackend(source, expiry=expiry)
+    look = getattr(source, "look", None)
+    if callable(look):
+        return RemoteBackend(source, look)
+    what = f"a worker works for an Engine or a Client, got {type(source).__name__}"
+    raise Invalid(what, "give Engine(…), AsyncEngine(…) or Client(…)")
+
+
 def listen_for_hints(
     engine: Engine, wake: Callable[[], None], *, stopped: threading.Event, seconds: float = HINT_SECONDS
 ) -> None:
@@ -215,11 +239,7 @@ def listen_for_hints(
 
 
 def _start_thread(name: str, target: Callable[[], None]) -> threading.Thread:
-    def run() -> None:
-        with suppress(AlreadyClosed):  # the worker's own thread says so
-            target()
-
-    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread = threading.Thread(target=target, name=name, daemon=True)
     thread.start()
     return thread
 

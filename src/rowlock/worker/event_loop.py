@@ -3,6 +3,8 @@
 import asyncio
 import threading
 from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from rowlock.model import Item
@@ -11,18 +13,24 @@ from rowlock.worker.handlers import Turn
 from rowlock.worker.settler import InFlightClaim
 from rowlock.worker.thread_pool import Finish
 
+END_SECONDS = 5.0
+"""How long the end of cancelled tasks may take."""
+
 
 class EventLoop:
     """Runs `async def` handlers, each as a task, up to `size` at once; a timeout cancels the task."""
 
-    def __init__(self, size: int, *, finish: Finish) -> None:
+    def __init__(self, size: int, *, finish: Finish, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self._size = size
         self._finish = finish
-        self._loop = asyncio.new_event_loop()
+        self._loop = asyncio.new_event_loop() if loop is None else loop
         self._queue: deque[tuple[InFlightClaim, Item]] = deque()
         self._tasks: dict[asyncio.Task[None], InFlightClaim] = {}
-        self._thread = threading.Thread(target=self._serve, name="rowlock event loop", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        """The thread of a loop of its own; None if the loop is the caller's."""
+        if loop is None:
+            self._thread = threading.Thread(target=self._serve, name="rowlock event loop", daemon=True)
+            self._thread.start()
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -105,8 +113,32 @@ class EventLoop:
             claim.returned += 1
 
     def shutdown(self) -> None:
-        """Cancel what still runs and end the thread."""
+        """Cancel what still runs and wait for its end; end the thread."""
         self._queue.clear()
+        if self._thread is None:
+            with suppress(RuntimeError, TimeoutError):  # the caller's loop is closed, or a task goes on all the same
+                asyncio.run_coroutine_threadsafe(self._end_tasks(), self._loop).result(END_SECONDS)
+            return
         self.cancel()
         self._loop.call_soon_threadsafe(self._loop.call_soon, self._loop.stop)
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=END_SECONDS)
+
+    async def _end_tasks(self) -> None:
+        self._cancel(None)
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+
+async def run_in_loop(run: Callable[[], None], stop: Callable[..., None]) -> None:
+    """Run a worker in a thread beside the running loop; a cancellation stops it gently, a second one at once."""
+    work = asyncio.ensure_future(asyncio.to_thread(run))
+    try:
+        await asyncio.shield(work)
+    except asyncio.CancelledError:
+        stop()
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError:
+            stop(now=True)
+            await asyncio.wait([work])
+        raise

@@ -5,7 +5,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -17,6 +17,7 @@ from rowlock.model import Settings
 from rowlock.names import matches_pattern
 from rowlock.retry_policy import Policy, policy
 from rowlock.settings import check_attempts
+from rowlock.worker.typed_items import Decode, data_decoder
 
 log = logging.getLogger("rowlock.worker")
 
@@ -41,6 +42,17 @@ class Turn(msgspec.Struct, frozen=True):
     """Set when the turn ends before the handler does, by a timeout or a lost session: nothing will be settled."""
 
 
+class HandlerOptions(TypedDict, total=False):
+    """Options of every handler."""
+
+    gate: int | str | None
+    attempts: int | None
+    backoff: str | None
+    timeout: Duration | None
+    processes: bool
+    within: Callable[..., None] | None
+
+
 class Handler(msgspec.Struct, frozen=True):
     """A function and its options."""
 
@@ -56,6 +68,10 @@ class Handler(msgspec.Struct, frozen=True):
     """Whether it works lists with these settings; None for any."""
     within: Callable[..., None] | None = None
     """Called in the settling transaction, with the items that are done."""
+    gate: int | str | None = None
+    """The gate whose items it works, by number or name; None for all."""
+    decode: Decode | None = None
+    """Decodes the data of each item; None leaves that to the handler."""
 
     def fits(self, name: str) -> bool:
         """Return whether a list's name fits the pattern; `*` stands for anything."""
@@ -87,6 +103,8 @@ def define(
     processes: bool = False,
     accepts: Callable[[Settings], bool] | None = None,
     within: Callable[..., None] | None = None,
+    gate: int | str | None = None,
+    data: Any = None,
 ) -> Handler:
     """Return a handler for a user's function; what cannot work is refused here, not at the first item."""
     if not isinstance(pattern, str) or not pattern:
@@ -100,10 +118,13 @@ def define(
     check_attempts(attempts)
     if within is not None and batch is not None:
         raise Invalid("a batch handler has the settling transaction already", "leave within out")
+    if isinstance(gate, bool) or not (gate is None or isinstance(gate, str) or (isinstance(gate, int) and gate >= 0)):
+        raise Invalid(f"gate must be a whole number from 0, or a name, got {gate!r}")
     policy(attempts, backoff)
     kind, seconds = _kind(function, batch, processes=processes), timeout_seconds(timeout)
     arguments = _arguments(function)
-    return Handler(pattern, function, kind, attempts, backoff, seconds, batch or 1, arguments, accepts, within)
+    handler = Handler(pattern, function, kind, attempts, backoff, seconds, batch or 1, arguments, accepts, within)
+    return msgspec.structs.replace(handler, gate=gate, decode=data_decoder(data))
 
 
 def warn_of_missing_lists(engine: Handles, handlers: Iterable[Handler], *, expected: bool) -> None:

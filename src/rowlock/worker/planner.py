@@ -4,18 +4,24 @@
 work and gives each its turn.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 import msgspec
 
+from rowlock import lists
+from rowlock.claims import ClaimedItems
 from rowlock.engine import Session
 from rowlock.engine.settings_cache import SettingsCache
+from rowlock.errors import NotFound
 from rowlock.model import Settings
 from rowlock.worker.backend import Backend
 from rowlock.worker.handlers import Handler, HandlerKind
 from rowlock.worker.lease_holder import LeaseHook
 from rowlock.worker.settler import InFlightClaim, PlannedClaim
+
+log = logging.getLogger("rowlock.worker")
 
 MAX_CLAIM_ITEMS = 1_000
 LOOKAHEAD_SECONDS = 0.1
@@ -115,7 +121,7 @@ class Planner:
         if room <= 0:
             return None
         settles_whole = not settings.keep_results and handler.within is None
-        return PlannedClaim(name, handler, handler.rules(settings), room, settles_whole, limited)
+        return PlannedClaim(name, handler, handler.rules(settings), room, settles_whole, limited, settings.gates)
 
 
 class ListRotation:
@@ -124,7 +130,11 @@ class ListRotation:
     def __init__(
         self, backend: Backend, session: Session, handlers: Sequence[Handler], *, planner: Planner, on_lease: LeaseHook
     ) -> None:
+        self._engine = backend.engine
         self._environment = backend.engine.environment
+        self.has_gates = any(handler.gate is not None for handler in handlers)
+        """Whether a handler works one gate only."""
+        self._unknown_gates: set[tuple[str, int | str]] = set()
         self._handlers = handlers
         self._planner = planner
         self._settings = SettingsCache(backend.engine, self._environment)
@@ -209,6 +219,35 @@ class ListRotation:
         self._poll_at = self._environment.monotonic() + self._environment.jittered(pause)
         self._pause = min(self._pause * 2, self._poller.max_pause)
 
-    def _handler_of(self, name: str) -> Handler | None:
-        """Return the first handler that works the list."""
-        return next((each for each in self._handlers if each.is_for(name, lambda: self._settings[name])), None)
+    def _handler_of(self, name: str, gate: int | None = None) -> Handler | None:
+        """Return the first handler that works the list, at its open gate or at the given one."""
+        for handler in self._handlers:
+            if handler.is_for(name, lambda: self._settings[name]):
+                if handler.gate is None:
+                    return handler
+                gate = self._open_gate(name) if gate is None else gate
+                if self._gate_number(name, handler.gate) == gate:
+                    return handler
+        return None
+
+    def serves(self, claimed: ClaimedItems, handler: Handler) -> bool:
+        """Return whether the handler is the one for what was claimed: a gate may have opened since it was planned."""
+        return self._handler_of(claimed.list, claimed.gate) is handler
+
+    def _open_gate(self, name: str) -> int:
+        try:
+            return self._engine.read(lists.show, name).gate
+        except NotFound:
+            return 0
+
+    def _gate_number(self, name: str, gate: int | str) -> int | None:
+        if isinstance(gate, int):
+            return gate
+        names = self._settings[name].gates
+        if gate in names:
+            return names.index(gate)
+        if (name, gate) not in self._unknown_gates:
+            self._unknown_gates.add((name, gate))
+            known = f"its gates are {', '.join(names)}" if names else "name them with the setting gates"
+            log.warning("the list %r has no gate %r; %s", name, gate, known, extra={"list": name, "gate": gate})
+        return None

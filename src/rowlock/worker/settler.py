@@ -56,6 +56,8 @@ class PlannedClaim(msgspec.Struct, frozen=True):
     """Whether a claim that is all done is settled by one statement: nothing is kept of its items."""
     limited: bool
     """Whether the list has limits: others may wait for what is settled."""
+    gates: tuple[str, ...] = ()
+    """The names of the list's gates."""
 
 
 class InFlightClaim:

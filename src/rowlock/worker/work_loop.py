@@ -21,11 +21,15 @@ from rowlock.worker.lease_holder import LeaseHook
 from rowlock.worker.planner import ListRotation, Load, Planner
 from rowlock.worker.settler import InFlightClaim, ItemHooks, PlannedClaim, Settler
 from rowlock.worker.thread_pool import Finish, ThreadPool
+from rowlock.worker.typed_items import decode_all
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
     from rowlock.worker.event_loop import EventLoop
 
 OVERDUE_CHECK_SECONDS = 0.05
+_TOO_DEEP = f"the data of {{!r}} is nested deeper than {MAX_LEVELS} levels"
 
 
 class WorkLoop:
@@ -40,6 +44,7 @@ class WorkLoop:
         concurrency: int,
         flush: float,
         max_wait: float,
+        event_loop: "AbstractEventLoop | None" = None,
         hooks: ItemHooks,
         on_lease: LeaseHook,
     ) -> None:
@@ -60,7 +65,7 @@ class WorkLoop:
         )
         self._executors: list[ThreadPool | EventLoop] = [self._threads]
         if any(handler.kind is HandlerKind.ASYNC for handler in handlers):
-            self._executors.append(_event_loop(concurrency, self._finish))
+            self._executors.append(_executor_of_tasks(concurrency, self._finish, event_loop))
         self._in_flight: list[InFlightClaim] = []
         self._clearing = False
         """Whether nothing is claimed until all in flight has ended: an item waits that must run alone."""
@@ -156,10 +161,15 @@ class WorkLoop:
             self._engine.run(claims.close, self._session.id, claimed.token)
             self._clearing = True
             return False
+        if self._rotation.has_gates and not self._rotation.serves(claimed, plan.handler):
+            self._engine.run(claims.close, self._session.id, claimed.token)
+            self._rotation.drop(plan.list)
+            self._rotation.offer([plan.list])
+            return False
         self._claimer.remember(claimed)
-        undecodable = [item for item in claimed.items if item.raw != NO_DATA and is_too_deep(item.raw_data or "")]
-        if undecodable:
-            claimed = self._fail_undecodable(claimed, plan, undecodable)
+        deep = [item for item in claimed.items if item.raw != NO_DATA and is_too_deep(item.raw_data or "")]
+        if deep or plan.gates or plan.handler.decode is not None:
+            claimed = self._decode(claimed, plan, deep)
             if not claimed.items:
                 return True
         if claimed.exclusive:
@@ -171,16 +181,29 @@ class WorkLoop:
         executor.submit(claim)
         return True
 
-    def _fail_undecodable(self, claimed: ClaimedItems, plan: PlannedClaim, deep: list[Item]) -> ClaimedItems:
-        """Fail items whose data is nested too deeply to be decoded, and return the claim without them."""
-        claim = InFlightClaim(msgspec.structs.replace(claimed, items=deep), plan)
-        for item in deep:
-            what = f"the data of {item.key!r} is nested deeper than {MAX_LEVELS} levels"
-            claim.finish(item, Fail(what, kind=InvalidData.code))
-        self._settler.settle(claim, close=len(deep) == len(claimed.items))
-        failed = {item.position for item in deep}
-        kept = [] if claim.ended else [item for item in claimed.items if item.position not in failed]
-        return msgspec.structs.replace(claimed, items=kept)
+    def _decode(self, claimed: ClaimedItems, plan: PlannedClaim, deep: list[Item]) -> ClaimedItems:
+        """Return the claim as the handler wants it: data decoded, gates named; items with wrong data fail."""
+        bad = [(item, InvalidData(_TOO_DEEP.format(item.key))) for item in deep]
+        items = [item for item in claimed.items if item not in deep] if deep else claimed.items
+        gate_name = plan.gates[claimed.gate] if claimed.gate < len(plan.gates) else None
+        if plan.handler.decode is not None:
+            items, unfit = decode_all(items, plan.handler.decode, gate_name)
+            bad += unfit
+        elif gate_name is not None:
+            items = [msgspec.structs.replace(item, gate_name=gate_name) for item in items]
+        if bad and self._fail(claimed, plan, bad):
+            items = []
+        return msgspec.structs.replace(claimed, items=items)
+
+    def _fail(self, claimed: ClaimedItems, plan: PlannedClaim, bad: Sequence[tuple[Item, InvalidData]]) -> bool:
+        """Fail items of a claim whose data is wrong, and return whether the claim has ended."""
+        claim = InFlightClaim(
+            msgspec.structs.replace(claimed, items=[item for item, _ in bad]), plan, hooks=self._hooks
+        )
+        for item, error in bad:
+            claim.finish(item, claim.failed(error, item, outcome=Fail(error.what, kind=error.code)))
+        self._settler.settle(claim, close=len(bad) == len(claimed.items))
+        return claim.ended
 
     def _awaited(self, plan: PlannedClaim) -> int:
         # Only what is in flight here can end without anybody polling after it: all of it for a gate, any for a limit.
@@ -266,7 +289,7 @@ class WorkLoop:
             executor.shutdown()
 
 
-def _event_loop(size: int, finish: Finish) -> "EventLoop":
+def _executor_of_tasks(size: int, finish: Finish, loop: "AbstractEventLoop | None") -> "EventLoop":
     from rowlock.worker.event_loop import EventLoop  # asyncio is slow to import, and only async handlers need it
 
-    return EventLoop(size, finish=finish)
+    return EventLoop(size, finish=finish, loop=loop)

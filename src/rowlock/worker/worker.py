@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, get_args, overload
 
 from rowlock import backlog, lists, sessions
 from rowlock.durations import Duration, milliseconds
@@ -16,13 +16,16 @@ from rowlock.engine.handles import Handles
 from rowlock.errors import AlreadyClosed, Invalid, NeedsDatabase, Stale, Unavailable
 from rowlock.model import Item, Processor
 from rowlock.outcomes import Outcome, Verdict
-from rowlock.worker.backend import RECONNECT_SECONDS, Backend, LocalBackend, RemoteBackend
+from rowlock.worker.backend import RECONNECT_SECONDS, AsyncSource, backend_of
 from rowlock.worker.error_reports import ErrorHook
-from rowlock.worker.handlers import Handler, define, warn_of_missing_lists
+from rowlock.worker.handlers import Handler, HandlerOptions, Turn, define, warn_of_missing_lists
 from rowlock.worker.settler import ItemHooks
+from rowlock.worker.typed_items import BatchDecorator, D, HandlerDecorator, TypedItem
 from rowlock.worker.work_loop import WorkLoop
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
     from rowlock.worker.http_processor import ProcessorHandler
 
 log = logging.getLogger("rowlock.worker")
@@ -45,7 +48,7 @@ class Worker:
 
     def __init__(
         self,
-        engine: Handles,
+        engine: Handles | AsyncSource,
         *,
         concurrency: int = 16,
         holder: str | None = None,
@@ -55,7 +58,7 @@ class Worker:
     ) -> None:
         if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
             raise Invalid(f"concurrency must be at least 1, got {concurrency!r}", "give a whole number")
-        self._backend = _backend(engine, expiry)
+        self._backend = backend_of(engine, expiry)
         self._engine = self._backend.engine
         self.concurrency = concurrency
         self._holder = holder
@@ -69,15 +72,40 @@ class Worker:
         self._stopping = threading.Event()
         self._at_once = threading.Event()
         self._loop: WorkLoop | None = None
+        self._event_loop: AbstractEventLoop | None = None
         self._warned_code = ""
         self._checked_patterns = False
         self._fruitless_offers = 0
 
+    @overload
+    def on(
+        self, pattern: str, *, data: type[D], batch: int, **options: Unpack[HandlerOptions]
+    ) -> BatchDecorator[TypedItem[D]]: ...
+    @overload
+    def on(
+        self, pattern: str, *, data: type[D], **options: Unpack[HandlerOptions]
+    ) -> HandlerDecorator[TypedItem[D], Turn]: ...
+    @overload
+    def on(self, pattern: str, *, batch: int, **options: Unpack[HandlerOptions]) -> BatchDecorator[Item]: ...
+    @overload
+    def on(self, pattern: str, **options: Unpack[HandlerOptions]) -> HandlerDecorator[Item, Turn]: ...
+    @overload
+    def on(
+        self,
+        pattern: str,
+        function: Function,
+        *,
+        data: Any = None,
+        batch: int | None = None,
+        **options: Unpack[HandlerOptions],
+    ) -> Function: ...
     def on(
         self,
         pattern: str,
         function: Function | None = None,
         *,
+        data: Any = None,
+        gate: int | str | None = None,
         attempts: int | None = None,
         backoff: str | None = None,
         timeout: Duration | None = None,
@@ -89,16 +117,16 @@ class Worker:
 
         A `def` runs in a thread, an `async def` on the worker's event loop, with `processes` in a process of its own;
         with `batch` it gets a list of items and, if it takes two arguments, the transaction that settles them. Without
-        it, `within(items, tx)` is called in that transaction, with those that are done.
+        it, `within(items, tx)` is called in that transaction, with those that are done. With `data` each item's data is
+        decoded as that type; with `gate` only the items of that gate are handled.
         """
-
         if callable(pattern):
             what = f"on must have the name of a list, got the function {getattr(pattern, '__name__', pattern)!r}"
             raise Invalid(what, "write @worker.on('downloads') above it")
         options: dict[str, Any] = {"attempts": attempts, "backoff": backoff, "timeout": timeout, "batch": batch}
 
         def register(chosen: Function) -> Function:
-            handler = define(pattern, chosen, processes=processes, within=within, **options)
+            handler = define(pattern, chosen, processes=processes, within=within, gate=gate, data=data, **options)
             if handler.wants_transaction:
                 self._local_engine("a handler that writes in the settling transaction")
             self._handlers.append(handler)
@@ -196,6 +224,21 @@ class Worker:
             self._close_connections()
             self._call_hooks("stop")
 
+    async def run_async(self, *, until: Until = "stopped") -> None:
+        """Work beside the running event loop, on which async handlers run; cancel it to stop gently, twice to stop now.
+
+        Plain handlers run in threads as ever. Signals are left to the program.
+        """
+        import asyncio  # slow to import, and only programs that use it need it
+
+        from rowlock.worker.event_loop import run_in_loop
+
+        self._event_loop = asyncio.get_running_loop()
+        try:
+            await run_in_loop(partial(self.run, until=until, signals=False), self.stop)
+        finally:
+            self._event_loop = None
+
     def stop(self, *, now: bool = False) -> None:
         """Finish what runs, settle, and give back the rest; `now` does not wait for what runs. Safe from any thread."""
         if now:
@@ -210,8 +253,7 @@ class Worker:
             session = self._engine.session(holder=self._holder, expiry=self._expiry)
             session.open(seeks=[handler.pattern for handler in self._handlers])
         except Unavailable as error:
-            self._warn(error)
-            self._stopping.wait(RECONNECT_SECONDS)
+            self._wait_out(error)
             return False
         if not self._checked_patterns:
             self._checked_patterns = True
@@ -223,6 +265,7 @@ class Worker:
             concurrency=self.concurrency,
             flush=self._flush,
             max_wait=inf if until == "stopped" else END_CHECK_SECONDS,
+            event_loop=self._event_loop,
             hooks=self._item_hooks(),
             on_lease=self._call_hooks,
         )
@@ -248,11 +291,16 @@ class Worker:
                 if self._warned_code:
                     self._note_answer()
             except Unavailable as error:
-                self._warn(error)
-                self._stopping.wait(RECONNECT_SECONDS)
+                self._wait_out(error)
             except Stale:
                 break
         return self._stopping.is_set()
+
+    def _wait_out(self, error: Unavailable) -> None:
+        if isinstance(error, AlreadyClosed) and error.fields.get("closed") == self._backend.noun:
+            raise error  # no waiting helps; one that a server has closed may come back
+        self._warn(error)
+        self._stopping.wait(RECONNECT_SECONDS)
 
     def _warn(self, error: Unavailable) -> None:
         # Once for each error, not twice a second while it lasts.
@@ -296,8 +344,6 @@ class Worker:
             session.close()
         except Unavailable as error:
             self._warn(error)  # it expires then, and its items are free a little later
-        except AlreadyClosed:
-            log.warning("the engine was closed before its worker had stopped")
         for thread in threads:
             thread.join(timeout=1)
 
@@ -330,16 +376,6 @@ class Worker:
                 hook(*arguments)
             except Exception:
                 log.exception("a hook raised")
-
-
-def _backend(source: Any, expiry: Duration) -> Backend:
-    if isinstance(source, Engine):
-        return LocalBackend(source, expiry=expiry)
-    look = getattr(source, "look", None)
-    if callable(look):
-        return RemoteBackend(source, look)
-    what = f"a worker works for an Engine or a Client, got {type(source).__name__}"
-    raise Invalid(what, "give Engine(…) or Client(…)")
 
 
 @contextmanager
