@@ -1,7 +1,7 @@
 """Durations as users write them (`90`, `"90s"`, `"1h30m"`, `timedelta(...)`), in milliseconds."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from rowlock.errors import InvalidDuration
 
@@ -10,6 +10,10 @@ DurationOrTime = Duration | datetime
 
 UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 MAX_MILLISECONDS = 100 * 365 * UNITS["d"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MAX_TIME = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
+"""The last time that can be read again, in milliseconds since 1970."""
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)")
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+")
@@ -79,7 +83,10 @@ def delay_or_time(due: DurationOrTime | None) -> tuple[int, int | None]:
         raise InvalidDuration(
             f"a time must have a time zone, got {due}", "give an aware datetime, such as datetime.now(UTC)"
         )
-    return 0, int(due.timestamp() * 1_000)
+    at = (due - _EPOCH) // timedelta(milliseconds=1)
+    if at > MAX_TIME:
+        raise InvalidDuration(f"a time must be before the year 10000 in UTC, got {due}", "give an earlier time")
+    return 0, at
 
 
 def _is_date(text: str) -> bool:

@@ -20,7 +20,10 @@ MAX_TRACEBACKS_PER_SETTLEMENT = 100
 
 _PARTICULARS = re.compile(
     r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|https?://\S+|'[^']*'|\"[^\"]*\"|"
-    r"(?<!exit status )(?<!signal )(?<!Status )(?<!Status: )(?<!\d)\d+"
+    r"(?P<place>\b(?:after|attempt|byte|char|column|host|id|index|item|key|line|offset|page|pid|port|row)[ =:#]+)\d+|"
+    # Up to three digits that stand alone, without a unit, are a status, an exit code or an error number: a cause.
+    r"(?P<cause>(?<![\w.:/-])\d{1,3}(?![\w/%-]|[.:]\w| ?(?:[kMG]i?B|bytes|ms|s|sec|seconds|minutes|items|of)\b))|"
+    r"\d+"
 )
 
 
@@ -60,9 +63,16 @@ def truncate_message(message: str) -> str:
 
 
 def shape(message: str) -> str:
-    """Return the last line of a message with `#` in place of numbers, quoted words and addresses."""
+    """Return the last line of a message with `#` in place of numbers, quoted words and addresses.
+
+    Numbers of one to three digits that stand alone stay: a 404 and a 503 have different causes.
+    """
     lines = message.strip().splitlines()
-    return _PARTICULARS.sub("#", lines[-1].strip())[:MAX_SHAPE_CHARACTERS] if lines else ""
+    return _PARTICULARS.sub(_masked, lines[-1].strip())[:MAX_SHAPE_CHARACTERS] if lines else ""
+
+
+def _masked(found: re.Match[str]) -> str:
+    return found["cause"] or f"{found['place'] or ''}#"
 
 
 def record(tx: Tx, row_id: int, failed: Sequence[FailedAttempt], *, holder: str, keep: int) -> None:
@@ -79,6 +89,14 @@ def of_item(tx: Tx, name: str, key: str, *, limit: int = 20) -> list[Failure]:
     """Return how an item has failed, the newest first; also of an item that is gone, while its errors are kept."""
     check_key(key)
     check_limit(limit, "failures")
+    found = recent(tx, name, key, limit=limit)
+    if not found:
+        lists.get(tx, name)
+    return found
+
+
+def recent(tx: Tx, name: str, key: str, *, limit: int = 20) -> list[Failure]:
+    """Return how an item of a list that exists has failed, the newest first."""
     return tx.structs(Failure, "errors/of_item", list=name, key=key, limit=limit)
 
 

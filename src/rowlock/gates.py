@@ -5,7 +5,7 @@ from random import Random
 
 import msgspec
 
-from rowlock import lists, tallies
+from rowlock import done_keys, lists, tallies
 from rowlock.db import Tx
 from rowlock.errors import GatePassed, GateShut
 from rowlock.json_codec import encode_json
@@ -176,9 +176,16 @@ def _complete(tx: Tx, list_id: int, name: str, settings: Settings) -> bool:
 def _add_then(tx: Tx, then: Then, *, key: str) -> None:
     # It is added also to a list that is sealed; one that is complete is opened again until the item is done.
     target = lists.add_lanes(tx, lists.lock_for_adding(tx, then.list), 1 << then.priority)
+    if target.once and done_keys.among(tx, target.id, [key]):
+        return
     tx.run("gates/reopen_for_add", list=target.id)
     gate = max(target.gate, then.gate or 0)
     data = None if then.data is None else encode_json(then.data)
     columns = {**NO_PAYLOAD, "data": data, "gate": gate, "priority": then.priority, "delay": 0}
-    if tx.run("items/add_keys", list=target.id, keys=encode_json([key]), separator=target.separator, **columns):
+    keys = encode_json([key])
+    if not tx.run("items/add_keys", list=target.id, keys=keys, separator=target.separator, **columns):
+        return
+    if target.once and done_keys.among_added(tx, target.id, [key]):
+        tx.rows("items/delete", list=target.id, keys=keys)
+    else:
         tallies.record(tx, target.id, gate, added=1, items_change=1)

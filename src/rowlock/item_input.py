@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from rowlock.durations import DurationOrTime, delay_or_time
 from rowlock.errors import Invalid, InvalidData, InvalidKey
-from rowlock.json_codec import encode, encode_json, is_finite
+from rowlock.json_codec import encode, encode_json, has_times, is_finite, times_refused
 from rowlock.model import MAX_DATA_BYTES, NewItem
 from rowlock.names import all_simple_keys, check_key, short_repr
 from rowlock.settings import DEFAULT_PRIORITY, GATES, PRIORITIES
@@ -215,8 +215,11 @@ def _encode_data(data: Any, whose: str) -> str | None:
         text = encode(data, whose)
         if "null" in text and not is_finite(data):
             raise ValueError("JSON has no such number")
-        if msgspec.json.decode(text) != data and _has_sets(data):
-            raise ValueError("JSON has no sets")
+        if msgspec.json.decode(text) != data:
+            if has_times(data):
+                raise times_refused(whose)
+            if _has_sets(data):
+                raise ValueError("JSON has no sets")
     except (TypeError, ValueError, OverflowError):
         hint = "give text, finite numbers, lists and mappings"
         raise InvalidData(f"{whose} cannot be written as JSON", hint) from None

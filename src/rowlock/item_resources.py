@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from rowlock import failures, item_input, items, lists
+from rowlock import done_keys, failures, item_input, items, lists
 from rowlock.db import Tx
 from rowlock.durations import DurationOrTime
 from rowlock.errors import Refused, RowlockError
@@ -63,7 +63,7 @@ def show_many(tx: Tx, places: Sequence[tuple[str, str]]) -> list[ItemDetails | R
 def _show_one(tx: Tx, name: str, key: str, found: tuple[Item, bool] | None) -> ItemDetails | RowlockError:
     try:
         item, has_failed = (items.show(tx, name, key), True) if found is None else found
-        return ItemDetails.of(item, failures.of_item(tx, name, key) if has_failed else [])
+        return ItemDetails.of(item, failures.recent(tx, name, key) if has_failed else [])
     except RowlockError as error:
         return error
 
@@ -92,7 +92,10 @@ def put(
     with tx.savepoint():
         held = _hold(tx, name, key, version=version, absent=absent)
         if held is None:
-            if items.add(tx, name, [batch]).added:
+            added = items.add(tx, name, [batch])
+            if added.done_before:
+                raise done_keys.refusal(name, key)
+            if added.added:
                 return True, show(tx, name, key)
             # Another caller was faster: its item is changed, if the conditions hold for it.
             held = _hold(tx, name, key, version=version, absent=absent)
@@ -115,7 +118,7 @@ def remove(tx: Tx, name: str, key: str, *, version: Versions | None = None) -> i
 
 
 def _detailed(tx: Tx, item: Item) -> ItemDetails:
-    return ItemDetails.of(item, failures.of_item(tx, item.list, item.key))
+    return ItemDetails.of(item, failures.recent(tx, item.list, item.key))
 
 
 def _hold(tx: Tx, name: str, key: str, *, version: Versions | None, absent: bool = False) -> items.LockedItem | None:

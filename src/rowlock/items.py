@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
 from itertools import chain
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
-from rowlock import failures, gates, lists, single_items, tallies
+from rowlock import done_keys, failures, gates, lists, results, single_items, tallies
 from rowlock.db import Pending, Tx, pipelined, single_statement
 from rowlock.db.driver import Row
 from rowlock.db.row_decoders import decoder
@@ -41,16 +40,6 @@ class AddedItem(msgspec.Struct, frozen=True):
     due: int | None
 
 
-class Result(msgspec.Struct, frozen=True):
-    """What a done item left behind."""
-
-    key: str
-    result: Any
-    attempts: int
-    """How often the item had failed before."""
-    settled_at: datetime
-
-
 class LockedItem(msgspec.Struct, frozen=True):
     """The facts of an item whose row is locked."""
 
@@ -79,12 +68,17 @@ def _add_merged(tx: Tx, calls: Sequence[GroupedCall]) -> list[Added | GatePassed
     ]
     rows = list(chain.from_iterable(rows_of))
     lists.add_lanes(tx, target, sum(1 << priority for priority in {row["priority"] for row in rows}))
-    new = _add_rows(tx, target, encode_json(rows))
+    done: set[str] = set()
+    if target.once:
+        new, done = _add_unless_done(tx, target, rows)
+    else:
+        new = _add_rows(tx, target, encode_json(rows))
     answers: list[Added | GatePassed] = []
     for refusal, given in zip(refusals, rows_of, strict=True):
         added = new.intersection([row["key"] for row in given])
         new -= added
-        answers.append(refusal or Added(len(added), len(given) - len(added)))
+        before = sum(row["key"] in done for row in given)
+        answers.append(refusal or Added(len(added), len(given) - len(added) - before, before))
     return answers
 
 
@@ -93,10 +87,11 @@ def _add_merged(tx: Tx, calls: Sequence[GroupedCall]) -> list[Added | GatePassed
 def add(tx: Tx, name: str, batches: Iterable[Batch], *, strict: bool = False) -> Added:
     """Add items in the order given; those that are on the list already stay as they are.
 
-    With `strict`, a key that is on the list already, or is given twice, refuses them all: AlreadyThere.
+    With `strict`, a key that is on the list already, or is given twice, refuses them all: AlreadyThere. So does a key
+    that was done, if the list remembers it.
     """
     target = _lock_for_adding(tx, name)
-    given = added = 0
+    given = added = before = 0
     for batch in batches:
         if refusal := _gate_passed([batch], name, target.gate):
             raise refusal
@@ -104,13 +99,19 @@ def add(tx: Tx, name: str, batches: Iterable[Batch], *, strict: bool = False) ->
         if strict:
             _refuse_existing(tx, target.id, name, batch)
         given += batch.count
-        if batch.same is None:
+        if target.once:
+            rows = batch.rows()
+            new, done = _add_unless_done(tx, target, rows)
+            added, before = added + len(new), before + sum(row["key"] in done for row in rows)
+        elif batch.same is None:
             added += len(_add_rows(tx, target, batch.json))
         else:
             added += _add_keys(tx, target, batch.json, batch.same)
+        if strict and before:
+            raise done_keys.refusal(name, min(done))
         if strict and added < given:
             raise _given_twice(name, batch)
-    return Added(added, given - added)
+    return Added(added, given - added - before, before)
 
 
 def _lock_for_adding(tx: Tx, name: str) -> lists.ListForAdding:
@@ -138,6 +139,18 @@ def _add_keys(tx: Tx, target: lists.ListForAdding, keys: str, same: dict[str, An
     return added
 
 
+def _add_unless_done(tx: Tx, target: lists.ListForAdding, rows: list[dict[str, Any]]) -> tuple[set[str], set[str]]:
+    """Add rows to a list that remembers what was done; return the keys that are new, and those that were done."""
+    done = done_keys.among(tx, target.id, [row["key"] for row in rows])
+    left = [row for row in rows if row["key"] not in done]
+    new = _add_rows(tx, target, encode_json(left)) if left else set()
+    late = done_keys.among_added(tx, target.id, sorted(new)) if new else set()
+    if late:
+        for item in tx.structs(ItemStatus, "items/delete", list=target.id, keys=encode_json(sorted(late))):
+            tallies.record(tx, target.id, item.gate, added=-1, items_change=-1, delayed_change=-item.delayed)
+    return new - late, done | late
+
+
 def _add_rows(tx: Tx, target: lists.ListForAdding, rows: str) -> set[str]:
     columns = {"gate": target.gate, "separator": target.separator}
     added = tx.structs(AddedItem, "items/add_rows", list=target.id, rows=rows, **columns)
@@ -161,18 +174,21 @@ def _given_twice(name: str, batch: Batch) -> AlreadyThere:
 
 
 def page(tx: Tx, name: str, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:
-    """Return items in the byte order of their keys, strictly after one; none if there is no such list."""
+    """Return items in the byte order of their keys, strictly after one; NoSuchList if there is no such list."""
     check_limit(limit, "items")
     check_start(after)
-    if limit == 0:
-        return []
+    where = {"list": name, "after": after, "limit": limit}
     if state is None:
-        return tx.structs(Item, "items/page", list=name, after=after, limit=limit)
-    if state not in tuple(State):
+        found = tx.structs(Item, "items/page", **where) if limit else []
+    elif state not in tuple(State):
         raise Invalid(f"state must be one of {', '.join(State)}, got {state!r}")
-    if state == State.FAILED:
-        return tx.structs(Item, "items/page_failed", list=name, after=after, limit=limit)
-    return tx.structs(Item, "items/page_state", list=name, after=after, limit=limit, state=state)
+    elif state == State.FAILED:
+        found = tx.structs(Item, "items/page_failed", **where)
+    else:
+        found = tx.structs(Item, "items/page_state", state=state, **where)
+    if not found:
+        lists.get(tx, name)
+    return found
 
 
 def show(tx: Tx, name: str, key: str) -> Item:
@@ -195,11 +211,6 @@ def show_many(tx: Tx, name: str, keys: Sequence[str]) -> Pending[dict[str, tuple
         return {item.key: (item, bool(row[flag])) for item, row in zip(items, found, strict=True)}
 
     return rows.map(decode)
-
-
-def results(tx: Tx, name: str, key: str, *, limit: int = 20) -> list[Result]:
-    """Return the results of an item, the newest first; several if it was added and done again."""
-    return tx.structs(Result, "results/of_item", list=lists.get(tx, name).id, key=key, limit=limit)
 
 
 def lock(tx: Tx, row: lists.ListRow, key: str) -> LockedItem | None:
@@ -339,8 +350,10 @@ def _remove(tx: Tx, row: lists.ListRow, keys: Sequence[str], *, event: str) -> l
 def _done(tx: Tx, row: lists.ListRow, keys: Sequence[str]) -> list[str]:
     removed = _remove(tx, row, keys, event="done")
     if row.settings.keep_results and removed:
-        results = [{"key": item.key, "attempts": item.attempts, "data": None} for item in removed]
-        tx.run("results/add_many", list=row.id, keep=row.settings.keep, rows=encode_json(results))
+        rows = [{"key": item.key, "attempts": item.attempts, "data": None} for item in removed]
+        results.add(tx, row.id, rows, keep=row.settings.keep)
+    if row.settings.once and removed:
+        done_keys.remember(tx, row.id, [item.key for item in removed])
     return [item.key for item in removed]
 
 

@@ -6,6 +6,7 @@ there is a fixed limit, far below, that is the same everywhere.
 
 import re
 from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
 from itertools import accumulate
 from math import isfinite
 from typing import Any
@@ -17,6 +18,7 @@ from rowlock.errors import Invalid, InvalidData
 MAX_LEVELS = 128
 TRUNCATE_LEVELS = MAX_LEVELS + 32
 """Where a document is truncated that holds such data: what is left is still too deep to be mistaken for the whole."""
+_TIMES = (datetime, date, time, timedelta)
 TRUNCATED = b'"(nested too deeply)"'
 _HINT = "flatten it, or store it elsewhere and its address as data"
 
@@ -61,6 +63,25 @@ def _plain(value: Any) -> str:
 def is_finite(data: Any) -> bool:
     """Return whether all numbers in the data are finite: JSON would silently make null of others."""
     return _is_finite(msgspec.to_builtins(data, enc_hook=_plain))
+
+
+def has_times(data: Any) -> bool:
+    """Return whether a date, a time or a duration is in the data: JSON would silently make text of it."""
+    return _has_times(msgspec.to_builtins(data, builtin_types=_TIMES, enc_hook=_plain))
+
+
+def times_refused(whose: str) -> InvalidData:
+    """Make the error for data with a date, a time or a duration in it."""
+    what = f"{whose} contains a date, a time or a duration, which JSON cannot express"
+    return InvalidData(what, "give text, such as at.isoformat(), or a number")
+
+
+def _has_times(plain: Any) -> bool:
+    if isinstance(plain, dict):
+        return any(map(_has_times, plain.values())) or any(map(_has_times, plain))
+    if isinstance(plain, list | tuple | set | frozenset):
+        return any(map(_has_times, plain))
+    return isinstance(plain, _TIMES)
 
 
 def _is_finite(plain: Any) -> bool:

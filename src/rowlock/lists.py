@@ -123,6 +123,8 @@ class ListForAdding(msgspec.Struct, frozen=True):
     """Whether it sleeps and nobody has requested a wake."""
     lanes: int
     limits: ListLimits | None = None
+    once: bool = False
+    """Whether keys that were done are not added again."""
 
     @property
     def separator(self) -> str | None:
@@ -331,6 +333,7 @@ def _set_settings(tx: Tx, row: ListRow, changes: dict[str, Any], prefixes: Seque
         settings=encode_json(settings),
         exclusive=settings.exclusive,
         manual=settings.manual,
+        once=settings.once,
         limits=None if settings.limits is None else encode_json(settings.limits),
     )
     if row.settings.exclusive and not settings.exclusive:
@@ -361,7 +364,7 @@ def drop(tx: Tx, name: str, *, version: Versions | None = None) -> int:
     # The list goes first: adders that wait for its row then find none, and create a new list.
     tx.run("lists/drop", list=row.id)
     dropped = tx.run("items/delete_of_list", list=row.id)
-    for noun in ("claims", "leases", "waiters", "limits", "tallies", "errors", "results"):
+    for noun in ("claims", "leases", "waiters", "limits", "tallies", "errors", "results", "done_keys"):
         tx.run(f"{noun}/delete_of_list", list=row.id)
     return dropped
 

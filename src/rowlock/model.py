@@ -77,11 +77,17 @@ class NewItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     priority: int = DEFAULT_PRIORITY
 
 
-class Added(msgspec.Struct, frozen=True):
+class Added(msgspec.Struct, frozen=True, omit_defaults=True):
     """The result of an add: how many items are new, and how many were on the list already."""
 
     added: int
     existing: int
+    done_before: int = 0
+    """How many were done before; only a list with the setting `once` remembers that."""
+
+    def plus(self, other: "Added") -> "Added":
+        """Return the sums of two adds."""
+        return Added(self.added + other.added, self.existing + other.existing, self.done_before + other.done_before)
 
 
 class Item(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename={"raw": "data"}):

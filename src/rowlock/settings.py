@@ -200,6 +200,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """Whether results of done items are stored."""
     keep_for: str = "7d"
     """How long results and errors are kept."""
+    once: bool = False
+    """Whether keys that were done are remembered, and not added again."""
+    once_for: str | None = None
+    """How long they are remembered; left out, until they are forgotten by hand."""
     manual: bool = False
     """Whether the list's gate is moved only by hand."""
     exclusive: bool = False
@@ -220,6 +224,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     def __post_init__(self) -> None:
         check_attempts(self.attempts)
         milliseconds(self.keep_for)
+        if self.once_for is not None:
+            milliseconds(self.once_for)
         if len(set(self.gates)) < len(self.gates) or not all(_is_gate_name(name) for name in self.gates):
             raise InvalidSetting(
                 f"gates must be different names of printable text that are not numbers, got {list(self.gates)}"
@@ -257,6 +263,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     def keep(self) -> int:
         """How long results and errors are kept, in milliseconds."""
         return milliseconds(self.keep_for)
+
+    @property
+    def keeps_done(self) -> bool:
+        """Whether anything is stored of a done item: its result, or its key."""
+        return self.keep_results or self.once
 
     def gate_number(self, gate: int | str) -> int:
         """Return the number of a gate, which may be given by its name."""

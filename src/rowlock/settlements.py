@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rowlock import failures, gates, json_codec, limits, lists, receipts, retry_policy, tallies
+from rowlock import done_keys, failures, gates, json_codec, limits, lists, receipts, results, retry_policy, tallies
 from rowlock.db import Pending, Tx, pipelined
 from rowlock.durations import milliseconds
 from rowlock.errors import GatePassed, InvalidData, InvalidOutcome, ItemsGone, StaleClaim
@@ -251,7 +251,9 @@ def _write_done(tx: Tx, held: HeldClaim, done: Mapping[int, Done]) -> dict[int, 
             {"key": item.key, "attempts": item.attempts, "data": _data(done[item.position].result, item.key)}
             for item in items
         ]
-        tx.run("results/add_many", list=held.list, keep=held.settings.keep, rows=encode_json(rows))
+        results.add(tx, held.list, rows, keep=held.settings.keep)
+    if held.settings.once and items:
+        done_keys.remember(tx, held.list, [item.key for item in items])
     return {item.position: done[item.position] for item in items}
 
 
@@ -364,6 +366,8 @@ def _data(value: Any, whose: str) -> str | None:
         return None
     try:
         text = json_codec.encode(value, f"the data for {whose!r}")
+        if json_codec.has_times(value):
+            raise json_codec.times_refused(f"the data for {whose!r}")
     except (TypeError, ValueError):
         raise InvalidData(f"the data for {whose!r} cannot be written as JSON", "give plain values") from None
     if len(text.encode()) > MAX_DATA_BYTES:

@@ -4,7 +4,7 @@ Round trips are most of what a small write costs on a server: one instead of beg
 a single add 2.5 times as fast. `items` has the verbs. A function here returns None where one statement is not enough.
 Then it has changed nothing, and the verb itself runs:
 
-- The list does not exist, is sealed, or has passed the gate; or the priority is new to it.
+- The list does not exist, is sealed, remembers done keys, or has passed the gate; or the priority is new to it.
 - Something waits for the end of an item: a later gate, the completion of the list, or its results.
 """
 

@@ -7,6 +7,7 @@ import msgspec
 from rowlock import (
     audit,
     claims,
+    done_keys,
     gates,
     idempotency,
     leases,
@@ -28,6 +29,9 @@ SESSION_CHECK_SECONDS = 1.0
 """How often a long-running process looks for dead sessions."""
 MAX_SESSIONS_PER_PASS = 10
 """Sessions that are ended in one transaction."""
+
+
+PRUNED = (done_keys.prune, idempotency.prune, tokens.prune, audit.prune)
 
 
 class UpkeepReport(msgspec.Struct, frozen=True):
@@ -142,4 +146,4 @@ def prune(tx: Tx, *, limit: int = 1000) -> int:
     """Delete results, errors and other rows past their time, and suspects that were settled; return how many rows."""
     tx.run("claims/clear_suspects")
     left_by_items = tx.run("errors/prune", limit=limit) + tx.run("results/prune", limit=limit)
-    return left_by_items + sum(each(tx, limit=limit) for each in (idempotency.prune, tokens.prune, audit.prune))
+    return left_by_items + sum(each(tx, limit=limit) for each in PRUNED)

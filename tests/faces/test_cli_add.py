@@ -37,7 +37,13 @@ def test_blank_lines_are_passed_over(quick: Shell) -> None:
 
 
 def test_nothing_on_standard_input_adds_nothing(quick: QuickShell) -> None:
-    assert quick("add", "fruit").out == "added\t0\nexisting\t0\n"
+    ran = quick("add", "fruit")
+    assert (ran.status, ran.out, ran.error) == (
+        0,
+        "added\t0\nexisting\t0\n",
+        "no keys were given: nothing was added\n",
+    )
+    assert quick("status", "--json").status == 3
 
 
 @pytest.mark.parametrize(
@@ -122,17 +128,52 @@ def test_keys_are_read_from_a_csv_column_by_its_number(quick: Shell) -> None:
     assert quick("ls", "fruit", "-k").lines == ["apple", "pear"]
 
 
+def data_of(shell: Shell, name: str) -> dict[str, object]:
+    items = shell("ls", name, "--json").document["items"]
+    return {item["key"]: item["data"] for item in items}
+
+
+def test_the_other_columns_of_csv_are_the_data_of_an_item(quick: Shell) -> None:
+    quick("add", "fruit", "--csv", "name", given='id,name,\n1,apple,"a\nb"\n2,pear,\n')
+    assert data_of(quick, "fruit") == {"apple": {"id": "1", "3": "a\nb"}, "pear": {"id": "2", "3": ""}}
+
+
+def test_without_a_name_the_first_column_of_csv_has_the_keys(quick: Shell) -> None:
+    quick("add", "fruit", "--csv", given="name,id\napple,1\n")
+    quick("add", "plain", "--csv", "--no-header", given="apple,1\n")
+    quick("add", "second", "--csv", "2", "--header", given="id,name\n1,apple\n")
+    assert [data_of(quick, name) for name in ("fruit", "plain", "second")] == [
+        {"apple": {"id": "1"}},
+        {"apple": {"2": "1"}},
+        {"apple": {"id": "1"}},
+    ]
+
+
+def test_a_list_can_remember_what_is_done(any_quick: QuickShell) -> None:
+    any_quick("add", "fruit", "--once", given="apple\npear\n")
+    any_quick("done", "fruit", "apple", "pear")
+    assert any_quick("add", "fruit", "--once", "apple", "fig").lines == ["added\t1", "existing\t0", "done_before\t1"]
+    assert any_quick("status", "fruit").out == "fruit\topen\t0\t1\t0\t0\t0\t0\t2\t66%\t2\n"
+    assert any_quick("forget", "fruit", "apple").out == "forgotten\t1\n"
+    assert any_quick("forget", "fruit", "--older", "0s", "--json").document == {"forgotten": 1}
+    assert any_quick("add", "fruit", "apple").lines[0] == "added\t1"
+
+
 @pytest.mark.parametrize(
     ("column", "content", "wrong"),
     [
         ("nam", "id,name\n1,apple\n", "did you mean 'name'?"),
-        ("name", "id,name\n1,apple\n2\n", "column must be 1 to 1 in line 3, got 2"),
+        ("name", "id,name\n1,apple\n2\n", "line 3 must have 2 cells, as the first line has, got 1"),
         ("name", 'id,name\n1,"a\nb"\n', "in line 3 contains a line break"),
         ("name", 'id,name\n1,"a"b"\n', "line 2 must be CSV"),
         ("name", "id,name\n1,\n", "the key '' in line 2 is empty"),
+        ("name", "name,name\n1,2\n", "two columns 'name'"),
+        ("3", "1,apple\n", "column must be 1 to 2, got 3"),
+        ("name", f"name,text\na,{'x' * 300_000}\n", "the cells of line 2 must be at most 262144 bytes of JSON"),
+        ("name", b"name,text\na,b\nc,\xff\n", "line 3 must be UTF-8 text"),
     ],
 )
-def test_wrong_csv_is_refused(quick: Shell, column: str, content: str, wrong: str) -> None:
+def test_wrong_csv_is_refused(quick: Shell, column: str, content: str | bytes, wrong: str) -> None:
     ran = quick("add", "fruit", "--csv", column, given=content)
     assert ran.status == 2
     assert wrong in ran.error

@@ -30,6 +30,43 @@ def test_lines_are_key_attempts_and_state(fruit: Shell) -> None:
     assert fruit("ls", "fruit").out == "apple\t0\tready\npear\t1\tready\nplum\t0\tready\n"
 
 
+def test_a_tab_in_a_key_cannot_be_mistaken_for_the_end_of_a_column(quick: Shell) -> None:
+    quick("add", "fruit", "a\tb", "c\\t")
+    assert quick("ls", "fruit").out == "a\\tb\t0\tready\nc\\\\t\t0\tready\n"
+    assert quick("ls", "fruit", "-k").out == "a\tb\nc\\t\n"
+
+
+def test_the_failures_of_one_item_are_shown(fruit: Shell) -> None:
+    shown = fruit("failures", "fruit", "pear").out.rstrip("\n").split("\t")
+    assert (shown[0], shown[2:]) == ("1", ["increment", "", "too hard"])
+
+
+def test_results_are_shown_in_every_form(any_quick: Shell) -> None:
+    with Engine(any_quick.environment["ROWLOCK_DATABASE_URL"]) as engine:
+        engine["fruit"].settings(keep_results=True)
+        engine["fruit"].add(["apple", "pear"])
+        with engine.session() as session:
+            for claim in session.claim(engine["fruit"]):
+                for item, result in zip(claim, [{"size": 3}, "a,b"], strict=True):
+                    claim.done(item, result)
+    cells = [line.split("\t") for line in any_quick("results", "fruit").lines]
+    assert [(cell[0], cell[1], cell[3]) for cell in cells] == [("apple", "0", '{"size":3}'), ("pear", "0", '"a,b"')]
+    assert [each["result"] for each in any_quick("results", "fruit", "--json").document["results"]] == [
+        {"size": 3},
+        "a,b",
+    ]
+    assert [msgspec.json.decode(line)["key"] for line in any_quick("results", "fruit", "--ndjson").lines] == [
+        "apple",
+        "pear",
+    ]
+    headings, _, pear = any_quick("results", "fruit", "--csv").lines
+    assert (headings, pear.split(",", 1)[0], pear.endswith('"""a,b"""')) == (
+        "key,attempts,settled_at,result",
+        "pear",
+        True,
+    )
+
+
 def test_one_item_is_shown_with_its_failures(fruit: Shell) -> None:
     shown = [line.split("\t") for line in fruit("show", "fruit", "pear").lines]
     assert shown[:4] == [["key", "pear"], ["list", "fruit"], ["state", "ready"], ["attempts", "1"]]
@@ -91,7 +128,7 @@ def test_json_is_one_document(many: Shell) -> None:
 
 
 def test_an_empty_list_is_an_empty_document(quick: Shell) -> None:
-    quick("add", "fruit")
+    quick("settings", "fruit", "attempts=3")
     assert quick("ls", "fruit", "--json").document == {"items": []}
 
 

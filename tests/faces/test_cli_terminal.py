@@ -24,12 +24,12 @@ def test_an_add_with_nothing_to_read_shows_its_help(shell: Shell) -> None:
 
 def test_control_characters_are_shown_escaped(fruit: Shell) -> None:
     shown = fruit.screen("ls", "fruit", "--no-color")
-    assert "○ ready            0  a\\x1b[31mb\n" in shown
+    assert "a\\x1b[31mb         0  ○ ready\n" in shown
     assert "\x1b" not in shown
 
 
 def test_items_have_headings_and_icons(fruit: Shell) -> None:
-    assert fruit.screen("ls", "fruit", NO_COLOR="1").startswith("STATE       ATTEMPTS  KEY\n○ ready ")
+    assert fruit.screen("ls", "fruit", NO_COLOR="1").startswith("KEY         ATTEMPTS  STATE\na")
 
 
 def test_colours_are_only_where_they_are_wanted(fruit: Shell) -> None:

@@ -1,11 +1,12 @@
 """Items on a list: add, page, show, increment, done, abandon, retry."""
 
 import threading
+from collections.abc import Callable
 
 import pytest
 from tests.verbs.claiming import CORE
 
-from rowlock import Added, Engine, State
+from rowlock import Added, Engine, List, State
 from rowlock.errors import AlreadyThere, Invalid, NoSuchItem, NoSuchList
 
 pytestmark = pytest.mark.parametrize("dialect", CORE)
@@ -88,13 +89,13 @@ def test_a_strict_add_refuses_what_is_there_and_adds_nothing(engine: Engine) -> 
 def test_a_strict_add_refuses_a_key_that_comes_twice(engine: Engine) -> None:
     with pytest.raises(AlreadyThere, match="'a' was given twice"):
         engine["downloads"].add(["a", "b", "a"], strict=True)
-    assert keys(engine) == []
+    assert engine.lists() == []
 
 
 def test_a_strict_add_finds_a_key_that_comes_twice_far_apart(engine: Engine) -> None:
     with pytest.raises(AlreadyThere, match="key-7'"):
         engine["downloads"].add([*(f"key-{number}" for number in range(25_000)), "key-7"], strict=True)
-    assert keys(engine) == []
+    assert engine.lists() == []
 
 
 def test_a_strict_add_of_new_keys_adds_them(engine: Engine) -> None:
@@ -120,8 +121,29 @@ def test_a_page_past_the_end_is_empty(engine: Engine) -> None:
     assert keys(engine, after="b") == []
 
 
-def test_a_page_of_no_list_is_empty(engine: Engine) -> None:
-    assert keys(engine, "nowhere") == []
+@pytest.mark.parametrize(
+    "read",
+    [
+        List.page,
+        List.counts,
+        List.gates,
+        List.remembered,
+        List.newest_results,
+        List.failure_groups,
+        List.snapshot,
+        lambda names: names.page(limit=0),
+        lambda names: names.page(state="failed"),
+        lambda names: list(names),
+        lambda names: names.ranges(2),
+        lambda names: names.failures("a"),
+        lambda names: names.results("a"),
+        lambda names: names.keys_matching_error("a"),
+    ],
+)
+def test_a_list_that_does_not_exist_cannot_be_read(engine: Engine, read: Callable[[List], object]) -> None:
+    engine["somewhere"].add("a")
+    with pytest.raises(NoSuchList, match="no list 'nowhere'"):
+        read(engine["nowhere"])
 
 
 def test_a_page_of_none_is_empty(engine: Engine) -> None:

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from rowlock.failures import FailureGroup
     from rowlock.item_input import Entries
     from rowlock.item_search import Conditions, MatchCount, SearchPage
-    from rowlock.items import Result
     from rowlock.model import (
         Added,
         Counts,
@@ -74,6 +73,7 @@ if TYPE_CHECKING:
     from rowlock.operation_history import Sink
     from rowlock.outcomes import Outcome, Verdict
     from rowlock.ranges import Range
+    from rowlock.results import Result
     from rowlock.schedules import Change, ScheduleInfo, Tick
     from rowlock.sessions import SessionInfo
     from rowlock.tokens import NewToken, TokenInfo
@@ -500,6 +500,21 @@ class AsyncList(AsyncHandle[List]):
     async def results(self, key: str, *, limit: int = 20) -> list[Result]:
         """Return the results of an item, the newest first; only where the list keeps results."""
         return await self._run(lambda: self._plain.results(key, limit=limit))
+
+    async def newest_results(self, *, after: str = "", limit: int = 1000) -> list[Result]:
+        """Return the newest result of each key, in the byte order of the keys, strictly after one."""
+        return await self._run(lambda: self._plain.newest_results(after=after, limit=limit))
+
+    async def remembered(self) -> int:
+        """Return how many keys are remembered as done: a list with the setting `once` does not add them again."""
+        return await self._run(self._plain.remembered)
+
+    async def forget(self, keys: Keys | None = None, *, older: Duration | None = None) -> int:
+        """Forget that keys were done, or all that were done at least `older` ago; return how many.
+
+        They can be added again. By age, each 10,000 are a transaction.
+        """
+        return await self._run(lambda: self._plain.forget(keys, older=older))
 
     async def failure_groups(self, *, limit: int = 50) -> list[FailureGroup]:
         """Return failed items grouped by the shape of their last error, the most frequent first."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, get_type_hints
 
 import msgspec
 
-from rowlock.model import NO_DATA, Failure, ItemDetails, ListInfo
+from rowlock.model import NO_DATA, Added, Failure, ItemDetails, ListInfo
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -66,6 +66,8 @@ def text(document: Any) -> str:
         return "".join(map(text, document))
     if isinstance(document, Page):
         return "".join(map(text, document.value))
+    if isinstance(document, Added) and not document.done_before:
+        return f"added\t{document.added}\nexisting\t{document.existing}\n"
     if isinstance(document, msgspec.Struct):
         document = dict(zip(document.__struct_encode_fields__, msgspec.structs.astuple(document), strict=True))
     if isinstance(document, dict):

@@ -13,7 +13,6 @@ from rowlock.api.operation import Operation
 from rowlock.failures import truncate_message
 from rowlock.item_input import CheckedChanges
 from rowlock.item_search import FoundItem, ItemFilter, MatchCount
-from rowlock.items import Result
 from rowlock.model import DEFAULT_PRIORITY, Added, Failure, Item, ItemDetails, State, to_datetime
 from rowlock.names import check_keys
 from rowlock.roles import Role
@@ -57,12 +56,13 @@ class AddQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strict: Annotated[bool, Meta(description="Refuse them all if one is there already.")] = False
 
 
-class UploadProgress(msgspec.Struct, frozen=True):
+class UploadProgress(msgspec.Struct, frozen=True, omit_defaults=True):
     """How far an upload has come: the lines that were read and what they have added."""
 
     lines: int
     added: int
     existing: int
+    done_before: int = 0
 
     def text(self) -> str:
         """Return one line for each batch that was committed."""
@@ -343,13 +343,6 @@ OPERATIONS = (
         Deleted,
         name="items.remove",
         description="To give up on it instead, `POST /v1/lists/{list}/items/abandon`.",
-    ),
-    Operation(
-        items.results,
-        "GET",
-        f"{ITEM_PATH}/results",
-        VIEWER,
-        page("ResultPage", "results", of=Result),
     ),
     Operation(
         failures.of_item,

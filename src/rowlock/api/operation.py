@@ -46,7 +46,7 @@ PAGING = {"limit": 0, "after": 1, "before": 1}
 """Parameters that come first in a query, in this order."""
 QUERY_NAMES = {"after_key": "key", "after_list": "list", "limit": "count", "of": "list", "text": "error"}
 """Their names on the wire, where they differ."""
-TAGS = {"ranges": "lists", "failures": "lists"} | dict.fromkeys(
+TAGS = {"ranges": "lists", "failures": "lists", "results": "lists", "done_keys": "lists"} | dict.fromkeys(
     ("matching", "notifications", "records", "subscriptions"), "topics"
 )
 """Modules of verbs that are described in the group of another noun."""

@@ -18,7 +18,7 @@ from rowlock import json_codec
 from rowlock.errors import Invalid, InvalidData, InvalidDuration, InvalidKey
 from rowlock.item_input import Entry, lines
 from rowlock.model import DurationOrTime
-from rowlock.names import all_simple_keys, check_key, closest
+from rowlock.names import all_simple_keys, check_key
 
 STDIN = "-"
 READ_BYTES = 256 * 1024
@@ -34,18 +34,22 @@ class InputFormat(msgspec.Struct, frozen=True):
     """The format of input files: a key on each line unless one of these is set."""
 
     csv: str | None = None
-    """The column that holds the key: its name, or its number from 1 in a file without headings."""
+    """The column that holds the key: its name, or its number from 1; the first if it is empty."""
+    header: bool | None = None
+    """Whether CSV files begin with headings; left out, unless the column is given by its number."""
     ndjson: bool = False
     null: bool = False
 
     def __post_init__(self) -> None:
         if (self.csv is not None) + self.ndjson + self.null > 1:
             raise Invalid("--csv, --ndjson and -0 exclude each other", "give one of them")
+        if self.header is not None and self.csv is None:
+            raise Invalid("--header and --no-header are for --csv", "give --csv too")
 
     def entries(self, chunks: Chunks) -> Iterator[Entry]:
         """Yield the checked entries of one file; Invalid names the line of an invalid one."""
         if self.csv is not None:
-            return _csv_entries(chunks, self.csv)
+            return _csv_entries(chunks, self.csv, header=self.header)
         if self.ndjson:
             return _json_entries(chunks)
         return _null_entries(chunks) if self.null else _line_entries(chunks)
@@ -176,35 +180,10 @@ def decode_json(text: str | bytes, what: str, *, hint: str, **fields: Any) -> An
         raise InvalidData(f"{what} must be JSON", hint, **fields) from None
 
 
-def _csv_entries(chunks: Chunks, column: str) -> Iterator[str]:
-    import csv  # imported only for --csv
+def _csv_entries(chunks: Chunks, column: str, *, header: bool | None) -> Iterator[Entry]:
+    from rowlock.cli.csv_input import csv_entries  # imported only for --csv
 
-    reader = csv.reader((f"{_decoded(text, line)}\n" for line, text in _numbered(chunks)), strict=True)
-    try:
-        at = int(column) - 1 if column.isdecimal() else _heading(next(reader, []), column)
-        for row in reader:
-            if row:
-                key = _cell(row, at, reader.line_num)
-                check_key(key, reader.line_num)
-                yield key
-    except csv.Error:
-        line = reader.line_num
-        raise InvalidData(f"line {line} must be CSV", "check its quotes and commas", line=line) from None
-
-
-def _heading(row: list[str], column: str) -> int:
-    if column in row:
-        return row.index(column)
-    near = closest(column, row)
-    hint = f"did you mean {near!r}?" if near else f"its columns are {', '.join(row) or 'none: it is empty'}"
-    raise Invalid(f"the CSV file has no column {column!r}", hint)
-
-
-def _cell(row: list[str], at: int, line: int) -> str:
-    if not 0 <= at < len(row):
-        what = f"column must be 1 to {len(row)} in line {line}, got {at + 1}"
-        raise Invalid(what, "columns are counted from 1", line=line)
-    return row[at]
+    return csv_entries((f"{_decoded(text, line)}\n" for line, text in _numbered(chunks)), column, header=header)
 
 
 def _decoded(text: bytes, line: int) -> str:
@@ -235,6 +214,13 @@ def time_value(text: str) -> DurationOrTime:
     if isinstance(due, datetime) and due.tzinfo is None:
         raise InvalidDuration(f"a time must have a time zone, got {text!r}", "write it like 2030-01-31T12:00Z")
     return due
+
+
+def first_of(entries: Iterator[Entry]) -> Iterator[Entry] | None:
+    """Return the entries, of which there is at least one; None if there are none."""
+    for first in entries:
+        return chain([first], entries)
+    return None
 
 
 def keys_from(arguments: Sequence[str]) -> list[str]:

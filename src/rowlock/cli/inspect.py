@@ -1,10 +1,10 @@
-"""`rowlock status`, `ls`, `split` and `failures`: read lists and items, change nothing."""
+"""`rowlock status`, `ls`, `split`, `failures` and `results`: read lists and items, change nothing."""
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import click
@@ -15,6 +15,7 @@ from rowlock.cli.invocation import INTERRUPTED, ROWS_PER_PAGE, Invocation, comma
 from rowlock.cli.output import Column
 from rowlock.engine import List
 from rowlock.engine.handles import Handles
+from rowlock.errors import Invalid
 from rowlock.item_search import FoundItem
 from rowlock.model import Item, ListInfo, State
 from rowlock.ranges import MAX_PARTS
@@ -37,9 +38,17 @@ STATUS_COLUMNS = (
     Column("PROGRESS", lambda info: f"{output.done_share(info)}%", output.bar),
 )
 HOLDER_COLUMN = Column("HOLDER", "holder")
+MAX_KEY_COLUMNS = 60
+"""A longer key moves the rest of its line to the right."""
+RESULT_COLUMNS = (
+    Column("KEY", lambda result: output.escaped(result.key), lambda result: result.key),
+    Column("ATTEMPTS", "attempts"),
+    Column("DONE AT", "settled_at"),
+    Column("RESULT", lambda result: output.format_json(result.result)),
+)
 RANGE_COLUMNS = (
-    Column("AFTER", "after"),
-    Column("UPTO", "upto"),
+    Column("AFTER", lambda part: output.escaped(part.after), lambda part: part.after),
+    Column("UPTO", lambda part: output.escaped(part.upto), lambda part: part.upto),
     Column("COUNT", "count"),
 )
 FAILURE_GROUP_COLUMNS = (
@@ -47,7 +56,7 @@ FAILURE_GROUP_COLUMNS = (
     Column("ITEMS", lambda group: group["count"]),
     Column("KIND", lambda group: group["kind"]),
     Column("ERROR", lambda group: group["shape"]),
-    Column("FOR EXAMPLE", lambda group: group["example"]),
+    Column("FOR EXAMPLE", lambda group: output.escaped(group["example"]), lambda group: group["example"]),
 )
 
 
@@ -61,13 +70,17 @@ def status(invocation: Invocation, *, name: str | None, watching: bool) -> int:
 
         def draw() -> None:
             infos = [engine[name].info()] if name else list(every(engine.lists))
-            documents = [msgspec.structs.asdict(info) | {"settings": _all_settings(info)} for info in infos]
+            known = {info.name: engine[info.name].remembered() for info in infos if info.settings.once}
+            documents = [msgspec.structs.asdict(info) | _more(info, known) for info in infos]
             value = documents[0] if name else {"lists": documents}
             if watching and invocation.as_json:
                 output.write(output.format_json(value) + "\n")
             else:
-                held = output.on_terminal() and any(info.holder for info in infos)
-                columns = (*STATUS_COLUMNS, HOLDER_COLUMN) if held else STATUS_COLUMNS
+                columns = [*STATUS_COLUMNS]
+                if known:
+                    columns.append(Column("REMEMBERED", lambda info: known.get(info.name)))
+                if output.on_terminal() and any(info.holder for info in infos):
+                    columns.append(HOLDER_COLUMN)
                 empty = "there are no lists yet; begin with: rowlock add LIST KEY"
                 output.table(invocation, value, rows=infos, columns=columns, empty=empty)
 
@@ -77,8 +90,10 @@ def status(invocation: Invocation, *, name: str | None, watching: bool) -> int:
     return 0
 
 
-def _all_settings(info: ListInfo) -> dict[str, Any]:
-    return msgspec.structs.asdict(info.settings)  # with the defaults, which a struct leaves out
+def _more(info: ListInfo, remembered: dict[str, int]) -> dict[str, Any]:
+    """Return settings with their defaults, which a struct leaves out, and how many keys are remembered as done."""
+    known = {"remembered": remembered[info.name]} if info.name in remembered else {}
+    return {"settings": msgspec.structs.asdict(info.settings), **known}
 
 
 def _watch(draw: Callable[[], None]) -> int:
@@ -110,7 +125,8 @@ def _watch(draw: Callable[[], None]) -> int:
 def ls(invocation: Invocation, /, *, name: str | None, state: str | None, after: str, **options: Any) -> None:
     """List a list's items, or all lists.
 
-    Items come in the byte order of their keys. In a pipe each line is key, attempts and state, separated by tabs.
+    Items come in the byte order of their keys. In a pipe each line is key, attempts and state, separated by tabs. A tab
+    in a key is written \\t there, and a backslash \\\\; with -k, -0 and in JSON keys are as they are.
     With --prefix, --error, --attempts or --gate, JSON holds their last error and not their data.
     """
     if name is None:
@@ -120,11 +136,14 @@ def ls(invocation: Invocation, /, *, name: str | None, state: str | None, after:
         bounds = {"after": after, "upto": options["upto"], "limit": options["limit"]}
         where = {option: options[option] for option in FILTERS if options[option] is not None}
         items = engine[name]
-        pages = _found(items, where | {"state": state}, **bounds) if where else _pages(items, state, **bounds)
-        before, between, text, end = _layout(invocation, options)
+        pages: Iterator[Sequence[Item | FoundItem]] = (
+            _found(items, where | {"state": state}, **bounds) if where else _pages(items, state, **bounds)
+        )
+        first = next(pages, [])  # a list that does not exist is refused before anything is written
+        before, between, text, end = _layout(invocation, options, first)
         output.write(before)
         separator = ""
-        for page in pages:
+        for page in chain([first], pages):
             if page:
                 output.write(separator + between.join(map(text, page)))
                 separator = between
@@ -138,11 +157,7 @@ def _pages(items: List, state: str | None, *, after: str, upto: str | None, limi
     else:
         each = islice(items.items(state=state, after=after, upto=upto, page=ROWS_PER_PAGE), limit)
         pages = iter(lambda: list(islice(each, ROWS_PER_PAGE)), [])
-    first = next(pages, [])
-    if not first:
-        items.info()  # an empty list is no error, but a list that does not exist is
-    yield first
-    yield from pages
+    return pages
 
 
 def _found(
@@ -158,8 +173,10 @@ def _found(
         begin = found.next if upto is None or (found.next or "") < upto else None
 
 
-def _layout(invocation: Invocation, options: dict[str, Any]) -> tuple[str, str, Callable[[Any], str], str]:
-    """Return what is written before, between, for each, and after the items."""
+def _layout(
+    invocation: Invocation, options: dict[str, Any], first: Sequence[Item | FoundItem]
+) -> tuple[str, str, Callable[[Any], str], str]:
+    """Return what is written before, between, for each, and after the items; `first` are those of the first page."""
     if options["null"]:
         return "", "", lambda item: f"{item.key}\0", ""
     if options["ndjson"]:
@@ -169,14 +186,16 @@ def _layout(invocation: Invocation, options: dict[str, Any]) -> tuple[str, str, 
     if options["keys_only"]:
         return "", "", lambda item: f"{output.visible(item.key) if output.on_terminal() else item.key}\n", ""
     if not output.on_terminal():
-        return "", "", lambda item: f"{item.key}\t{item.attempts}\t{item.state}\n", ""
-    return f"{'STATE':<10}  ATTEMPTS  KEY\n", "", partial(_row_text, plain=invocation.no_color), ""
+        return "", "", lambda item: f"{output.escaped(item.key)}\t{item.attempts}\t{item.state}\n", ""
+    # The widest key of the first page is the width of the column: later pages are not read before it is written.
+    width = min(max((output.width(output.visible(item.key)) for item in first), default=3), MAX_KEY_COLUMNS)
+    text = partial(_row_text, width=max(width, 3), plain=invocation.no_color)
+    return f"{'KEY':<{max(width, 3)}}  ATTEMPTS  STATE\n", "", text, ""
 
 
-def _row_text(item: Item | FoundItem, *, plain: bool) -> str:
-    # The key is the last column, so that its width need not be known before the next page is read.
-    state = output.colored(f"{item.state.icon} {item.state:<8}", COLORS.get(item.state, ""), plain=plain)
-    return f"{state}  {item.attempts:>8}  {output.visible(item.key)}\n"
+def _row_text(item: Item | FoundItem, *, width: int, plain: bool) -> str:
+    state = output.colored(f"{item.state.icon} {item.state}", COLORS.get(item.state, ""), plain=plain)
+    return f"{output.padded(output.visible(item.key), width)}  {item.attempts:>8}  {state}\n"
 
 
 @command("split")
@@ -197,14 +216,24 @@ def split(invocation: Invocation, *, name: str, parts: int) -> None:
 
 @command("failures")
 @list_argument(required=False)
-@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Groups per list.")
+@click.argument("key", required=False)
+@click.option(
+    "-n", "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Groups per list, or failures."
+)
 @json_option
-def failures(invocation: Invocation, *, name: str | None, limit: int) -> None:
-    """Show failed items grouped by their last error, the most frequent first.
+def failures(invocation: Invocation, *, name: str | None, key: str | None, limit: int) -> None:
+    """Show failed items grouped by their last error, the most frequent first, or the failures of one item.
 
-    Numbers, quoted words and addresses in messages are masked, so that one cause is one group. In a pipe each line is
-    list, count, kind, message and one key as an example. With -v each group has the traceback of its example.
+    Ids, quoted words and addresses in messages are masked, so that one cause is one group; a status or error number of
+    up to three digits is not. In a pipe each line is list, count, kind, message and one key as an example; of one item,
+    attempt, time, kind, holder and message. With -v each group has the traceback of its example.
     """
+    if name is not None and key is not None:
+        with invocation.open() as engine:
+            found = engine[name].failures(key, limit=limit)
+        empty = f"no failures of {key} are kept"
+        output.table(invocation, {"failures": found}, rows=found, columns=output.FAILURE_COLUMNS, empty=empty)
+        return
     with invocation.open() as engine:
         infos = [engine[name].info()] if name else [info for info in every(engine.lists) if info.counts.failed]
         groups = [
@@ -231,3 +260,38 @@ def _add_tracebacks(engine: Handles, groups: list[dict[str, Any]]) -> None:
     for group in groups:
         last = engine[group["list"]].failures(group["example"], limit=1)
         group["traceback"] = last[0].traceback if last else None
+
+
+@command("results")
+@list_argument()
+@click.argument("key", required=False)
+@click.option("--after", default="", metavar="KEY", help="Only keys that sort after this one.")
+@click.option("-n", "--limit", type=click.IntRange(min=0), help="Maximum of results; all if left out.")
+@json_option
+@click.option("--ndjson", is_flag=True, help="One JSON object on each line.")
+@click.option("--csv", "as_csv", is_flag=True, help="CSV with headings.")
+def results(
+    invocation: Invocation, /, *, name: str, key: str | None, after: str, limit: int | None, **form: bool
+) -> None:
+    """Show the newest result of each done item, or all results of one.
+
+    A list keeps results with the setting keep_results. In a pipe each line is key, attempts, time and result as JSON.
+    """
+    if form["ndjson"] + form["as_csv"] + invocation.as_json > 1:
+        raise Invalid("--json, --ndjson and --csv exclude each other", "give one of them")
+    with invocation.open() as engine:
+        if key is not None:
+            found = engine[name].results(key, limit=limit or ROWS_PER_PAGE)
+        else:
+            found = list(islice(every(engine[name].newest_results, by="key", after=after), limit))
+        keeps = bool(found) or engine[name].settings().keep_results
+    if form["ndjson"]:
+        output.write("".join(output.format_json(each) + "\n" for each in found))
+    elif form["as_csv"]:
+        cells = (
+            [each.key, each.attempts, each.settled_at.isoformat(), output.format_json(each.result)] for each in found
+        )
+        output.write_csv(["key", "attempts", "settled_at", "result"], cells)
+    else:
+        empty = f"{name} has no results" if keeps else f"{name} keeps no results; set keep_results=true for later ones"
+        output.table(invocation, {"results": found}, rows=found, columns=RESULT_COLUMNS, empty=empty)

@@ -15,6 +15,7 @@ from rowlock.cli.input import (
     InputFormat,
     batches,
     confirm,
+    first_of,
     gate_value,
     json_value,
     keys_from,
@@ -31,11 +32,11 @@ from rowlock.cli.invocation import (
     version_option,
     yes_option,
 )
-from rowlock.cli.output import Column
+from rowlock.cli.output import FAILURE_COLUMNS
 from rowlock.cli.progress import AddProgress
 from rowlock.cli.terminal import Terminal
 from rowlock.engine import List
-from rowlock.errors import Invalid, RowlockError
+from rowlock.errors import Invalid, NotFound, RowlockError
 from rowlock.item_input import Entry
 from rowlock.model import DEFAULT_PRIORITY, Added, Item, ItemDetails, State
 
@@ -43,13 +44,6 @@ from rowlock.model import DEFAULT_PRIORITY, Added, Item, ItemDetails, State
 TRACE_VARIABLE = "TRACEPARENT"
 # Changes that the audit records; done and increment are the daily work of workers.
 AUDITED_VERBS = ("retry", "abandon")
-FAILURE_COLUMNS = (
-    Column("ATTEMPT", "attempt"),
-    Column("AT", "at"),
-    Column("KIND", "kind"),
-    Column("HOLDER", "holder"),
-    Column("ERROR", lambda failure: " ".join(failure.message.split())),
-)
 
 keys_argument = click.argument("keys", metavar="[KEY]...|-", nargs=-1)
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would happen, and change nothing.")
@@ -59,17 +53,27 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would 
 @list_argument()
 @click.argument("keys", metavar="[KEY]...", nargs=-1)
 @click.option("-f", "--file", "files", multiple=True, metavar="FILE", help="Read keys from a file; - is stdin.")
-@click.option("--csv", metavar="COLUMN", help="Files are CSV: the column's name, or number if there are no headings.")
+@click.option(
+    "--csv",
+    metavar="[COLUMN]",
+    is_flag=False,
+    flag_value="",
+    help="Files are CSV; the keys are in COLUMN, or the first.",
+)
+@click.option(
+    "--header/--no-header", default=None, help="Whether CSV has headings; by default unless COLUMN is a number."
+)
 @click.option("--ndjson", is_flag=True, help="Each line is a JSON string or object: key, data, due, gate, priority.")
 @click.option("-0", "--null", is_flag=True, help="Keys end with NUL, as from find -print0.")
 @click.option("--data", metavar="JSON", help="The data of every item.")
 @click.option("--due", metavar="TIME", help="Not ready before: 90s, 5m, 1h30m, or 2030-01-31T12:00Z.")
 @click.option("--gate", metavar="N|NAME", show_default="the open one", help="The gate that the items wait at.")
 @click.option("--priority", type=int, default=DEFAULT_PRIORITY, show_default=True, help="0 is handed out first.")
+@click.option("--once", is_flag=True, help="Remember keys that are done from now on, and do not add them again.")
 @click.option("--strict", is_flag=True, help="Add nothing if a key exists already, or is given twice.")
 @click.option("--stream", is_flag=True, help="Commit as lines arrive: every 1,000, and every second.")
 @json_option
-def add(invocation: Invocation, /, *, name: str, keys: tuple[str, ...], stream: bool, **options: Any) -> int:
+def add(invocation: Invocation, /, *, name: str, keys: tuple[str, ...], **options: Any) -> int:
     """Add items to a list: all of them, or none if one is invalid.
 
     Keys come from the arguments, from files, or one on each line of standard input. Items that exist already stay as
@@ -79,22 +83,41 @@ def add(invocation: Invocation, /, *, name: str, keys: tuple[str, ...], stream: 
         return show_help()
     progress = AddProgress(Terminal(quiet=invocation.quiet), wanted=not invocation.quiet)
     with invocation.open(create=True) as engine, progress:
-        shared = _shared_fields(options)
-        form = InputFormat(options["csv"], options["ndjson"], options["null"])
-        entries = read_entries(options["files"], form, report=progress.read)
-        if keys and keys != (STDIN,):
-            if options["files"]:
-                raise Invalid("keys must be given as arguments or by -f, got both", "give them one way")
-            added = engine[name].add(keys, **shared)
-        elif stream:
-            added = _add_stream(engine[name], entries, shared)
-        else:
-            added = engine[name].add(entries, **shared, report=progress.wrote)
+        added = _add_given(engine[name], keys, options, progress)
+    if added is None:
+        invocation.say("no keys were given: nothing was added")
+        added = Added(0, 0)
     sentence = f"added {output.plural(added.added)} to {name}"
-    if added.existing:
-        sentence += f"; {added.existing:,} {'was' if added.existing == 1 else 'were'} there already"
+    for count, what in ((added.existing, "there already"), (added.done_before, "done already")):
+        sentence += f"; {count:,} {'was' if count == 1 else 'were'} {what}" if count else ""
     output.result(invocation, added, sentence=sentence)
     return 0
+
+
+def _add_given(to: List, keys: tuple[str, ...], options: dict[str, Any], progress: AddProgress) -> Added | None:
+    """Add the keys of the arguments, or the entries of files; None, and no list is made, if there are none."""
+    shared = _shared_fields(options)
+    form = InputFormat(options["csv"], options["header"], options["ndjson"], options["null"])
+    if keys and keys != (STDIN,):
+        if options["files"]:
+            raise Invalid("keys must be given as arguments or by -f, got both", "give them one way")
+        entries: Iterator[Entry] | None = iter(keys)
+    else:
+        entries = first_of(read_entries(options["files"], form, report=progress.read))
+    if entries is None:
+        return None
+    if options["once"]:
+        _remember_done(to)
+    return _add_stream(to, entries, shared) if options["stream"] else to.add(entries, **shared, report=progress.wrote)
+
+
+def _remember_done(of: List) -> None:
+    try:
+        remembers = of.settings().once
+    except NotFound:
+        remembers = False
+    if not remembers:
+        of.settings(once=True)
 
 
 def _shared_fields(options: dict[str, Any]) -> dict[str, Any]:
@@ -111,15 +134,14 @@ def _shared_fields(options: dict[str, Any]) -> dict[str, Any]:
 
 def _add_stream(to: List, entries: Iterator[Entry], shared: dict[str, Any]) -> Added:
     """Add entries in batches as they arrive; an invalid line ends it, and the batches before it stay added."""
-    added = existing = 0
+    total = Added(0, 0)
     try:
         for batch in batches(entries):
-            landed = to.add(batch, **shared)
-            added, existing = added + landed.added, existing + landed.existing
+            total = total.plus(to.add(batch, **shared))
     except RowlockError as error:
-        so_far = f"{added + existing:,} before it are on the list"
+        so_far = f"{total.added + total.existing:,} before it are on the list"
         raise type(error)(error.what, f"{error.hint}; {so_far}" if error.hint else so_far, **error.fields) from None
-    return Added(added, existing)
+    return total
 
 
 @command("show")
@@ -204,6 +226,28 @@ def done(invocation: Invocation, /, *, name: str, keys: tuple[str, ...], dry_run
     if where := _where(keys, **given):
         return _change_matching(invocation, name, where, List.done_matching, "done", dry_run=dry_run)
     return _change(invocation, name, keys, List.done, "done", dry_run=dry_run)
+
+
+@command("forget")
+@list_argument()
+@keys_argument
+@click.option("--older", metavar="DURATION", help="All keys that were done at least so long ago; 0s is all.")
+@json_option
+def forget(invocation: Invocation, *, name: str, keys: tuple[str, ...], older: str | None) -> int:
+    """Forget that keys were done, so that they can be added again.
+
+    A list with the setting `once` remembers them; `rowlock status` tells how many.
+    """
+    if older is None and nothing_to_read(keys):
+        return show_help()
+    if older is not None and keys:
+        raise Invalid("keys cannot be combined with --older", "give one of them")
+    with invocation.open() as engine, invocation.acting():
+        given = None if older is not None else list(dict.fromkeys(keys_from(keys)))
+        forgotten = engine[name].forget(given, older=older)
+    sentence = f"forgot {output.plural(forgotten, 'key')} of {name}"
+    output.result(invocation, {"forgotten": forgotten}, sentence=sentence)
+    return 0
 
 
 @command("increment")

@@ -24,9 +24,21 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def escaped(text: str) -> str:
+    """Return text as a cell of a line: a backslash is doubled and a tab is `\\t`, so that no cell can be mistaken."""
+    return text.replace("\\", "\\\\").replace("\t", "\\t") if "\\" in text or "\t" in text else text
+
+
 def write(text: str) -> None:
     """Write data to stdout."""
     sys.stdout.write(text)
+
+
+def write_csv(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows as CSV with headings."""
+    import csv  # imported only to write CSV
+
+    csv.writer(sys.stdout, lineterminator="\n").writerows([headings, *rows])
 
 
 def lines(rows: Iterable[Iterable[Any]]) -> None:
@@ -66,7 +78,7 @@ def result(
     elif on_terminal():
         write(f"{visible(sentence)}\n")
     else:
-        lines((msgspec.structs.asdict(counts) if isinstance(counts, msgspec.Struct) else counts).items())
+        lines(msgspec.to_builtins(counts).items())
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -87,9 +99,18 @@ class Column(msgspec.Struct, frozen=True):
         values = [(self.shown or self.of)(row) for row in rows]
         texts = [f"{value:,}" if isinstance(value, int) else format_value(value) for value in values]
         cells = [self.heading, *(visible(text or blank) for text in texts)]
-        width = max(map(_width, cells))
+        size = max(map(width, cells))
         numeric = any(isinstance(value, int) for value in values)
-        return [_padded(cell, width, right=numeric) for cell in cells]
+        return [padded(cell, size, right=numeric) for cell in cells]
+
+
+FAILURE_COLUMNS = (
+    Column("ATTEMPT", "attempt"),
+    Column("AT", "at"),
+    Column("KIND", "kind"),
+    Column("HOLDER", "holder"),
+    Column("ERROR", lambda failure: " ".join(failure.message.split())),
+)
 
 
 def table(
@@ -128,12 +149,13 @@ def write_traceback(what: str, traceback: str | None) -> None:
         write(f"\n{visible(what)} was raised at:\n{indented}")
 
 
-def _padded(cell: str, size: int, *, right: bool) -> str:
-    padding = " " * (size - _width(cell))
+def padded(cell: str, size: int, *, right: bool = False) -> str:
+    """Return a cell with blanks up to a number of columns."""
+    padding = " " * (size - width(cell))
     return padding + cell if right else cell + padding
 
 
-def _width(text: str) -> int:
+def width(text: str) -> int:
     """Return how many columns of a terminal a text takes."""
     if text.isascii():
         return len(text)
@@ -146,7 +168,7 @@ def plural(count: int, noun: str = "item") -> str:
     """Return a number with its noun: `1 item`, `2,000 items`, `3 deliveries`."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") and noun != "key" else f"{count:,} {noun}s"
 
 
 def format_time(at: datetime | None) -> str:

@@ -55,12 +55,11 @@ def add(caller: Caller, name: str, batches: Iterable[Batch], *, strict: bool = F
     """
     transport = caller.transport
     parts = _parts(transport, batches)
-    added = existing = 0
+    total = Added(0, 0)
     for part in [_only(transport, parts)] if strict else parts:
         with part.file:
-            result = _send(transport, name, part, strict=strict)
-        added, existing = added + result.added, existing + result.existing
-    return Added(added, existing)
+            total = total.plus(_send(transport, name, part, strict=strict))
+    return total
 
 
 def _only(transport: Transport, parts: Iterator[Part]) -> Part:

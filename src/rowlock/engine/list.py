@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec import UnsetType
 
-from rowlock import failures, gates, item_input, item_search, items, lists, ranges, tracing
+from rowlock import done_keys, failures, gates, item_input, item_search, items, lists, ranges, results, tracing
 from rowlock.engine.protocols import NamedHandle
 from rowlock.errors import InvalidKey, NotFound
 from rowlock.failures import FailureGroup
 from rowlock.item_input import Batch, Entries, ItemDefaults
 from rowlock.item_search import Change, Conditions, ItemFilter, MatchCount, SearchPage
-from rowlock.items import Result
 from rowlock.model import (
     DEFAULT_PRIORITY,
     Added,
     Counts,
+    Duration,
     DurationOrTime,
     Failure,
     GateInfo,
@@ -28,6 +28,7 @@ from rowlock.model import (
 from rowlock.names import short_repr
 from rowlock.outcomes import UNCHANGED
 from rowlock.ranges import Range
+from rowlock.results import Result
 from rowlock.tracing import check_traceparent
 
 if TYPE_CHECKING:
@@ -119,7 +120,28 @@ class List(NamedHandle):
 
     def results(self, key: str, *, limit: int = 20) -> list[Result]:
         """Return the results of an item, the newest first; only where the list keeps results."""
-        return self._runner.read(items.results, self.name, key, limit=limit)
+        return self._runner.read(results.of_item, self.name, key, limit=limit)
+
+    def newest_results(self, *, after: str = "", limit: int = 1000) -> list[Result]:
+        """Return the newest result of each key, in the byte order of the keys, strictly after one."""
+        return self._runner.read(results.page, self.name, after=after, limit=limit)
+
+    def remembered(self) -> int:
+        """Return how many keys are remembered as done: a list with the setting `once` does not add them again."""
+        return self._runner.read(done_keys.count, self.name)
+
+    def forget(self, keys: Keys | None = None, *, older: Duration | None = None) -> int:
+        """Forget that keys were done, or all that were done at least `older` ago; return how many.
+
+        They can be added again. By age, each 10,000 are a transaction.
+        """
+        if keys is not None or older is None:
+            given = None if keys is None else _listed(keys)
+            return self._runner.run(done_keys.forget, self.name, keys=given, older=older)
+        forgotten = 0
+        while some := self._runner.run(done_keys.forget, self.name, older=older):
+            forgotten += some
+        return forgotten
 
     def failure_groups(self, *, limit: int = 50) -> list[FailureGroup]:
         """Return failed items grouped by the shape of their last error, the most frequent first."""

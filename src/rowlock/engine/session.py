@@ -152,7 +152,7 @@ class Session:
         if not self._beats:
             # Another process will settle it: it must know what was claimed, and not what came between later.
             self._engine.run(sessions.note_handed, self.id, claimed)
-        return self._claim_of(claimed, rules, plain=not settings.keep_results)
+        return self._claim_of(claimed, rules, plain=not settings.keeps_done)
 
     def _end_claims(self) -> None:
         """End the claims whose blocks have ended, as far as the transactions that settle them have."""

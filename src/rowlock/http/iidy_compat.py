@@ -10,12 +10,13 @@ from typing import IO, Any
 import msgspec
 
 from rowlock import item_input, items
-from rowlock.errors import Invalid, InvalidBody, NotFound, RowlockError
+from rowlock.errors import Invalid, InvalidBody, NoSuchList, NotFound, RowlockError
 from rowlock.http.media_types import MediaType
 from rowlock.http.requests import Request, decode_json
 from rowlock.http.responses import Response
 from rowlock.http.routing import Endpoint, Route
 from rowlock.item_input import Batch, ItemDefaults, check_all
+from rowlock.model import Item
 from rowlock.names import MAX_PAGE_ROWS
 from rowlock.roles import Role
 
@@ -160,16 +161,24 @@ async def delete_many(request: Request) -> IidyDeleted:
 async def page(request: Request) -> Response:
     """Names in byte order, strictly after one, each with its attempts."""
     limit, after = _count(request), request.query.get("after_id", "")
-    found = await request.executor.read(items.page, request.path_params["list"], after=after, limit=limit)
+    found = await _page(request, after=after, limit=limit)
     last = found[-1].key if found else ""
     # What a header cannot carry stands in the body all the same.
     headers = [(LAST_ITEM, last.encode())] if last and not _unsafe(last) else []
     return Response(IidyEntries([IidyEntry(item.key, item.attempts) for item in found]), headers=headers)
 
 
+async def _page(request: Request, *, after: str, limit: int) -> list[Item]:
+    """Return a page of names; none if there is no such list, which is no error here."""
+    try:
+        return await request.executor.read(items.page, request.path_params["list"], after=after, limit=limit)
+    except NoSuchList:
+        return []
+
+
 async def exists(request: Request) -> Response:
     """Whether a list has any names."""
-    found = await request.executor.read(items.page, request.path_params["list"], limit=1)
+    found = await _page(request, after="", limit=1)
     if not found:
         raise NotFound("Not found.")
     return Response(b"")

@@ -116,7 +116,7 @@ def _batches_of_ndjson(lines: Iterable[bytes], defaults: ItemDefaults, *, first_
 
 
 async def _add_stream(request: Request, defaults: ItemDefaults) -> AsyncIterator[UploadProgress]:
-    progress, name = UploadProgress(0, 0, 0), request.path_params["list"]
+    progress, total, name = UploadProgress(0, 0, 0), Added(0, 0), request.path_params["list"]
     async for lines in _line_batches(request):
         await request.service.reauthorize(request)  # these lines may have come long after the first
         if not progress.lines:
@@ -124,8 +124,8 @@ async def _add_stream(request: Request, defaults: ItemDefaults) -> AsyncIterator
         unread = _batches_of_file(request, BytesIO(b"\n".join(lines)), defaults, line=progress.lines + 1)
         batches = await request.executor.run_in_thread(partial(list[Batch], unread))
         added = await request.executor.write(items.add, name, batches, strict=request.query.strict)
-        counts = progress.added + added.added, progress.existing + added.existing
-        progress = UploadProgress(progress.lines + len(lines), *counts)
+        total = total.plus(added)
+        progress = UploadProgress(progress.lines + len(lines), *msgspec.structs.astuple(total))
         yield progress
 
 

@@ -120,7 +120,7 @@ class Planner:
             room = min(room, settings.concurrency - load.unsettled.get(name, 0))
         if room <= 0:
             return None
-        settles_whole = not settings.keep_results and handler.within is None
+        settles_whole = not settings.keeps_done and handler.within is None
         return PlannedClaim(name, handler, handler.rules(settings), room, settles_whole, limited, settings.gates)
 
 

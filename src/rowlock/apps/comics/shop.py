@@ -36,6 +36,8 @@ class Shop:
         self._engine = engine
         self.topic = engine.topic(TOPIC)
         self.topic.define(model.FIELDS, keep_for=HISTORY_KEPT)
+        for name in (STOCK, SALES, REFUNDS, PATTERNS):
+            engine[name].add([])  # makes the list, so that it can be read
         self._together = engine.grouped.together(_each)
 
     async def arrive(self, comic: Mapping[str, Any]) -> None:

@@ -1,8 +1,9 @@
--- All items of a claim are done and nothing is kept: the guard, the deletion by exact position, the tally and the end of the
+-- All items of a claim are done and nothing is kept or remembered: the guard, the deletion by exact position, the tally and the end of the
 -- claim in one statement. A row says that it was written, and which positions had gone before. The session is only checked:
 -- its index would lead past all claims that it ever had, as far as they are not vacuumed.
 with held as (
     delete from rowlock_claims c where c.token = :token and (c.session = :session) is true
+        and (select l.once from rowlock_lists l where l.id = c.list) is not true
     returning c.list, c.gate, c.priority, c.low, c.high, c.taken_at
 ),
 landed as (

@@ -4,7 +4,7 @@
 insert into rowlock_tallies (list, gate, at, token, receipt, done, items_change, seconds)
 select c.list, c.gate, {now}, :token, :receipt, :count, -:count, ({now} - c.taken_at) / 1000.0
 from rowlock_claims c
-where c.token = :token and c.session = :session and (:count, (select sum(value) from json_each(:positions))) = (
+where c.token = :token and c.session = :session and not (select l.once from rowlock_lists l where l.id = c.list) and (:count, (select sum(value) from json_each(:positions))) = (
     select count(*), sum(i.position) from rowlock_items i
     where i.list = c.list and i.gate = c.gate and i.priority = c.priority and i.due is null and i.failed_at is null
         and i.position > c.low and i.position <= c.high

@@ -3,7 +3,7 @@
 with target as materialized (
     select l.id, coalesce(cast(:gate as integer), l.gate) as gate, cast(l.limits as json) -> 'by' ->> 'separator' as separator,
         (l.wake_at is null or l.wake_at > {now}) and not {wake_is_pending} as needs_wake,
-        not l.sealed and (l.lanes >> cast(:priority as integer)) & 1 = 1
+        not l.sealed and not l.once and (l.lanes >> cast(:priority as integer)) & 1 = 1
             and coalesce(cast(:gate as integer), l.gate) >= l.gate as fits
     from rowlock_lists l where l.name = :name {share}
 ),

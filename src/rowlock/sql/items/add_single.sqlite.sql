@@ -11,10 +11,10 @@ select l.id, :key, coalesce(:gate, l.gate), :priority, {now} + nullif(:delay, 0)
         else :key end,
     {payload_parameters}
 from rowlock_lists l
-where l.name = :name and not l.sealed and (l.lanes >> :priority) & 1 = 1 and coalesce(:gate, l.gate) >= l.gate
+where l.name = :name and not l.sealed and not l.once and (l.lanes >> :priority) & 1 = 1 and coalesce(:gate, l.gate) >= l.gate
 on conflict (list, key) do nothing;
 insert into rowlock_tallies (list, gate, at, added, items_change, delayed_change)
 select i.list, i.gate, {now}, 1, 1, i.due is not null from rowlock_items i
 where i.position = last_insert_rowid() and changes() = 1;
-select not l.sealed and (l.lanes >> :priority) & 1 = 1 and coalesce(:gate, l.gate) >= l.gate as fits, changes() as changed
+select not l.sealed and not l.once and (l.lanes >> :priority) & 1 = 1 and coalesce(:gate, l.gate) >= l.gate as fits, changes() as changed
 from rowlock_lists l where l.name = :name

@@ -1,7 +1,8 @@
--- One key as a transaction of its own: deletion and tally in one round trip. Only where nothing waits for the open gate and no
--- results are kept; otherwise nothing is changed, and `done` looks further.
+-- One key as a transaction of its own: deletion and tally in one round trip. Only where nothing waits for the open gate, and
+-- neither results nor keys are kept; otherwise nothing is changed, and `done` looks further.
 with target as materialized (
-    select l.id, not ({parts/gate_awaited}) and cast(l.settings as json) ->> 'keep_results' is distinct from 'true' as fits
+    select l.id, not ({parts/gate_awaited}) and not l.once
+        and cast(l.settings as json) ->> 'keep_results' is distinct from 'true' as fits
     from rowlock_lists l where l.name = :name
 ),
 removed as (

@@ -1,0 +1,1 @@
+select count(*) from rowlock_done_keys where list = :list and at is not null

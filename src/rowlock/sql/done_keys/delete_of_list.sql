@@ -1,0 +1,1 @@
+delete from rowlock_done_keys where list = :list
