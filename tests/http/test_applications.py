@@ -94,7 +94,7 @@ def test_an_application_answers_at_its_own_paths(ask: Client) -> None:
 
 
 def test_what_the_service_has_is_never_the_applications(ask: Client) -> None:
-    assert "<title>rowlock</title>" in ask("GET", "/").text
+    assert "<title>Overview · rowlock</title>" in ask("GET", "/").text
     assert ask("GET", "/livez").text.startswith("status\tok\n")
     assert ask("GET", "/v1/lists").text == ""
     assert ask("PUT", "/v1/lists").status == 405

@@ -64,8 +64,8 @@ def test_the_description_names_the_prefix(ask: Client) -> None:
 
 def test_the_index_page_leads_to_what_is_below_the_prefix(ask: Client) -> None:
     page = ask("GET", "/rl/").text
-    assert 'href="/rl/openapi.json"' in page
-    assert f"{ask.host}:{ask.port}/rl/v1/lists" in page
+    assert 'href="/rl/overview.json"' in page
+    assert 'src="/rl/static/' in page
 
 
 def test_a_prefix_that_a_proxy_has_removed_is_in_links(tmp_path: Path) -> None:

@@ -51,9 +51,6 @@ class EventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     after: Annotated[int, Meta(description="After this number, as Last-Event-ID says it.", ge=0)] | None = None
 
 
-FRONT_PAGE = Operation(
-    None, "GET", "/", Role.VIEWER, str, media_type="text/html; charset=utf-8", checks_prefixes=True, name="front.page"
-)
 LIVEZ = Operation(None, "GET", "/livez", None, Alive, name="health.livez")
 READYZ = Operation(None, "GET", "/readyz", None, {200: Ready, 503: Ready}, query=ReadyQuery, name="health.readyz")
 HEALTH = Operation(None, "GET", "/v1/health", Role.VIEWER, {200: Ready, 503: Ready}, name="health.health")
@@ -82,4 +79,4 @@ EVENTS = Operation(
 DESCRIPTION = Operation(
     None, "GET", "/openapi.json", None, dict[str, Any], media_type="application/json", name="health.description"
 )
-OPERATIONS = (FRONT_PAGE, LIVEZ, READYZ, HEALTH, LIMITS, METRICS, EVENTS, DESCRIPTION)
+OPERATIONS = (LIVEZ, READYZ, HEALTH, LIMITS, METRICS, EVENTS, DESCRIPTION)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 SCHEME = "bearer"
+COOKIE = "rowlock_token"
+"""The cookie that holds the token of a person who has signed in to the dashboard."""
 SCOPED_NAMES = {"list": "{}", "counter": "{}", "schedule": "{}", "topic": list_of("{}", "")}
 """Path parameters that a token's list prefixes apply to, and the list name each stands for: a topic's record lists."""
 AUDITED_ROLES = (Role.OPERATOR, Role.ADMIN)
@@ -99,7 +101,12 @@ class Authenticator:
         if authorization is not None and [name for name, _ in request.scope["headers"]].count(b"authorization") > 1:
             raise Invalid("there must be one Authorization header, got several", "send one token")
         if authorization:
-            principal = await self._identify(authorization.decode("latin-1"))
+            principal = await self.identify(authorization.decode("latin-1"))
+            check(request, principal)
+            return principal
+        if b"cookie" in request.headers and (token := session_cookie(request)):
+            refuse_foreign_page(request)
+            principal = await self.identify(f"{SCHEME} {token}")
             check(request, principal)
             return principal
         if self._token_needed or (
@@ -111,7 +118,8 @@ class Authenticator:
         refuse_cross_site(request)
         return LOCAL_ADMIN
 
-    async def _identify(self, authorization: str) -> Principal:
+    async def identify(self, authorization: str) -> Principal:
+        """Return the principal of an Authorization header; TokenRefused if its token is not valid."""
         scheme, _, text = authorization.partition(" ")
         if scheme.lower() != SCHEME:
             raise TokenRefused("the Authorization header holds no Bearer token", _CREATE_HINT)
@@ -193,6 +201,24 @@ def refuse_cross_site(request: "Request") -> None:
         raise CrossSite(f"a page of {origin[:100]!r} may not ask this", "ask from this address, or without a browser")
     if request.header(b"sec-fetch-site") in ("cross-site", "same-site") and not _is_navigation(request):
         raise CrossSite("a page of another site may not ask this", "ask from this address, or without a browser")
+
+
+def session_cookie(request: "Request") -> str:
+    """Return the token in the cookie of a person who has signed in; empty if there is none."""
+    cookies = request.headers.get(b"cookie")
+    pairs = [each.partition("=") for each in cookies.decode("latin-1").split(";")] if cookies else []
+    return next((value.strip() for name, _, value in pairs if name.strip() == COOKIE), "")
+
+
+def refuse_foreign_page(request: "Request") -> None:
+    """Refuse a write that a page of another origin makes a browser send: a cookie would go with it."""
+    if request.method in SAFE_METHODS:
+        return
+    site, origin = request.header(b"sec-fetch-site"), request.header(b"origin")
+    host = request.header(b"host")
+    # Behind a proxy the host may differ from the page's: browsers themselves tell whether the origin is the same.
+    if site != "same-origin" and (site or origin not in (f"http://{host}", f"https://{host}")):
+        raise CrossSite(f"a page of {origin[:100]!r} may not change anything here", "use the pages of this address")
 
 
 def _is_navigation(request: "Request") -> bool:

@@ -1,18 +1,17 @@
-"""What the service says about itself: health checks, metrics, the access log, the page at `/` and its description."""
+"""What the service says about itself: health checks, metrics, the access log and its description."""
 
 import asyncio
 import re
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from html import escape
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
 import rowlock
-from rowlock import backlog, lists, schema
+from rowlock import backlog, schema
 from rowlock.api.server_limits import ServerLimits
 from rowlock.api.service import Alive, HealthCheck, Ready
 from rowlock.backlog import MAX_LISTS, WorkloadSnapshot
@@ -22,7 +21,6 @@ from rowlock.http.executor import VerbExecutor
 from rowlock.http.problems import without_address
 from rowlock.http.requests import Request
 from rowlock.http.responses import Response
-from rowlock.model import ListInfo
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -32,38 +30,8 @@ HEALTH_SECONDS = 2.0
 """How long the database may take to answer a health check."""
 LOG_FLUSH_SECONDS = 0.2
 NOT_LOGGED = ("/livez", "/readyz")
-MAX_LISTS_ON_PAGE = 200
 
 _TOKEN = re.compile(r"rl_[0-9A-Za-z]{36}")
-_PAGE = """\
-<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>rowlock</title>
-<style>
-:root {{ color-scheme: light dark }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
-table {{ border-collapse: collapse; width: 100% }}
-th, td {{ text-align: right; padding: .3rem .6rem; border-bottom: 1px solid #8886 }}
-th:first-child, td:first-child {{ text-align: left; overflow-wrap: anywhere }}
-pre {{ background: #8882; padding: .8rem; overflow-x: auto }}
-</style>
-<h1>rowlock</h1>
-{lists}
-<h2>Add</h2>
-<pre>printf 'a.txt\\nb.txt\\n' | curl --data-binary @- {url}/v1/lists/downloads/items</pre>
-<h2>Look</h2>
-<pre>curl {url}/v1/lists
-curl {url}/v1/lists/downloads/items
-curl -H 'Accept: application/json' {url}/v1/lists/downloads</pre>
-<h2>Work</h2>
-<pre>rowlock --server {url} work downloads -- echo {{}}</pre>
-<p><a href="{root}/openapi.json">What else can be asked</a> · <a href="{root}/v1/limits">limits</a>
-· <a href="{root}/readyz?verbose">health</a></p>
-</html>
-"""
-_PAGE_POLICY = (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 
 
 class AccessLog:
@@ -232,30 +200,3 @@ async def limits(request: Request) -> ServerLimits:
 async def description(request: Request) -> Response:
     """Respond with the OpenAPI description of the service."""
     return Response(request.service.description(request.root_path))
-
-
-async def index_page(request: Request) -> Response:
-    """Respond with a page for people: every list with its counts, and how to begin."""
-    try:
-        infos = await request.executor.read(lists.page, limit=MAX_LISTS_ON_PAGE, prefixes=request.principal.lists)
-        table = _table(infos)
-    except RowlockError as raised:
-        error = without_address(raised, request.service.engine)
-        table = f"<p><strong>{escape(error.what)}</strong>: {escape(error.hint)}</p>"
-    page = _PAGE.format(lists=table, url=escape(request.base_url), root=escape(request.root_path))
-    return Response(page.encode(), headers=[_PAGE_POLICY])
-
-
-def _table(infos: list[ListInfo]) -> str:
-    if not infos:
-        return "<p>Nothing to do yet.</p>"
-    heads = ("list", "state", "ready", "delayed", "gated", "claimed", "failed", "done")
-    rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in _cells(info))}</tr>\n" for info in infos)
-    more = f"<p>The first {MAX_LISTS_ON_PAGE} of more.</p>" if len(infos) == MAX_LISTS_ON_PAGE else ""
-    return f"<table>\n<tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>\n{rows}</table>{more}"
-
-
-def _cells(info: ListInfo) -> list[str]:
-    counts = info.counts
-    numbers = (counts.ready, counts.delayed, counts.gated, counts.claimed, counts.failed, info.progress.done)
-    return [escape(info.name), info.state, *(f"{number:,}" for number in numbers)]

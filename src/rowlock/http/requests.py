@@ -127,7 +127,7 @@ class Request:
     def parse_query(self) -> None:
         """Check the query parameters against those of the route."""
         text: bytes = self.scope["query_string"]
-        if self.route.is_application:
+        if self.route.is_application or self.route.is_page:
             return
         if self.route.iidy:
             self.query = dict(reversed(parse_qsl(text.decode("latin-1"), keep_blank_values=True)))

@@ -43,6 +43,10 @@ class Response(msgspec.Struct):
     """The version of the document, for its ETag."""
     application: "ApplicationCall | None" = None
     """The application that responds instead."""
+    media_type: bytes = b""
+    """The Content-Type, where it is neither that of the route nor what the client accepts."""
+    cacheable: bool = False
+    """Whether its own headers say how long it may be cached; all else is not stored."""
     undelivered: Callable[[], Awaitable[Any]] | None = None
     """Undoes what was done, if the client cannot have received the response."""
 
@@ -62,7 +66,8 @@ async def send_response(request: Request, response: Response, *, send: Send) -> 
     """Send a response, and return how many bytes its body has."""
     if response.application is not None or response.stream is not None:
         return await _send_later_parts(request, response, send)
-    headers = [*COMMON_HEADERS, *response.headers, (b"x-request-id", request.id)]
+    common = COMMON_HEADERS[1:] if response.cacheable else COMMON_HEADERS
+    headers = [*common, *response.headers, (b"x-request-id", request.id)]
     body = _encode(response.value, request)
     if body or response.status not in STATUSES_WITHOUT_BODY:
         headers.append((b"content-type", _content_type(request, response)))
@@ -96,6 +101,8 @@ def _encode(value: Any, request: Request) -> bytes:
 
 
 def _content_type(request: Request, response: Response) -> bytes:
+    if response.media_type:
+        return response.media_type
     if request.route.iidy and request.response_type is MediaType.JSON:
         return b"application/json; charset=utf-8"
     if response.status >= 400:

@@ -14,7 +14,7 @@ from rowlock.api.items import (
     SHOW_ITEM,
 )
 from rowlock.api.operations import OPERATIONS
-from rowlock.api.service import DESCRIPTION, EVENTS, FRONT_PAGE, HEALTH, LIMITS, LIVEZ, METRICS, READYZ
+from rowlock.api.service import DESCRIPTION, EVENTS, HEALTH, LIMITS, LIVEZ, METRICS, READYZ
 from rowlock.api.sessions import BEAT_SESSION, CLOSE_SESSION, OPEN_SESSION, POLL
 from rowlock.api.tokens import CREATE_TOKEN, REVOKE_TOKEN
 from rowlock.api.topics import RETRY_DELIVERIES, UNSUBSCRIBE
@@ -22,7 +22,6 @@ from rowlock.http import endpoints, events, iidy_compat, items, monitoring, sess
 from rowlock.http.routing import Route
 
 ENDPOINTS = {
-    FRONT_PAGE: monitoring.index_page,
     LIVEZ: monitoring.livez,
     READYZ: monitoring.readyz,
     HEALTH: monitoring.health,

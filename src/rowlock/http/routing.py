@@ -32,6 +32,8 @@ class Route(Operation, frozen=True, dict=True, eq=False):
     """Whether it behaves as IIDY does: the media type by Content-Type alone, errors as IIDY writes them."""
     is_application: bool = False
     """Whether an application serves it, and reads the query itself."""
+    is_page: bool = False
+    """Whether it is a page of the dashboard, which reads the query and the form itself; errors are pages too."""
 
     @classmethod
     def of(cls, operation: Operation, endpoint: Endpoint) -> "Route":
@@ -58,7 +60,7 @@ class Route(Operation, frozen=True, dict=True, eq=False):
     @cached_property
     def ignores_body(self) -> bool:
         """Whether it changes something without reading the body."""
-        return self.body is None and not self.is_application and not self.reads
+        return self.body is None and not (self.is_application or self.is_page or self.reads)
 
 
 NO_ROUTE = Route(None, "", "", None, {})

@@ -13,7 +13,7 @@ from rowlock.audit import DEFAULT_KEEP
 from rowlock.durations import Duration
 from rowlock.engine import Engine
 from rowlock.errors import Overloaded, RowlockError
-from rowlock.http import auth, openapi
+from rowlock.http import auth, openapi, pages
 from rowlock.http.applications import Application, ApplicationRoutes
 from rowlock.http.asgi import ClientDisconnected, Receive, Scope, Send
 from rowlock.http.auth import Principal
@@ -34,7 +34,7 @@ log = logging.getLogger("rowlock.http")
 
 IIDY = b"/iidy/"
 
-_ROUTER = Router(ROUTES)
+_ROUTER = Router((*ROUTES, *pages.PAGE_ROUTES))
 
 
 class Service:
@@ -73,6 +73,7 @@ class Service:
         self.requests = RequestMetrics()
         self.watchers = 0
         """How many clients follow the events."""
+        self.changes = pages.ChangeClock()
         self.worker = worker
         self._applications = ApplicationRoutes(applications or {})
         self._prefix = engine.environment.token()[:8].encode()
@@ -137,9 +138,12 @@ class Service:
 
     async def _serve(self, request: Request, send: Send) -> None:
         began, sent_bytes, is_delivered = time.perf_counter(), 0, True
-        response = await self._respond(request)
-        if response is None:
+        try:
+            response = await self.answer(request)
+        except ClientDisconnected:
             return
+        except Exception as error:
+            response = _error_response(error, request)
         undelivered = response.undelivered
         try:
             sent_bytes = await send_response(request, response, send=send)
@@ -157,29 +161,24 @@ class Service:
         if self._log is not None:
             self._log.note(request, status=response.status, sent=sent_bytes, seconds=seconds)
 
-    async def _respond(self, request: Request) -> Response | None:
-        """Return the response to a request; None if the client has disconnected."""
-        try:
-            self._find_route(request)
-            request.principal = await self._authorize(request)
-            request.parse_query()
-            if request.route.ignores_body and request.has_unread_body:
-                # A request whose body turns out to be invalid HTTP is refused, and must not have been carried out.
-                await request.discard_body(self.limits.document_bytes)
-            with auth.audit_context(request):
-                result = await request.route.endpoint(request)
-                response = result if type(result) is Response else Response(result)
-                if response.stream is not None and not response.live and request.method != "HEAD":
-                    response.first = await anext(response.stream, None)
-            return response
-        except RowlockError as error:
-            return problem_response(auth.redact(error, request), request)
-        except ClientDisconnected:
-            return None
-        except Exception:
-            log.exception("exception in endpoint", extra={"request": request.id.decode()})
-            hint = "this is a bug in rowlock; please report it, with what the log says"
-            return problem_response(RowlockError("something unexpected went wrong", hint), request)
+    async def answer(self, request: Request) -> Response:
+        """Find the route of a request, authorize its caller and run the endpoint; errors are raised."""
+        self._find_route(request)
+        request.principal = await self._authorize(request)
+        request.parse_query()
+        if request.route.ignores_body and request.has_unread_body:
+            # A request whose body turns out to be invalid HTTP is refused, and must not have been carried out.
+            await request.discard_body(self.limits.document_bytes)
+        with auth.audit_context(request):
+            result = await request.route.endpoint(request)
+            response = result if type(result) is Response else Response(result)
+            if response.stream is not None and not response.live and request.method != "HEAD":
+                response.first = await anext(response.stream, None)
+        return response
+
+    async def authenticate(self, token: str) -> Principal:
+        """Return the principal of a token; TokenRefused if it is not valid."""
+        return await self._authenticator.identify(f"{auth.SCHEME} {token}")
 
     async def reauthorize(self, request: Request) -> None:
         """Authorize a request again, which may take longer than its token lives."""
@@ -221,3 +220,12 @@ class Service:
         # A route with one media type answers in it, whatever is accepted; problems come as accepted, if they can.
         with suppress(RowlockError):
             request.negotiate()
+
+
+def _error_response(error: Exception, request: Request) -> Response:
+    if not isinstance(error, RowlockError):
+        log.error("exception in endpoint", exc_info=error, extra={"request": request.id.decode()})
+        hint = "this is a bug in rowlock; please report it, with what the log says"
+        error = RowlockError("something unexpected went wrong", hint)
+    respond = pages.error_response if pages.wants_page(request) else problem_response
+    return respond(auth.redact(error, request), request)

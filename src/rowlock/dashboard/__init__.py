@@ -1,0 +1,33 @@
+"""The dashboard: pages for people, made on the server from the operations of the HTTP API.
+
+A page is a function of a `PageRequest` that returns a `View`; `PAGES` gives it a path. It reads and changes things
+only by `await page.call("lists.show", name)`: operations of the table in `rowlock.api`, run with the caller's token.
+So roles, list prefixes, limits and the audit log are those of the API.
+
+To add a page:
+
+1. Write `async def sessions(page: PageRequest) -> View` in a module of its own. A view names the template, the title
+   and the document. The document holds the variables of the template, and is the `.json` twin; `rows=` are the lines
+   of the `.csv` twin; `more=` are variables that only the template needs.
+2. Write `templates/sessions.html`: it extends `base.html`, fills the block `content`, and uses the macros of
+   `parts.html`. Give each part that changes by itself an id, and name these parts in `{% block live
+   %}#numbers,#table{% endblock %}`: they are replaced at most once a second while something changes. Keep forms
+   outside of them.
+3. Add a row to `PAGES`, and to `NAVIGATION` if the page belongs there.
+4. Add its path to `PAGES` in `tests/dashboard/test_pages.py`, which runs axe-core on it in both themes.
+
+A change is a form with `method="post"` to a page with `method="POST"`, whose function calls the operation and returns
+`page.redirect(page.url("sessions"), "notice")`. Show a button only if `page.may("lists.pause")`. Scripts and styles
+stand in `static/`: the policy allows no inline script or style. Widths are attributes of SVG, not styles.
+"""
+
+from rowlock.dashboard import overview
+from rowlock.dashboard.frame import PageEntry
+
+NAVIGATION = (("Overview", ""),)
+"""Titles and the first segments of their paths."""
+
+PAGES = (
+    PageEntry("/", overview.overview),
+    PageEntry("/login", overview.login, role=None),
+)

@@ -1,0 +1,111 @@
+"""What a page is: the request that it gets, the view that it returns, and the row of the table of pages."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from rowlock.api.operations import OPERATIONS
+from rowlock.roles import Role, allows
+
+BY_NAME = {operation.name: operation for operation in OPERATIONS}
+TWINS = (".json", ".csv")
+"""Endings of a path that ask for a view as data."""
+MAX_NOTICE_CHARACTERS = 300
+
+
+class OperationCaller(Protocol):
+    """Runs an operation of the HTTP API with the token of the page's caller, and returns its document."""
+
+    async def __call__(self, name: str, *path: str, query: Mapping[str, Any] | None = None, body: Any = None) -> Any:
+        """Run the operation of that name; RowlockError if it is refused."""
+
+
+class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for a page."""
+
+    call: OperationCaller
+    path: str
+    """The path below the prefix, percent-encoded, without the ending of a twin."""
+    parameters: Mapping[str, str] = {}
+    query: Mapping[str, str] = {}
+    form: Sequence[tuple[str, str]] = ()
+    """The fields of a form in their order; a name may come several times."""
+    root: str = ""
+    """The prefix that the service is mounted under, percent-encoded."""
+    base_url: str = ""
+    caller: str = ""
+    role: Role | None = None
+    signed_in: bool = False
+    """Whether the caller has signed in with a token."""
+
+    def may(self, name: str) -> bool:
+        """Return whether the caller's role allows the operation of that name."""
+        return allows(self.role, BY_NAME[name].role)
+
+    def field(self, name: str, default: str = "") -> str:
+        """Return a field of the form."""
+        return next((value for field, value in self.form if field == name), default)
+
+    def fields(self, name: str) -> list[str]:
+        """Return all values of a field of the form."""
+        return [value for field, value in self.form if field == name]
+
+    def url(self, *segments: str, **query: Any) -> str:
+        """Return the address of a page, from the segments of its path."""
+        return self.root + url_path(*segments, **query)
+
+    def redirect(self, to: str, notice: str = "") -> "Redirect":
+        """Return a redirect to an address made by `url`, which shows the notice."""
+        if notice:
+            to += ("&" if "?" in to else "?") + urlencode({"notice": notice[:MAX_NOTICE_CHARACTERS]}, quote_via=quote)
+        return Redirect(to)
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """What a page shows: a template with a document."""
+
+    template: str
+    title: str
+    document: Any
+    """A dictionary: the variables of the template, and the `.json` twin."""
+    more: Mapping[str, Any] = {}
+    """Variables of the template that the twin leaves out."""
+    rows: Sequence[Any] = ()
+    """The lines of the `.csv` twin: structs or dictionaries."""
+    status: int = 200
+
+
+class Redirect(msgspec.Struct, frozen=True):
+    """A redirect to another page, with the cookie that is set on the way."""
+
+    to: str
+    cookie: str | None = None
+
+
+PageFunction = Callable[[PageRequest], Awaitable[View | Redirect]]
+
+
+class PageEntry(msgspec.Struct, frozen=True):
+    """A row of the table of pages."""
+
+    path: str
+    function: PageFunction
+    method: str = "GET"
+    role: Role | None = Role.VIEWER
+
+
+def url_path(*segments: str, **query: Any) -> str:
+    """Return the path of these segments, percent-encoded; a name that ends like a twin has its dot encoded."""
+    path = "".join(f"/{_segment(each)}" for each in segments) or "/"
+    known = {name: value for name, value in query.items() if value not in (None, "")}
+    return f"{path}?{urlencode(known, quote_via=quote)}" if known else path
+
+
+def _segment(text: str) -> str:
+    quoted = quote(text, safe="")
+    for twin in TWINS:
+        if quoted.endswith(twin):
+            return f"{quoted.removesuffix(twin)}%2E{twin[1:]}"
+    return quoted

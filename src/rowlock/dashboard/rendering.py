@@ -1,0 +1,129 @@
+"""Writes views: as HTML by their templates, as JSON, and as CSV."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+import msgspec
+
+import rowlock
+from rowlock.api.documents import cell
+from rowlock.dashboard.assets import NAMES
+from rowlock.dashboard.frame import PageRequest, View, url_path
+from rowlock.errors import RowlockError
+from rowlock.model import State
+
+TEMPLATES = Path(__file__).parent / "templates"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""First characters that make a spreadsheet take text for a formula."""
+UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
+
+
+def duration(seconds: float | None) -> str:
+    """Return a length of time in its two largest units: `2h 5m`."""
+    if seconds is None:
+        return "–"
+    parts: list[str] = []
+    left = int(max(seconds, 0))
+    for size, unit in UNITS:
+        if left >= size or (unit == "s" and not parts):
+            parts.append(f"{left // size}{unit}")
+            left %= size
+    return " ".join(parts[:2])
+
+
+def ago(moment: datetime | None) -> str:
+    """Return how long ago a moment was, or how long it is until then."""
+    if moment is None:
+        return "–"
+    seconds = (datetime.now(UTC) - moment).total_seconds()
+    return f"{duration(seconds)} ago" if seconds >= 0 else f"in {duration(-seconds)}"
+
+
+def clock(moment: datetime | None) -> str:
+    """Return a moment as people write it, in UTC."""
+    return "–" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def number(value: float | None) -> str:
+    """Return a number with separators between thousands."""
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
+def _environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"ago": ago, "clock": clock, "duration": duration, "number": number, "path": _quote}
+    made.globals |= {"version": rowlock.__version__, "states": list(State)}
+    return made
+
+
+def _quote(text: str) -> str:
+    return quote(text, safe="")
+
+
+_ENVIRONMENT = _environment()
+
+
+def html(page: PageRequest, view: View, *, navigation: Any) -> bytes:
+    """Return a view as HTML."""
+    template = _ENVIRONMENT.get_template(view.template)
+    shared = {"page": page, "view": view, "navigation": navigation, "asset": lambda name: asset_url(page.root, name)}
+    written = template.render(**view.document, **view.more, **shared)
+    return written.encode(errors="replace")
+
+
+def asset_url(root: str, name: str) -> str:
+    """Return the address of a static file."""
+    return root + url_path("static", NAMES[name])
+
+
+def json(view: View) -> bytes:
+    """Return the document of a view as JSON."""
+    return msgspec.json.encode(view.document) + b"\n"
+
+
+def csv_text(view: View) -> bytes:
+    """Return the rows of a view as CSV with a header; fields of fields become columns such as `counts.ready`."""
+    rows = [dict(_flat("", msgspec.to_builtins(row))) for row in view.rows]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    written = io.StringIO()
+    writer = csv.writer(written)
+    writer.writerow(names)
+    writer.writerows([[_csv_cell(row.get(name)) for name in names] for row in rows])
+    return written.getvalue().encode()
+
+
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _flat(f"{prefix}.{name}" if prefix else str(name), inner)
+    else:
+        yield prefix or "value", value
+
+
+def _csv_cell(value: Any) -> str:
+    text = cell(value)
+    return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA_STARTS) else text
+
+
+def error_view(error: RowlockError) -> View:
+    """Return the page that shows an error."""
+    document = {"code": error.code, "what": error.what, "hint": error.hint, "status": error.http_status}
+    return View(template="error.html", title="Error", document=document, status=error.http_status)

@@ -1,0 +1,80 @@
+"""Every page in a browser: accessible in both themes, within 360 pixels, without a complaint of the policy."""
+
+import gzip
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.dashboard.conftest import OpenPage, accessibility_violations, address
+from tests.http.serving import Serving, serving
+
+from rowlock import Engine
+from rowlock.dashboard.assets import ASSETS, STATIC
+
+PAGES = ["/", "/login"]
+FIRST_LOAD_BYTES = 60 * 1024
+VENDORED = {"htmx-2.0.11.min.js": "d6fdc75f204e6bde"}
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """A server with some of everything."""
+    with Engine(tmp_path_factory.mktemp("pages") / "work.db") as engine:
+        engine["mail/in"].add(["a.json", "b c", "d/e"])
+        engine["thumbs"].add([f"{number}.jpg" for number in range(60)])
+        with serving(engine) as found:
+            yield found
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_accessible_in_both_themes_and_fits_a_telephone(
+    filled: Serving, open_page: OpenPage, path: str
+) -> None:
+    page = open_page(address(filled, path), color_scheme="light")
+    light = accessibility_violations(page)
+    page.emulate_media(color_scheme="dark")
+    dark = accessibility_violations(page)
+    page.set_viewport_size({"width": 360, "height": 740})
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert (light, dark, overflow, page.complaints) == ([], [], 0, [])
+
+
+def test_the_first_load_is_small(filled: Serving) -> None:
+    page = filled.client("GET", "/").text
+    files = set(re.findall(r'"(/static/[^"]+)"', page))
+    bodies = [filled.client("GET", path, accept_encoding="gzip").body for path in files]
+    assert len(gzip.compress(page.encode())) + sum(map(len, bodies)) <= FIRST_LOAD_BYTES
+
+
+def test_vendored_files_are_those_that_were_published() -> None:
+    files = {path.name: path for path in (STATIC / "vendor").iterdir() if path.suffix in (".js", ".css")}
+    assert {name: _digest(path) for name, path in files.items()} == VENDORED
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def test_static_files_are_kept_for_good_and_have_their_type(filled: Serving) -> None:
+    name = next(name for name in ASSETS if name.endswith(".css"))
+    reply = filled.client("GET", f"/static/{name}")
+    assert reply.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert reply.headers["content-type"] == "text/css; charset=utf-8"
+    assert filled.client("GET", "/static/other.css").status == 404
+
+
+def test_a_page_has_twins_as_json_and_csv(filled: Serving) -> None:
+    shown = filled.client("GET", "/overview.json").json
+    assert {each["name"] for each in shown["lists"]} == {"mail/in", "thumbs"}
+    assert filled.client("GET", "/overview.csv").text.startswith("name,state,")
+
+
+def test_a_page_allows_no_script_or_style_within_it(filled: Serving) -> None:
+    reply = filled.client("GET", "/")
+    policy: Any = reply.headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    assert not re.search(r"<style|<script>|\son\w+=|\sstyle=", reply.text)
