@@ -76,7 +76,7 @@ def test_small_modules_are_merged_into_their_importer() -> None:
 
 
 def test_faces_hold_no_function_of_a_transaction() -> None:
-    assert functions_of_a_transaction("http", "cli", "client") == []
+    assert functions_of_a_transaction("http", "cli", "client", "dashboard") == []
 
 
 def test_faces_know_no_dialect_and_no_kind_of_engine() -> None:

@@ -1,6 +1,7 @@
 """Pages of the dashboard as routes: runs operations for them within the process, signs people in, streams changes."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
@@ -37,6 +38,9 @@ SESSION_SECONDS = 12 * 3600
 AWAY = -2
 """Stands for the number of the newest tally while the database is away."""
 FORM_TYPE = "application/x-www-form-urlencoded"
+
+_PATH = re.compile(r"/(?![/\\])[!-~]*")
+"""A path of this server, which a browser does not take for the address of another."""
 
 
 class OperationCall:
@@ -193,12 +197,8 @@ async def sign_in(request: Request) -> Response:
         document = {"next": target, "refused": error.what}
         page = PageRequest(call=OperationCall(request), path="/login", root=request.root_path)
         return _written(page, View(template="login.html", title="Sign in", document=document, status=403))
-    if (
-        not target.startswith("/")
-        or target.startswith(("//", "/\\"))
-        or not (target.isascii() and target.isprintable())
-    ):
-        target = "/"  # an address of another site, or of none
+    if not _PATH.fullmatch(target):
+        target = "/"
     return Response(b"", 303, _redirect_headers(request, Redirect(request.root_path + target, token)))
 
 
