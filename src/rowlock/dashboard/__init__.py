@@ -21,13 +21,32 @@ A change is a form with `method="post"` to a page with `method="POST"`, whose fu
 stand in `static/`: the policy allows no inline script or style. Widths are attributes of SVG, not styles.
 """
 
-from rowlock.dashboard import overview
+from rowlock.dashboard import guide, items, lists, overview
 from rowlock.dashboard.frame import PageEntry
 
-NAVIGATION = (("Overview", ""),)
+NAVIGATION = (("Overview", ""), ("API", "docs"), ("Help", "help"))
 """Titles and the first segments of their paths."""
 
+LIST_PATH = "/lists/{list}"
+ITEM_PATH = f"{LIST_PATH}/items/{{key}}"
 PAGES = (
     PageEntry("/", overview.overview),
     PageEntry("/login", overview.login, role=None),
+    PageEntry("/search", guide.search),
+    PageEntry("/docs", guide.reference),
+    PageEntry("/help", guide.cheat_sheet),
+    PageEntry("/add", lists.add, "POST"),
+    PageEntry(LIST_PATH, lists.show),
+    PageEntry(f"{LIST_PATH}/add", lists.add, "POST"),
+    PageEntry(f"{LIST_PATH}/act", lists.act, "POST"),
+    PageEntry(f"{LIST_PATH}/settings", lists.change_settings, "POST"),
+    PageEntry(f"{LIST_PATH}/gate", lists.open_gate, "POST"),
+    PageEntry(f"{LIST_PATH}/rename", lists.rename, "POST"),
+    PageEntry(f"{LIST_PATH}/drop", lists.ask_to_drop),
+    PageEntry(f"{LIST_PATH}/drop", lists.drop, "POST"),
+    PageEntry(f"{LIST_PATH}/items", items.show),
+    PageEntry(f"{LIST_PATH}/items", items.change, "POST"),
+    PageEntry(f"{LIST_PATH}/failures", items.show_failures),
+    PageEntry(ITEM_PATH, items.show_item),
+    PageEntry(ITEM_PATH, items.save_item, "POST"),
 )
