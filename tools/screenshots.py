@@ -31,6 +31,7 @@ PICTURES = {
 }
 IN_DOCS = ("overview", "list", "failures")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
+COUNT = range(240)
 ERRORS = ("HTTP Error 503: Service Unavailable", "HTTP Error 404: Not Found", "timed out after 30 seconds")
 
 

@@ -14,7 +14,22 @@ from tests.http.serving import Serving, serving
 from rowlock import Engine
 from rowlock.dashboard.assets import ASSETS, STATIC
 
-PAGES = ["/", "/login"]
+PAGES = [
+    "/",
+    "/login",
+    "/search?q=a",
+    "/docs",
+    "/help",
+    "/lists/thumbs",
+    "/lists/mail%2Fin",
+    "/lists/thumbs/items",
+    "/lists/thumbs/items?q=state:failed",
+    "/lists/thumbs/items/1.jpg",
+    "/lists/mail%2Fin/items/a%2Ejson",
+    "/lists/thumbs/failures",
+    "/lists/thumbs/drop",
+    "/lists/nowhere",
+]
 FIRST_LOAD_BYTES = 60 * 1024
 VENDORED = {"htmx-2.0.11.min.js": "d6fdc75f204e6bde"}
 
@@ -24,7 +39,16 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     """A server with some of everything."""
     with Engine(tmp_path_factory.mktemp("pages") / "work.db") as engine:
         engine["mail/in"].add(["a.json", "b c", "d/e"])
-        engine["thumbs"].add([f"{number}.jpg" for number in range(60)])
+        engine["thumbs"].settings(gates=("fetch", "scale"))
+        engine["thumbs"].add([{"key": f"{number}.jpg", "data": {"n": number}} for number in range(60)])
+        engine["thumbs"].add("later.jpg", gate="scale")
+        session = engine.session(holder="worker").open()
+        claim = session.take("thumbs", limit=3)
+        assert claim is not None
+        for item in claim.items:
+            claim.fail(item, "Status 404")
+        claim.settle()
+        session.take("thumbs", limit=1)
         with serving(engine) as found:
             yield found
 
@@ -39,7 +63,8 @@ def test_a_page_is_accessible_in_both_themes_and_fits_a_telephone(
     dark = accessibility_violations(page)
     page.set_viewport_size({"width": 360, "height": 740})
     overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    assert (light, dark, overflow, page.complaints) == ([], [], 0, [])
+    missing = [each for each in page.complaints if "404" not in each]  # one of the pages is not there
+    assert (light, dark, overflow, missing) == ([], [], 0, [])
 
 
 def test_the_first_load_is_small(filled: Serving) -> None:
