@@ -8,7 +8,7 @@ import msgspec
 
 from rowlock import schema
 from rowlock.db import Database, Tx
-from rowlock.errors import RowlockError
+from rowlock.errors import DatabaseDenied, RowlockError
 
 FINE, INFORMATION, RISK, UNREACHABLE = "fine", "information", "risk", "unreachable"
 MIN_FREE_BYTES = 256 * 1024 * 1024
@@ -220,8 +220,14 @@ def _hears(database: Database) -> bool:
 
 
 def _permissions(database: Database) -> Finding:
-    if missing := database.read(missing_rights):
-        return _missing_permissions(missing)
+    schema = database.address.schema
+    try:
+        missing = database.read(missing_rights)
+    except DatabaseDenied:  # it may not even look for tables there
+        fix = f"grant usage on schema {schema} to NAME; then run doctor again"
+        return Finding("permissions", RISK, f"this user may not use the schema {schema}", fix)
+    if missing:
+        return _missing_permissions(missing, prefix=f"{schema}." if schema else "")
     path = Path(database.address.target)
     if database.address.dialect == "sqlite" and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         danger = f"{database.address.shown} or its folder cannot be written by this user"
@@ -229,9 +235,9 @@ def _permissions(database: Database) -> Finding:
     return Finding("permissions", FINE, "this user may read and write")
 
 
-def _missing_permissions(missing: list[MissingRight]) -> Finding:
-    tables = ", ".join(each.name for each in missing if not each.is_sequence)
-    sequences = ", ".join(each.name for each in missing if each.is_sequence)
+def _missing_permissions(missing: list[MissingRight], *, prefix: str) -> Finding:
+    tables = ", ".join(f"{prefix}{each.name}" for each in missing if not each.is_sequence)
+    sequences = ", ".join(f"{prefix}{each.name}" for each in missing if each.is_sequence)
     role = missing[0].role
     dangers, grants = [], []
     if tables:

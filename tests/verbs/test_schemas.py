@@ -65,16 +65,22 @@ def test_rows_and_rights_of_a_schema_are_checked(apart: Engine) -> None:
     assert {each.state for each in diagnostics.examine(apart.database, lambda: 0.0)} & {"unreachable"} == set()
 
 
-def test_missing_rights_in_a_schema_are_named(apart: Engine, unmigrated_url: str) -> None:
+@pytest.mark.parametrize(
+    ("granted", "fix"),
+    [
+        ("usage on schema apart", "grant select, insert, update, delete on apart.rowlock_"),
+        ("connect on database {}", "grant usage on schema apart to NAME"),
+    ],
+)
+@pytest.mark.usefixtures("apart")
+def test_missing_rights_in_a_schema_are_named(unmigrated_url: str, granted: str, fix: str) -> None:
     with psycopg.connect(unmigrated_url, autocommit=True) as connection:
-        connection.execute("drop role if exists apart_reader")
-        connection.execute("create role apart_reader login")
-        connection.execute("grant usage on schema apart to apart_reader")
-        user = unmigrated_url.partition("//")[2].partition("@")[0]
-    reader = str(apart.database.address.target).replace(f"//{user}@", "//apart_reader@")
-    with Engine(named(reader, "apart")) as engine:
-        missing = engine.database.read(diagnostics.missing_rights)
-    assert "rowlock_items" in {each.name for each in missing}
+        role = f"reader_of_{connection.info.dbname}"
+        connection.execute(f"create role {role} login")
+        connection.execute(f"grant {granted.format(connection.info.dbname)} to {role}")
+    with Engine(named(unmigrated_url.replace("//postgres@", f"//{role}@"), "apart")) as engine:
+        [found] = [each for each in diagnostics.examine(engine.database, lambda: 0.0) if each.name == "permissions"]
+    assert found.fix.startswith(fix)
 
 
 def test_two_schemas_of_one_database_are_apart(apart: Engine, unmigrated_url: str) -> None:
