@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 from tests.client.losing import Losing, losing
-from tests.client.process import serving_process
+from tests.client.process import Process, serving_process
 from tests.http.serving import Serving
+from tests.worker.logs import collected
 from tests.worker.running import eventually, running, work_off
 
 from rowlock import Client, Engine, Item, Worker
@@ -132,3 +133,20 @@ def test_a_remote_handler_that_raises_leaves_its_traceback(client: Client) -> No
 
     work_off(worker)
     assert "in fail" in (client["work"].failures("a")[0].traceback or "")
+
+
+def test_a_worker_says_that_the_server_is_away_and_that_it_is_back(sqlite_url: str) -> None:
+    server = Process(sqlite_url)
+    worker = Worker(Client(server.url))
+    worker.on("work/*", lambda _: None)
+    try:
+        with collected() as records, running(worker):
+            assert eventually(lambda: records)
+            server.start()
+            assert eventually(lambda: len(records) == 2)
+    finally:
+        server.end()
+    assert [record.getMessage() for record in records] == [
+        f"waiting: nothing is heard of {server.url}: nobody listens there",
+        f"working again: Client('{server.url}') answers",
+    ]

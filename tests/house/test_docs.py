@@ -54,7 +54,14 @@ def has_paragraph(page: str, name: str) -> bool:
     return False
 
 
-MEMBERS = [member for each in CLASSES for member in members(each)]
+def own_members(each: type) -> list[str]:
+    """The members of a class but those of a public one that it is made of: they are described there."""
+    base = next((kind for kind in each.__mro__[1:] if kind in CLASSES), None)
+    known = set() if base is None else {member.partition(".")[2] for member in members(base)}
+    return [member for member in members(each) if member.partition(".")[2] not in known]
+
+
+MEMBERS = [member for each in CLASSES for member in own_members(each)]
 
 
 def variables() -> list[str]:

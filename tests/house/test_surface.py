@@ -53,6 +53,7 @@ PUBLIC = [
     "TopicInfo",
     "Transaction",
     "Turn",
+    "TypedItem",
     "Unavailable",
     "Verdict",
     "Webhook",

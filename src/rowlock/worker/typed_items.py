@@ -67,7 +67,7 @@ def data_decoder(kind: Any) -> Decode | None:
 
 
 def decode_all(
-    items: Sequence[Item], decode: Decode, gate_name: str | None
+    items: Sequence[Item], decode: Decode, *, gate_name: str | None
 ) -> tuple[list[Item], list[tuple[Item, InvalidData]]]:
     """Return the items with their data decoded, and those whose data does not fit, each with its error."""
     good: list[Item] = []

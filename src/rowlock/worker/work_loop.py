@@ -187,7 +187,7 @@ class WorkLoop:
         items = [item for item in claimed.items if item not in deep] if deep else claimed.items
         gate_name = plan.gates[claimed.gate] if claimed.gate < len(plan.gates) else None
         if plan.handler.decode is not None:
-            items, unfit = decode_all(items, plan.handler.decode, gate_name)
+            items, unfit = decode_all(items, plan.handler.decode, gate_name=gate_name)
             bad += unfit
         elif gate_name is not None:
             items = [msgspec.structs.replace(item, gate_name=gate_name) for item in items]
