@@ -137,13 +137,14 @@ def test_a_remote_handler_that_raises_leaves_its_traceback(client: Client) -> No
 
 def test_a_worker_says_that_the_server_is_away_and_that_it_is_back(sqlite_url: str) -> None:
     server = Process(sqlite_url)
-    worker = Worker(Client(server.url))
-    worker.on("work/*", lambda _: None)
     try:
-        with collected() as records, running(worker):
-            assert eventually(lambda: records)
-            server.start()
-            assert eventually(lambda: len(records) == 2)
+        with Client(server.url) as client, collected() as records:
+            worker = Worker(client)
+            worker.on("work/*", lambda _: None)
+            with running(worker):
+                assert eventually(lambda: records)
+                server.start()
+                assert eventually(lambda: len(records) == 2)
     finally:
         server.end()
     assert [record.getMessage() for record in records] == [

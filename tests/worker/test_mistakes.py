@@ -117,10 +117,11 @@ def test_a_client_that_is_closed_says_so() -> None:
 
 
 def test_a_worker_says_that_the_server_is_away() -> None:
-    worker = Worker(Client("http://127.0.0.1:9"))
-    worker.on("names", lambda _: None)
-    with collected() as records, running(worker):
-        until(lambda: records)
+    with Client("http://127.0.0.1:9") as client, collected() as records:
+        worker = Worker(client)
+        worker.on("names", lambda _: None)
+        with running(worker):
+            until(lambda: records)
     assert [record.getMessage() for record in records] == [
         "waiting: nothing is heard of http://127.0.0.1:9: nobody listens there"
     ]
