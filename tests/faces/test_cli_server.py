@@ -95,7 +95,7 @@ STORY = [
 ]
 DATABASE_ONLY = ("migrate", "doctor", "serve", "up", "upkeep")
 # Tried elsewhere: they have nothing to do with where the work is, or are tried below.
-ELSEWHERE = {"config", "completion", "openapi", "run", *DATABASE_ONLY}
+ELSEWHERE = {"config", "completion", "export", "import", "openapi", "run", *DATABASE_ONLY}
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_no_command_is_forgotten() -> None:
 
 
 def test_what_needs_the_database_says_so_in_a_line(far: QuickShell) -> None:
-    for command in (*DATABASE_ONLY, "schedule run"):
+    for command in (*DATABASE_ONLY, "schedule run", "import"):
         ran = far(*command.split())
         first, *hint = ran.error.splitlines()
         assert (ran.status, first.startswith(f"rowlock: rowlock {command} needs a database, got the server")) == (
@@ -139,6 +139,7 @@ def test_what_needs_the_database_says_so_in_a_line(far: QuickShell) -> None:
             True,
         )
         assert hint == ["  run it where the database is, and name that with -d"]
+    assert "rowlock export needs a database" in far("export", "work").error
     assert far("work", "a", "--http", "https://example.org").status == 3
 
 

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 from typing import TextIO
 
@@ -49,6 +50,8 @@ FAMILIES: dict[str, dict[str, str]] = {
         "resume": "lists",
         "rename": "lists",
         "drop": "lists",
+        "export": "transfers",
+        "import": "transfers",
     },
     "Topics": {
         "topic": "topics",
@@ -89,7 +92,9 @@ class Program(click.Group):
         """Return the command of that name, if there is one."""
         if name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"rowlock.cli.{COMMANDS[name]}"), name)
+        command: click.Command = getattr(
+            import_module(f"rowlock.cli.{COMMANDS[name]}"), f"{name}_" if iskeyword(name) else name
+        )
         return command
 
     def resolve_command(
