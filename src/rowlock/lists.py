@@ -364,7 +364,7 @@ def drop(tx: Tx, name: str, *, version: Versions | None = None) -> int:
     # The list goes first: adders that wait for its row then find none, and create a new list.
     tx.run("lists/drop", list=row.id)
     dropped = tx.run("items/delete_of_list", list=row.id)
-    for noun in ("claims", "leases", "waiters", "limits", "tallies", "errors", "results", "done_keys"):
+    for noun in ("claims", "leases", "waiters", "limits", "tallies", "periods", "errors", "results", "done_keys"):
         tx.run(f"{noun}/delete_of_list", list=row.id)
     return dropped
 

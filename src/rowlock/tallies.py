@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import product
 
 import msgspec
 
@@ -14,6 +15,15 @@ CHANGES = ("items_change", "delayed_change", "failed_change")
 SUMMED = (*EVENTS, *CHANGES, "seconds")
 NO_PROGRESS = Progress()
 MINUTE_MILLISECONDS = 60_000
+HOUR_MILLISECONDS, DAY_MILLISECONDS = 60 * MINUTE_MILLISECONDS, 1_440 * MINUTE_MILLISECONDS
+PERIODS = {
+    MINUTE_MILLISECONDS: 25 * HOUR_MILLISECONDS,
+    HOUR_MILLISECONDS: 9 * DAY_MILLISECONDS,
+    DAY_MILLISECONDS: 400 * DAY_MILLISECONDS,
+}
+"""The lengths of periods, and how long each is kept."""
+ALL_LISTS = 0
+"""The list of a period that is of all lists."""
 RECEIPT_KEPT_MILLISECONDS = 10 * MINUTE_MILLISECONDS
 """How long a repeated settlement is answered from its tally."""
 
@@ -64,16 +74,21 @@ class GateSums(TallyEvents, frozen=True):
         return Counts(ready=ready, delayed=delayed - overdue, claimed=claimed, failed=failed)
 
 
-class UnfoldedTally(TallyEvents, frozen=True):
+class FoldedTally(TallyEvents, frozen=True):
+    """The sum of many tallies."""
+
+    items_change: int
+    delayed_change: int
+    failed_change: int
+    seconds: float
+
+
+class UnfoldedTally(FoldedTally, frozen=True):
     """A tally that is old enough to be folded."""
 
     id: int
     list: int
     at: int
-    items_change: int
-    delayed_change: int
-    failed_change: int
-    seconds: float
 
 
 def record(tx: Tx, list_id: int, gate: int, **numbers: int) -> None:
@@ -127,15 +142,39 @@ def last_id(tx: Tx) -> int:
 
 
 def fold(tx: Tx, *, limit: int = 5000, age: int = RECEIPT_KEPT_MILLISECONDS) -> int:
-    """Replace old tallies by one sum for each list, gate and minute, and return how many were folded."""
+    """Add old tallies to one sum for each list and gate, and to periods of time; return how many were folded."""
     recent = min(age, MINUTE_MILLISECONDS)
     old = tx.structs(UnfoldedTally, "tallies/foldable", age=age, recent=recent, limit=limit)
-    sums: dict[tuple[int, int, int], dict[str, float]] = defaultdict(lambda: dict.fromkeys(SUMMED, 0))
-    for tally in old:
-        total = sums[tally.list, tally.gate, tally.at - tally.at % MINUTE_MILLISECONDS]
-        for name in SUMMED:
-            total[name] += getattr(tally, name)
-    for (list_id, gate, at), total in sums.items():
-        tx.run("tallies/add_folded", list=list_id, gate=gate, at=at, **total)
-    tx.run("tallies/delete", ids=encode_json([tally.id for tally in old]))
+    if old:
+        _fold_into_sums(tx, old)
+        _fold_into_periods(tx, old)
+        tx.run("tallies/delete", ids=encode_json([tally.id for tally in old]))
     return len(old)
+
+
+def _fold_into_sums(tx: Tx, old: Sequence[UnfoldedTally]) -> None:
+    by_gate: dict[tuple[int, int], list[FoldedTally]] = defaultdict(list)
+    for tally in old:
+        by_gate[tally.list, tally.gate].append(tally)
+    newest = max(tally.at for tally in old)
+    for (list_id, gate), folded in sorted(by_gate.items()):
+        folded += tx.structs(FoldedTally, "tallies/take_folded", list=list_id, gate=gate)
+        total = {name: sum(getattr(tally, name) for tally in folded) for name in SUMMED}
+        tx.run("tallies/add_folded", list=list_id, gate=gate, at=newest, **total)
+
+
+def _fold_into_periods(tx: Tx, old: Sequence[UnfoldedTally]) -> None:
+    names = (*EVENTS, "seconds")
+    periods: dict[tuple[int, int, int], dict[str, float]] = defaultdict(lambda: dict.fromkeys(names, 0))
+    for tally in old:
+        for list_id, length in product((tally.list, ALL_LISTS), PERIODS):
+            total = periods[list_id, length, tally.at - tally.at % length]
+            for name in names:
+                total[name] += getattr(tally, name)
+    rows = [{"list": list_id, "length": length, "at": at, **total} for (list_id, length, at), total in periods.items()]
+    tx.run("periods/add", rows=encode_json(rows))
+
+
+def prune_periods(tx: Tx, *, limit: int = 1000) -> int:
+    """Delete minutes, hours and days past their time, and return how many."""
+    return sum(tx.run("periods/prune", length=length, keep=keep, limit=limit) for length, keep in PERIODS.items())

@@ -31,7 +31,7 @@ MAX_SESSIONS_PER_PASS = 10
 """Sessions that are ended in one transaction."""
 
 
-PRUNED = (done_keys.prune, idempotency.prune, tokens.prune, audit.prune)
+PRUNED = (done_keys.prune, idempotency.prune, tokens.prune, audit.prune, tallies.prune_periods)
 
 
 class UpkeepReport(msgspec.Struct, frozen=True):

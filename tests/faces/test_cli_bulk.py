@@ -64,6 +64,13 @@ def test_all_that_match_a_filter_are_listed_and_changed(fruit: Shell) -> None:
     assert fruit("ls", "fruit", "-k").out == "apple\nplum\n"
 
 
+def test_throughput_is_a_line_for_each_minute(fruit: Shell) -> None:
+    fruit("done", "fruit", "pear")
+    lines = [line.split("\t") for line in fruit("throughput", "fruit", "--span", "15m").lines]
+    assert (len(lines), sum(int(line[1]) for line in lines), sum(int(line[2]) for line in lines)) == (16, 3, 1)
+    assert fruit("throughput", "--span", "15m").lines != []
+
+
 def test_an_unknown_list_is_an_error(fruit: Shell) -> None:
     ran = fruit("done", "friut", "apple")
     assert (ran.status, "did you mean 'fruit'?" in ran.error) == (3, True)

@@ -196,6 +196,16 @@ def test_items_are_searched_counted_and_changed_by_a_filter(ask: Client) -> None
     assert ask.json("GET", "/v1/lists/work")["progress"]["done"] == 2
 
 
+def test_overview_and_throughput_tell_what_is_wrong_and_what_was_done(ask: Client) -> None:
+    ask("POST", ITEMS, b"a\nb\n")
+    ask("POST", f"{ITEMS}/done", b"a\n")
+    overview = ask.json("GET", "/v1/overview?contains=or&count=5")
+    assert [(each["name"], each["counts"]["ready"], each["done"]) for each in overview["lists"]] == [("work", 1, 1)]
+    for path in ("/v1/throughput", "/v1/lists/work/throughput"):
+        assert sum(step["done"] for step in ask.json("GET", f"{path}?span=15m")["steps"]) == 1
+    assert len(ask("GET", "/v1/throughput?span=15m").text.splitlines()) == 16
+
+
 def test_a_dry_run_counts_and_changes_nothing(ask: Client) -> None:
     ask("POST", ITEMS, b"a\nb\n")
     assert ask("POST", f"{ITEMS}/delete?dry_run=1", b"a\nx\n").text == "would_be_deleted\t1\n"

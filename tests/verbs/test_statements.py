@@ -27,7 +27,7 @@ def on_sqlite(engine: Engine, statement: statements.Statement) -> str:
 def on_postgres(engine: Engine, statement: statements.Statement) -> str:
     names = dict.fromkeys(_PLACEHOLDER.findall(statement.text))
     numbers = {name: f"${place}" for place, name in enumerate(names, 1)}
-    text = _PLACEHOLDER.sub(lambda match: numbers[match[1]], statement.text)
+    text = _PLACEHOLDER.sub(lambda match: numbers[match[1]], statement.text).replace("%%", "%")
     return tried(
         engine, statement.name, text if text.startswith("create") else f'prepare "{statement.name}" as {text}', ()
     )

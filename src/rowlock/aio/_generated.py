@@ -72,10 +72,12 @@ if TYPE_CHECKING:
     )
     from rowlock.operation_history import Sink
     from rowlock.outcomes import Outcome, Verdict
+    from rowlock.overview import Overview
     from rowlock.ranges import Range
     from rowlock.results import Result
     from rowlock.schedules import Change, ScheduleInfo, Tick
     from rowlock.sessions import SessionInfo
+    from rowlock.throughput import Throughput
     from rowlock.tokens import NewToken, TokenInfo
     from rowlock.topics.subscriptions import Entry
     from rowlock.trees import RankedSet
@@ -330,6 +332,14 @@ class AsyncEngine(AsyncHandle[Engine]):
     async def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
         """Return lists in the order of their names, strictly after one, with counts and progress."""
         return await self._run(lambda: self._plain.lists(after=after, limit=limit))
+
+    async def overview(self, *, contains: str = "", offset: int = 0, limit: int = 50) -> Overview:
+        """Return what is wrong, and lists with counts, rate and oldest item, those with the most urgent alert first."""
+        return await self._run(lambda: self._plain.overview(contains=contains, offset=offset, limit=limit))
+
+    async def throughput(self, *, span: Duration = "1h") -> Throughput:
+        """Return how many items of all lists were added, done and failed in each minute, hour or day of a span."""
+        return await self._run(lambda: self._plain.throughput(span=span))
 
     async def counters(self, *, after: str = "", limit: int = 1000) -> list[CounterInfo]:
         """Return counters in the order of their names, strictly after one."""
@@ -607,6 +617,10 @@ class AsyncList(AsyncHandle[List]):
     async def progress(self) -> Progress:
         """Return what has happened to the list's items since it was created."""
         return await self._run(self._plain.progress)
+
+    async def throughput(self, *, span: Duration = "1h") -> Throughput:
+        """Return how many items were added, done and failed in each minute, hour or day of a span."""
+        return await self._run(lambda: self._plain.throughput(span=span))
 
     async def settings(self, *, version: int | None = None, **changes: Any) -> Settings:
         """Return the list's settings after setting those given, which creates the list."""

@@ -1,16 +1,18 @@
-"""Lists as wholes and their gates over HTTP: bodies, answers and operations."""
+"""Lists as wholes, their gates and their throughput over HTTP: bodies, answers and operations."""
 
 from typing import Any
 
 import msgspec
 
-from rowlock import failures, gates, item_search, lists, ranges
+from rowlock import failures, gates, item_search, lists, overview, ranges, throughput
 from rowlock.api.documents import Value, page
 from rowlock.api.operation import Operation
 from rowlock.failures import FailureGroup
 from rowlock.model import GateInfo, ListInfo, Settings, Then
+from rowlock.overview import Overview
 from rowlock.ranges import Range
 from rowlock.roles import Role
+from rowlock.throughput import Throughput
 
 VIEWER, WORKER, OPERATOR, ADMIN = Role
 LIST_PATH = "/v1/lists/{list}"
@@ -66,6 +68,9 @@ FailureGroupPage = page("FailureGroupPage", "failures", of=FailureGroup, cells=(
 KeyPage = page("KeyPage", "keys", of=str)
 
 OPERATIONS = (
+    Operation(overview.show, "GET", "/v1/overview", VIEWER, Overview),
+    Operation(throughput.total, "GET", "/v1/throughput", VIEWER, Throughput),
+    Operation(throughput.of_list, "GET", f"{LIST_PATH}/throughput", VIEWER, Throughput),
     Operation(lists.page, "GET", "/v1/lists", VIEWER, ListPage, streamed=True),
     Operation(lists.show, "GET", LIST_PATH, VIEWER, ListInfo),
     Operation(lists.put, "PUT", LIST_PATH, OPERATOR, ListInfo, body=Settings, whole="settings"),

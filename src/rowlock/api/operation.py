@@ -29,14 +29,17 @@ DESCRIPTIONS = {
     "after_key": "Strictly after this key of `list`.",
     "after_list": "Strictly after `key` of this list.",
     "before": "Strictly before this number.",
+    "contains": "Only lists whose names contain this.",
     "create": "Make the list if it does not exist.",
     "delivered": "Only those that were delivered, or were not.",
     "ended": "Also those that have expired or were revoked.",
     "limit": "At most so many.",
+    "offset": "Leave out so many lists at the beginning.",
     "of": "Only what was done to this list.",
     "partial": "If one of many is malformed, publish the others.",
     "parts": "How many ranges; fewer if there are fewer keys.",
     "since": "The last `2h`, or since a time as ISO 8601 writes it.",
+    "span": "The last `15m`, `1h`, `24h` or `7d`; from one minute to a year.",
     "state": "Only items that are ready, delayed, gated, claimed or failed.",
     "subscriber": "Only those of one subscriber.",
     "text": "What their last error says, or a part of it.",
@@ -46,9 +49,13 @@ PAGING = {"limit": 0, "after": 1, "before": 1}
 """Parameters that come first in a query, in this order."""
 QUERY_NAMES = {"after_key": "key", "after_list": "list", "limit": "count", "of": "list", "text": "error"}
 """Their names on the wire, where they differ."""
-TAGS = {"ranges": "lists", "failures": "lists", "results": "lists", "done_keys": "lists"} | dict.fromkeys(
-    ("matching", "notifications", "records", "subscriptions"), "topics"
-)
+TAGS = {
+    "ranges": "lists",
+    "failures": "lists",
+    "results": "lists",
+    "done_keys": "lists",
+    "throughput": "overview",
+} | dict.fromkeys(("matching", "notifications", "records", "subscriptions"), "topics")
 """Modules of verbs that are described in the group of another noun."""
 
 

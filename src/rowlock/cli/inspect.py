@@ -51,6 +51,10 @@ RANGE_COLUMNS = (
     Column("UPTO", lambda part: output.escaped(part.upto), lambda part: part.upto),
     Column("COUNT", "count"),
 )
+THROUGHPUT_COLUMNS = (
+    Column("FROM", "at"),
+    *(Column(name.upper(), name) for name in ("added", "done", "retried", "moved", "failed", "abandoned")),
+)
 FAILURE_GROUP_COLUMNS = (
     Column("LIST", lambda group: group["list"]),
     Column("ITEMS", lambda group: group["count"]),
@@ -295,3 +299,17 @@ def results(
     else:
         empty = f"{name} has no results" if keeps else f"{name} keeps no results; set keep_results=true for later ones"
         output.table(invocation, {"results": found}, rows=found, columns=RESULT_COLUMNS, empty=empty)
+
+
+@command("throughput")
+@list_argument(required=False)
+@click.option("--span", default="1h", show_default=True, metavar="DURATION", help="How far back: 15m, 24h, 7d.")
+@json_option
+def throughput(invocation: Invocation, *, name: str | None, span: str) -> None:
+    """Show how many items were added, done and failed in each step of a span.
+
+    In a pipe each line is the start of a step and the numbers of items added, done, retried, moved, failed, abandoned.
+    """
+    with invocation.open() as engine:
+        series = engine[name].throughput(span=span) if name else engine.throughput(span=span)
+    output.table(invocation, series, rows=series.steps, columns=THROUGHPUT_COLUMNS, empty="")

@@ -31,6 +31,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "split": "inspect",
         "failures": "inspect",
         "results": "inspect",
+        "throughput": "inspect",
     },
     "Items": {
         "save": "items",

@@ -57,6 +57,8 @@ DIALECT = Dialect(
         # A plan that was made while a table was small may read all of it for a few keys, and would be kept: so a plan
         # is made for each statement of this transaction, which takes 0.05 ms.
         "custom_plan": "(select set_config('plan_cache_mode', 'force_custom_plan', true)) as planner cross join",
+        # Doubled, because a single one begins a placeholder.
+        "modulo": "%%",
         "notify": "returning pg_notify('rowlock', '')",
         # Whether somebody has requested a wake of the list that our statement has locked. Requests are seen as of its
         # begin: by now the list may be awake and asleep again, and then its row is another version than we saw. At

@@ -60,6 +60,7 @@ DIALECT = Dialect(
         "lock_exclusive": "",
         "sees_commits": "true",
         "custom_plan": "",
+        "modulo": "%",
         "notify": "",
         "wake_is_pending": "exists (select 1 from rowlock_wakes w where w.list = l.id)",
     },

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
-from rowlock import audit, counters, lists, schedules, sessions, topics
+from rowlock import audit, counters, lists, overview, schedules, sessions, throughput, topics
 from rowlock.audit import MAX_ID, AuditRecord
 from rowlock.counters import CounterInfo
 from rowlock.durations import Duration
@@ -17,8 +17,10 @@ from rowlock.engine.session import Session
 from rowlock.engine.topic import Topic
 from rowlock.environment import Environment
 from rowlock.model import DurationOrTime, ListInfo, TopicInfo
+from rowlock.overview import Overview
 from rowlock.schedules import ScheduleInfo
 from rowlock.sessions import SessionInfo
+from rowlock.throughput import Throughput
 from rowlock.upkeep import UpkeepReport
 
 
@@ -46,6 +48,14 @@ class Handles(Runner):
     def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
         """Return lists in the order of their names, strictly after one, with counts and progress."""
         return self.read(lists.page, after=after, limit=limit)
+
+    def overview(self, *, contains: str = "", offset: int = 0, limit: int = 50) -> Overview:
+        """Return what is wrong, and lists with counts, rate and oldest item, those with the most urgent alert first."""
+        return self.read(overview.show, contains=contains, offset=offset, limit=limit)
+
+    def throughput(self, *, span: Duration = "1h") -> Throughput:
+        """Return how many items of all lists were added, done and failed in each minute, hour or day of a span."""
+        return self.read(throughput.total, span=span)
 
     def counter(self, name: str) -> Counter:
         """Return a counter by its name; it need not exist yet."""

@@ -5,7 +5,19 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec import UnsetType
 
-from rowlock import done_keys, failures, gates, item_input, item_search, items, lists, ranges, results, tracing
+from rowlock import (
+    done_keys,
+    failures,
+    gates,
+    item_input,
+    item_search,
+    items,
+    lists,
+    ranges,
+    results,
+    throughput,
+    tracing,
+)
 from rowlock.engine.protocols import NamedHandle
 from rowlock.errors import InvalidKey, NotFound
 from rowlock.failures import FailureGroup
@@ -29,6 +41,7 @@ from rowlock.names import short_repr
 from rowlock.outcomes import UNCHANGED
 from rowlock.ranges import Range
 from rowlock.results import Result
+from rowlock.throughput import Throughput
 from rowlock.tracing import check_traceparent
 
 if TYPE_CHECKING:
@@ -262,6 +275,10 @@ class List(NamedHandle):
     def progress(self) -> Progress:
         """Return what has happened to the list's items since it was created."""
         return self.info().progress
+
+    def throughput(self, *, span: Duration = "1h") -> Throughput:
+        """Return how many items were added, done and failed in each minute, hour or day of a span."""
+        return self._runner.read(throughput.of_list, self.name, span=span)
 
     def settings(self, *, version: int | None = None, **changes: Any) -> Settings:
         """Return the list's settings after setting those given, which creates the list."""

@@ -1,0 +1,247 @@
+"""The overview: all lists, those with the most urgent alert first, and what is wrong, in four statements."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from rowlock.db import Tx
+from rowlock.errors import Invalid
+from rowlock.json_codec import encode_json
+from rowlock.model import Counts, to_datetime
+from rowlock.names import check_limit, check_start, matches_pattern
+from rowlock.roles import prefix_ranges, within
+from rowlock.tallies import MINUTE_MILLISECONDS
+
+MAX_LISTS, MAX_SESSIONS = 10_000, 1_000
+"""Of more lists or sessions the others are left out."""
+MAX_ALERTS_OF_A_KIND = 20
+RATE_MINUTES, CHART_MINUTES = 5, 30
+"""How far back rates and the small charts look."""
+KINDS = ("late-session", "nobody-works", "failing", "falling-behind", "paused")
+"""The kinds of alerts, the most urgent first."""
+
+
+class Alert(msgspec.Struct, frozen=True):
+    """Something that is wrong, and what to do."""
+
+    kind: str
+    what: str
+    hint: str
+    list: str | None = None
+    session: str | None = None
+    at: datetime | None = None
+    """When the items of a late session return to their lists."""
+
+
+class ListOverview(msgspec.Struct, frozen=True):
+    """A list at a glance."""
+
+    name: str
+    state: str
+    gate: int
+    sealed: bool
+    counts: Counts
+    done: int
+    """Items that were ever done."""
+    rate: float
+    """Items that were done or moved per minute, in the last minutes."""
+    eta_seconds: float | None
+    """How long the unfinished items take at this rate; none if nothing is done, or nothing is left."""
+    oldest_seconds: float | None
+    """For how long the first free item has waited, at least."""
+    minutes: Sequence[int]
+    """Items done in each of the last minutes, the oldest first; the last one is not over."""
+    alerts: Sequence[str]
+    """The kinds of its alerts, the most urgent first."""
+
+
+class Overview(msgspec.Struct, frozen=True):
+    """All lists and what is wrong."""
+
+    at: datetime
+    alerts: Sequence[Alert]
+    """At most 20 of a kind."""
+    alert_counts: Mapping[str, int]
+    """How many alerts there are of each kind."""
+    totals: Counts
+    number: int
+    """How many lists there are that match."""
+    sessions: int
+    lists: Sequence[ListOverview]
+    next: int | None
+    """The offset of the next page; none if this is the last."""
+
+
+class _ListSums(msgspec.Struct, frozen=True):
+    id: int
+    name: str
+    state: str
+    gate: int
+    sealed: bool
+    done: int
+    gated: int
+    line: int
+    """Items at the open gate that are neither delayed nor failed: ready or claimed."""
+    delayed: int
+    failed: int
+    recently_added: int
+    recently_settled: int
+    overdue: int
+    claimed: int
+    now: int
+
+    @property
+    def counts(self) -> Counts:
+        """Its items by state."""
+        ready = self.line + self.overdue - self.claimed
+        return Counts(ready, self.delayed - self.overdue, self.gated, self.claimed, self.failed)
+
+
+class _ListAge(msgspec.Struct, frozen=True):
+    list: int
+    age: int | None
+
+
+class _Minute(msgspec.Struct, frozen=True):
+    list: int
+    at: int
+    done: int
+    failed: int
+
+
+class _SessionState(msgspec.Struct, frozen=True):
+    id: str
+    holder: str
+    seeks: list[str] | None
+    scope: list[str] | None
+    expires_at: int
+    expiry: int | None
+    now: int
+    items: int
+
+    @property
+    def is_late(self) -> bool:
+        """Whether no heartbeat came for half of its expiry; a live session sends one in each third."""
+        return self.expires_at - self.now < (self.expiry or 0) // 2
+
+    @property
+    def alert(self) -> Alert:
+        """What to say if it is late."""
+        silent = max(0, self.now - self.expires_at + (self.expiry or 0)) / 1_000
+        what = f"{self.holder} has sent no heartbeat for {silent:,.0f} s and holds {self.items:,} items"
+        hint = "its items return by themselves; end the session to return them at once"
+        return Alert("late-session", what, hint, session=self.id, at=to_datetime(self.expires_at))
+
+    def is_within(self, prefixes: Sequence[str]) -> bool:
+        """Return whether a caller who is limited to lists with these prefixes may see it."""
+        return not prefixes or (self.scope is not None and within(self.scope, prefixes))
+
+
+def show(tx: Tx, *, contains: str = "", offset: int = 0, limit: int = 50, prefixes: Sequence[str] = ()) -> Overview:
+    """Return lists, those with the most urgent alert first, and what is wrong with any of them.
+
+    With `contains`, only lists whose names contain it.
+    """
+    check_limit(limit, "lists")
+    check_start(contains)
+    if offset < 0:
+        raise Invalid(f"offset must be 0 or more, got {offset}")
+    sessions = [
+        each for each in tx.structs(_SessionState, "overview/sessions", limit=MAX_SESSIONS) if each.is_within(prefixes)
+    ]
+    every = _lists(tx, prefixes)
+    now = every[0].now if every else tx.value("diagnostics/now")
+    found = [each for each in every if contains in each.name]
+    patterns = {pattern for session in sessions for pattern in session.seeks or ()}
+    alerts = {each.id: list(_list_alerts(each, patterns)) for each in found}
+    found.sort(key=lambda each: _rank(each, alerts[each.id]))
+    wrong = [session.alert for session in sessions if session.is_late]
+    wrong += [alert for each in found for alert in alerts[each.id]]
+    return Overview(
+        to_datetime(now),
+        _first_of_each_kind(wrong),
+        Counter(alert.kind for alert in wrong),
+        _sum([each.counts for each in found]),
+        len(found),
+        len(sessions),
+        _page(tx, found[offset : offset + limit], alerts, now),
+        offset + limit if offset + limit < len(found) else None,
+    )
+
+
+def _lists(tx: Tx, prefixes: Sequence[str]) -> list[_ListSums]:
+    bounds = {"limit": MAX_LISTS, "recent": RATE_MINUTES * MINUTE_MILLISECONDS}
+    return [
+        each for span in prefix_ranges(prefixes) for each in tx.structs(_ListSums, "overview/lists", **bounds, **span)
+    ]
+
+
+def _list_alerts(each: _ListSums, patterns: set[str]) -> Iterator[Alert]:
+    """Yield what is wrong with a list, the most urgent first."""
+    name, counts = each.name, each.counts
+    is_worked = counts.claimed or each.recently_settled or any(matches_pattern(pattern, name) for pattern in patterns)
+    if each.state == "open" and counts.ready and not is_worked:
+        what = f"{counts.ready:,} items of {name!r} are ready, and nobody works on them"
+        yield Alert("nobody-works", what, "start a worker", name)
+    if counts.failed:
+        yield Alert("failing", f"{counts.failed:,} items of {name!r} have failed", "retry or abandon them", name)
+    if each.recently_added > each.recently_settled > 0 and counts.ready > each.recently_settled:
+        what = f"{name!r} receives more items than are done: {counts.ready:,} are ready"
+        yield Alert("falling-behind", what, "start more workers", name)
+    if each.state == "paused" and counts.total > counts.failed:
+        yield Alert("paused", f"{name!r} is paused with {counts.total - counts.failed:,} items left", "resume it", name)
+
+
+def _rank(each: _ListSums, alerts: Sequence[Alert]) -> tuple[int, int, str]:
+    urgency = KINDS.index(alerts[0].kind) if alerts else len(KINDS)
+    return urgency, -each.counts.total, each.name
+
+
+def _first_of_each_kind(alerts: Sequence[Alert]) -> list[Alert]:
+    by_kind: dict[str, list[Alert]] = defaultdict(list)
+    for alert in alerts:
+        by_kind[alert.kind].append(alert)
+    return [alert for kind in KINDS for alert in by_kind[kind][:MAX_ALERTS_OF_A_KIND]]
+
+
+def _sum(counts: Sequence[Counts]) -> Counts:
+    return Counts(*map(sum, zip(*map(msgspec.structs.astuple, counts), strict=True)))
+
+
+def _page(tx: Tx, page: Sequence[_ListSums], alerts: dict[int, list[Alert]], now: int) -> list[ListOverview]:
+    if not page:
+        return []
+    ids = encode_json([each.id for each in page])
+    ages = {row.list: row.age for row in tx.structs(_ListAge, "overview/oldest_ready", ids=ids)}
+    last = now - now % MINUTE_MILLISECONDS
+    first = last - (CHART_MINUTES - 1) * MINUTE_MILLISECONDS
+    done: dict[int, dict[int, int]] = defaultdict(dict)
+    for row in tx.structs(_Minute, "overview/recent_minutes", ids=ids, span=CHART_MINUTES * MINUTE_MILLISECONDS):
+        done[row.list][row.at] = row.done
+    minutes = range(first, last + 1, MINUTE_MILLISECONDS)
+    return [
+        _list_overview(each, alerts[each.id], ages.get(each.id), [done[each.id].get(at, 0) for at in minutes])
+        for each in page
+    ]
+
+
+def _list_overview(
+    each: _ListSums, alerts: Sequence[Alert], /, age: int | None, minutes: Sequence[int]
+) -> ListOverview:
+    counts, rate = each.counts, each.recently_settled / RATE_MINUTES
+    left = counts.total - counts.failed
+    return ListOverview(
+        each.name,
+        each.state,
+        each.gate,
+        each.sealed,
+        counts,
+        each.done,
+        rate,
+        left / rate * 60 if rate and left else None,
+        None if age is None or not counts.ready else max(0.0, age / 1_000),
+        minutes,
+        [alert.kind for alert in alerts],
+    )

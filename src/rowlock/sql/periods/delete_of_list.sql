@@ -1,0 +1,1 @@
+delete from rowlock_periods where list = :list

@@ -1,0 +1,22 @@
+"""Search, overview and throughput through a client: as an engine answers."""
+
+from rowlock import Client, Counts
+
+
+def test_items_are_searched_and_changed_through_a_client(client: Client) -> None:
+    work = client["work"]
+    work.add(["a1", "a2", "b1"])
+    work.increment("a1", error="timed out")
+    found = work.search(prefix="a", attempts=1)
+    assert [(item.key, item.error) for item in found.items] == [("a1", "timed out")]
+    assert (found.next, work.count_matching(prefix="a").count) == (None, 2)
+    assert work.save_matching(prefix="a", due="1h") == 2
+    assert (work.retry_matching(prefix="a1", dry_run=True), work.retry_matching(prefix="a1")) == (1, 1)
+    assert (work.done_matching(state="ready"), work.abandon_matching()) == (2, 1)
+    assert work.counts() == Counts()
+
+
+def test_overview_and_throughput_come_through_a_client(client: Client) -> None:
+    client["work"].add("a")
+    assert client.overview().lists[0].counts == Counts(ready=1)
+    assert client.throughput(span="5m").steps[-1].added == client["work"].throughput(span="5m").steps[-1].added
