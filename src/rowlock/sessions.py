@@ -35,6 +35,8 @@ class SessionInfo(msgspec.Struct, frozen=True):
     items: int
     leases: Sequence[str] = ()
     """The exclusive lists that it holds; the first of them, if they are very many."""
+    seen_at: datetime | None = None
+    """The time of its last heartbeat; None if it sends none."""
 
 
 class SessionClaim(msgspec.Struct, frozen=True):

@@ -58,7 +58,10 @@ def current_traceparent() -> str | None:
     api = _api()
     if api is None:
         return None
-    context = api.get_current_span().get_span_context()
+    return _traceparent(api.get_current_span().get_span_context())
+
+
+def _traceparent(context: Any) -> str | None:
     if not context.is_valid:
         return None
     return f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
@@ -86,36 +89,47 @@ class Spans:
     @contextmanager
     def of_item(self, item: Item) -> Iterator[Ended]:
         """Make a span whose parent is the one that added the item; call what this yields with the outcome."""
-        attributes = {"rowlock.key": item.key, "rowlock.gate": item.gate, "rowlock.attempt": item.attempts + 1}
-        with self._span(item.list, attributes, parent=self._remote(item.trace)) as span:
+        with self._api.use_span(self._start_of_item(item), end_on_exit=True) as span:
             yield lambda outcome: self._note(span, outcome)
 
     @contextmanager
     def of_batch(self, items: Sequence[Item]) -> Iterator[None]:
         """Make a span for a batch of items, linked to the spans that added them."""
+        with self._api.use_span(self._start_of_batch(items), end_on_exit=True):
+            yield
+
+    def of_command(self, items: Sequence[Item]) -> tuple[str | None, Ended]:
+        """Start the span of a command, in no thread's context; return its traceparent, and what ends it."""
+        span = self._start_of_item(items[0]) if len(items) == 1 else self._start_of_batch(items)
+
+        def end(outcome: Outcome) -> None:
+            if len(items) == 1:
+                self._note(span, outcome)
+            span.end()
+
+        return _traceparent(span.get_span_context()), end
+
+    def _start_of_item(self, item: Item) -> Any:
+        attributes = {"rowlock.key": item.key, "rowlock.gate": item.gate, "rowlock.attempt": item.attempts + 1}
+        return self._start(item.list, attributes, parent=self._remote(item.trace))
+
+    def _start_of_batch(self, items: Sequence[Item]) -> Any:
         traces = dict.fromkeys(item.trace for item in items if item.trace is not None)
         contexts = [self._remote(trace) for trace in list(traces)[:MAX_LINKS]]
         links = [self._api.Link(context) for context in contexts if context is not None]
-        attributes = {"messaging.batch.message_count": len(items)}
-        with self._span(items[0].list, attributes, links=links):
-            yield
+        return self._start(items[0].list, {"messaging.batch.message_count": len(items)}, links=links)
 
-    @contextmanager
-    def _span(
-        self, name: str, attributes: dict[str, Any], *, parent: Any = None, links: Sequence[Any] = ()
-    ) -> Iterator[Any]:
+    def _start(self, name: str, attributes: dict[str, Any], *, parent: Any = None, links: Sequence[Any] = ()) -> Any:
         # Without a parent it begins a new trace: the span in which the worker was started is unrelated.
         before = self._api.INVALID_SPAN if parent is None else self._api.NonRecordingSpan(parent)
         known = {"messaging.system": "rowlock", "messaging.operation.type": "process", "rowlock.list": name}
-        span = self._tracer.start_span(
+        return self._tracer.start_span(
             f"process {name}",
             self._api.set_span_in_context(before),
             self._api.SpanKind.CONSUMER,
             {**known, **attributes},
             links,
         )
-        with self._api.use_span(span, end_on_exit=True):
-            yield span
 
     def _note(self, span: Any, outcome: Outcome) -> None:
         span.set_attribute("rowlock.outcome", type(outcome).__name__.lower())

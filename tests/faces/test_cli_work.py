@@ -50,12 +50,23 @@ def test_nothing_to_do_is_no_error(names: Shell) -> None:
 
 
 def test_words_are_filled_in(shell: Shell, names: Shell) -> None:
-    ran = shell("work", "names", "--", "echo", "{}", "{name}", "{stem}", "{attempt}", "{list}", "{other}")
+    ran = shell("work", "names", "--", "echo", "{}", "{name}", "{stem}", "{attempt}", "{list}", "{{other}}")
     assert ran.out == "img/a b.jpg a b.jpg a b 1 names {other}\n"
 
 
-def test_a_command_without_the_key_reads_it_from_stdin(shell: Shell, names: Shell) -> None:
-    assert shell("work", "names", "--", "cat").out == "img/a b.jpg\n"
+def test_a_command_without_a_placeholder_gets_the_key_as_its_last_word(shell: Shell, names: Shell) -> None:
+    assert shell("work", "names", "printf", "<%s>").out == "<img/a b.jpg>"
+
+
+def test_stdin_is_asked_for(shell: Shell, names: Shell) -> None:
+    assert shell("work", "names", "--stdin", "--", "cat").out == "img/a b.jpg\n"
+
+
+def test_options_after_the_first_word_belong_to_the_command(shell: Shell, names: Shell) -> None:
+    names("add", "names", "b")
+    assert shell("work", "-j", "1", "names", "--tag", "echo", "-n", "-k", "--tag").out == (
+        "img/a b.jpg\t-k --tag img/a b.jpg\nb\t-k --tag b"
+    )
 
 
 def test_a_command_does_not_read_our_stdin(shell: Shell, names: Shell) -> None:
@@ -211,7 +222,7 @@ def test_a_batch_that_is_too_long_for_a_command_is_halved(quick: QuickShell) -> 
 
 def test_a_batch_on_stdin_is_one_to_a_line(shell: Shell, quick: QuickShell) -> None:
     quick("add", "names", "a", "b c", "d")
-    assert sorted(shell("work", "names", "--batch", "9", "--", "cat").lines) == ["a", "b c", "d"]
+    assert sorted(shell("work", "names", "--batch", "9", "--stdin", "--", "cat").lines) == ["a", "b c", "d"]
 
 
 def test_a_batch_that_fails_is_a_failed_attempt_of_each(quick: QuickShell) -> None:
@@ -225,7 +236,7 @@ def test_a_batch_that_fails_is_a_failed_attempt_of_each(quick: QuickShell) -> No
 def test_outputs_are_kept_under_safe_names(quick: QuickShell) -> None:
     quick("add", "names", "a/b c", "../x", "\N{GRINNING FACE}")
     ran = quick("work", "names", "--keep-output", "kept/here", *sh('echo "out $ROWLOCK_KEY"; echo problem >&2; : {}'))
-    kept = quick.folder / "kept" / "here"
+    kept = quick.folder / "kept" / "here" / "names"
     assert ran.status == 0
     assert (kept / "a%2Fb c.out").read_text() == "out a/b c\n"
     assert (kept / "\N{GRINNING FACE}.err").read_text() == "problem\n"

@@ -118,7 +118,7 @@ def test_a_command_past_its_time_is_ended_with_all_it_started(shell: Shell, pati
 
 def test_what_took_too_long_says_so(shell: Shell, quick: QuickShell) -> None:
     quick("add", "names", "a")
-    shell("work", "names", "--attempts", "1", "--timeout", "50ms", "--", "sleep", "3600")
+    shell("work", "names", "--attempts", "1", "--timeout", "50ms", "--", "sh", "-c", "exec sleep 3600")
     [failure] = quick("show", "names", "a", "--json").document["failures"]
     assert (failure["kind"], failure["message"]) == ("timeout", "timed out after 0.05s")
 
@@ -157,14 +157,15 @@ def done(shell: Shell) -> int:
 def test_two_workers_share_the_work(any_shell: Shell) -> None:
     keys = [f"{number:03}" for number in range(120)]
     any_shell("add", "names", *keys)
-    with work(any_shell, "cat >> one", "-j", "2") as one, work(any_shell, "cat >> two", "-j", "2") as two:
+    append = "-j", "2", "--stdin"
+    with work(any_shell, "cat >> one", *append) as one, work(any_shell, "cat >> two", *append) as two:
         assert (one.wait(WAIT_SECONDS), two.wait(WAIT_SECONDS)) == (0, 0)
     first, second = lines(any_shell.folder / "one"), lines(any_shell.folder / "two")
     assert sorted(first + second) == keys
 
 
 def test_waiting_continues_with_items_added_later(shell: Shell, patient: Shell) -> None:
-    with work(shell, "cat >> done", "--wait") as working:
+    with work(shell, "cat >> done", "--wait", "--stdin") as working:
         until(lambda: len(lines(shell.folder / "done")) == 4)
         patient("add", "names", "e")
         until(lambda: "e" in lines(shell.folder / "done"))
@@ -174,7 +175,7 @@ def test_waiting_continues_with_items_added_later(shell: Shell, patient: Shell) 
 
 def test_a_paused_list_is_waited_for(shell: Shell, patient: Shell) -> None:
     patient("pause", "names")
-    with work(shell, "cat >> done", "--wait") as working:
+    with work(shell, "cat >> done", "--wait", "--stdin") as working:
         until(lambda: patient("sessions").lines)
         assert lines(shell.folder / "done") == []
         patient("resume", "names")

@@ -1,4 +1,4 @@
-"""A command as it was written, and as it is run; names of files for keys; what a supervisor has to end."""
+"""A command as it was written, and as it is run; names of files for keys."""
 
 import subprocess
 
@@ -6,8 +6,11 @@ import pytest
 from tests.sample_items import claimed_item
 
 from rowlock import Invalid, Item
-from rowlock.worker.exec.commands import CommandTemplate, safe_name
-from rowlock.worker.exec.supervisor import left_behind
+from rowlock.worker.exec.command_template import CommandTemplate
+from rowlock.worker.exec.output_files import safe_name
+from rowlock.worker.exec.placeholders import MissingField, refuse_unknown
+
+DATA = '{"size": 3, "by": {"name": "Ann"}, "tags": ["x"]}'
 
 
 def item(key: str, attempts: int = 0) -> Item:
@@ -22,12 +25,16 @@ def item(key: str, attempts: int = 0) -> Item:
         ("{stem}.png", "a b.tar.png"),
         ("{list}-{attempt}", "names-3"),
         ("{}{}", "img/a b.tar.gzimg/a b.tar.gz"),
-        ("{print}", "{print}"),
+        ("{.}|{/}|{/.}|{//}", "img/a b.tar|a b.tar.gz|a b.tar|img"),
+        ("{#}-{%}", "7-2"),
+        ("{size}, {data.size}, {data.by.name}, {data.tags.0}", "3, 3, Ann, x"),
+        ("{{}}{{name}}{{size}}", "{}{name}{size}"),
         ("{ }", "{ }"),
     ],
 )
 def test_a_place_in_a_word_is_filled_in(word: str, filled: str) -> None:
-    assert CommandTemplate(("echo", word)).filled([item("img/a b.tar.gz", attempts=2)]) == ["echo", filled]
+    given = claimed_item("img/a b.tar.gz", list="names", attempts=2, data=DATA)
+    assert CommandTemplate((word, "{#}")).filled([given], number=7, slot=2) == [filled, "7"]
 
 
 def test_a_batch_stands_where_its_key_would() -> None:
@@ -35,21 +42,46 @@ def test_a_batch_stands_where_its_key_would() -> None:
     assert template.filled([item("a"), item("x/b")]) == ["mv", "a", "x/b", "to/a", "to/b", "names"]
 
 
-@pytest.mark.parametrize(("words", "on_stdin"), [(("cat",), True), (("cat", "{}"), False), (("cat", "{list}"), True)])
-def test_a_key_that_is_not_named_comes_on_stdin(words: tuple[str, ...], on_stdin: bool) -> None:
-    assert CommandTemplate(words).on_stdin is on_stdin
+@pytest.mark.parametrize(
+    ("template", "filled"),
+    [
+        (CommandTemplate(("cat",)), ["cat", "a b"]),
+        (CommandTemplate(("cat", "{#}")), ["cat", "1"]),
+        (CommandTemplate(("cat",), stdin=True), ["cat"]),
+        (CommandTemplate(("cat",), shell=True), ["/bin/sh", "-c", 'cat "${1}"', "rowlock", "a b"]),
+        (CommandTemplate(("cat $ROWLOCK_KEY",), shell=True), ["/bin/sh", "-c", "cat $ROWLOCK_KEY", "rowlock"]),
+    ],
+)
+def test_without_a_placeholder_the_key_is_the_last_word(template: CommandTemplate, filled: list[str]) -> None:
+    assert template.filled([item("a b")]) == filled
 
 
-@pytest.mark.parametrize(("word", "meant"), [("{nme}", "{name}"), ("a/{attemps}", "{attempt}"), ("{key}", "{}")])
-def test_a_place_that_was_misspelt_is_refused(word: str, meant: str) -> None:
+@pytest.mark.parametrize("line", ["cat;", "cat &", "cat | sort", "(cat)", "cat\\", "cat #"])
+def test_a_line_after_which_a_key_would_be_a_command_is_refused(line: str) -> None:
+    with pytest.raises(Invalid, match="does not say where the key goes"):
+        CommandTemplate((line,), shell=True)
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("{nme}", "{name}"), ("a/{attemps}", "{attempt}"), ("{key}", "{}"), ("{siez}", "{size}")]
+)
+def test_an_unknown_placeholder_is_refused_with_the_closest_name(word: str, meant: str) -> None:
     with pytest.raises(Invalid) as caught:
-        CommandTemplate(("echo", word))
-    assert meant in caught.value.hint
+        refuse_unknown(CommandTemplate(("echo", word)).fields, [claimed_item("a", data=DATA)])
+    assert f"did you mean {meant}?" in caught.value.hint
 
 
-@pytest.mark.parametrize("word", ["${nme}", "{print}", "{a,b}", '{"nme":1}', "{NME}"])
+def test_a_field_that_some_items_have_is_missing_in_others() -> None:
+    template = CommandTemplate(("echo", "{size}"))
+    with_size, without = claimed_item("a", data=DATA), item("b")
+    refuse_unknown(template.fields, [with_size, without])
+    with pytest.raises(MissingField, match="the data of 'b' has no field 'size'"):
+        template.filled([without])
+
+
+@pytest.mark.parametrize("word", ["${nme}", "{a,b}", '{"nme":1}', "{{.Names}}", "{print $1}"])
 def test_what_is_like_none_of_ours_is_the_commands_own(word: str) -> None:
-    assert CommandTemplate(("echo", word)).filled([item("a")]) == ["echo", word]
+    assert CommandTemplate(("echo", word)).filled([item("a")]) == ["echo", word, "a"]
 
 
 @pytest.mark.parametrize("words", [(), ("",)])
@@ -96,7 +128,3 @@ def test_long_keys_make_short_names_that_differ() -> None:
     names = {safe_name("é" * 255 + last) for last in "ab"}
     assert len(names) == 2
     assert max(len(name.encode()) for name in names) < 250
-
-
-def test_what_has_begun_and_not_ended_is_left_behind() -> None:
-    assert left_behind(["+7\n", "+8\n", "-7\n", "+99"]) == {8}

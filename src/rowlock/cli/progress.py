@@ -6,17 +6,26 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from rowlock.cli import output
+from rowlock.cli.invocation import every
+from rowlock.cli.output import plural
 from rowlock.cli.terminal import STDERR, Terminal
-from rowlock.engine import List
-from rowlock.errors import RowlockError
-from rowlock.model import Item, ListInfo
+from rowlock.engine.session import this_process
+from rowlock.errors import NotFound, RowlockError
+from rowlock.model import Counts, Item, ListInfo, Progress
+from rowlock.names import matches_pattern
 from rowlock.outcomes import Outcome, Verdict
+from rowlock.sessions import SessionInfo
 
 if TYPE_CHECKING:
+    from rowlock.client import Client
+    from rowlock.engine import Engine
     from rowlock.worker import Worker
 
 BAR_COLUMNS = 26
@@ -100,18 +109,84 @@ class AddProgress:
             self._terminal.draw(_cut(line))
 
 
+class Lists:
+    """The list that a command works, or all whose names match a pattern with `*`."""
+
+    def __init__(self, engine: "Engine | Client", pattern: str) -> None:
+        self._engine = engine
+        self.pattern = pattern
+        self.names: list[str] = []
+
+    def infos(self) -> list[ListInfo]:
+        """Read the lists that exist now; NotFound if there are none."""
+        if "*" not in self.pattern:
+            found = [self._engine[self.pattern].info()]
+        else:
+            found = [each for each in every(self._engine.lists) if matches_pattern(self.pattern, each.name)]
+        if not found:
+            raise NotFound(f"no list matches {self.pattern!r}", "see the lists with: rowlock status")
+        self.names = [each.name for each in found]
+        return found
+
+    def info(self) -> ListInfo:
+        """Read the lists, and add up their counts and progress."""
+        first, *others = found = self.infos()
+        if not others:
+            return first
+        counts, progress = (
+            kind(*map(sum, zip(*(msgspec.structs.astuple(getattr(each, field)) for each in found), strict=True)))
+            for kind, field in ((Counts, "counts"), (Progress, "progress"))
+        )
+        return msgspec.structs.replace(first, name=self.pattern, counts=counts, progress=progress)
+
+
+class OtherHolders:
+    """Says which items are held by other workers, and when they are free if these are dead."""
+
+    def __init__(self, engine: "Engine | Client") -> None:
+        self._engine = engine
+        self._since = time.monotonic()
+
+    def sentence(self, counts: Counts) -> str:
+        """Return for whom a list without ready items waits; nothing if this process works on it."""
+        if counts.ready or not counts.claimed:
+            return ""
+        holding = [each for each in self._engine.sessions() if each.items]
+        if not holding or any(each.holder == this_process() for each in holding):
+            return ""
+        held = f"{plural(counts.claimed)} {'is' if counts.claimed == 1 else 'are'} held by"
+        beating = [each for each in holding if each.seen_at is not None]
+        who = "a worker" if len(holding) == 1 else f"{len(holding)} workers"
+        if not beating:
+            return f"{held} {who}"
+        seen = _seconds_since(max(each.seen_at for each in beating if each.seen_at is not None))
+        free = max(self._seconds_to_expiry(each) for each in beating)
+        return f"{held} {who} last seen {max(0.0, seen):.0f} s ago; free in {free:.0f} s"
+
+    def _seconds_to_expiry(self, session: SessionInfo) -> float:
+        # A dead session is also watched for half of its expiry before it is expired.
+        expiry = 0.0 if session.seen_at is None else (session.expires_at - session.seen_at).total_seconds()
+        return max(0.0, -_seconds_since(session.expires_at), expiry / 2 - (time.monotonic() - self._since))
+
+
+def _seconds_since(at: datetime) -> float:
+    return time.time() - at.timestamp()
+
+
 class ListProgress:
     """The progress of a list, read at most twice a second and drawn while a with block lasts."""
 
-    def __init__(self, of: List, terminal: Terminal, *, wanted: bool) -> None:
-        self._list = of
+    def __init__(self, engine: "Engine | Client", lists: Lists, terminal: Terminal, *, wanted: bool) -> None:
+        self._engine = engine
+        self._lists = lists
         self._terminal = terminal
         self._wanted = wanted
         self._redraws = _can_redraw()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rowlock progress", daemon=True)
         self._done_at: deque[tuple[float, int]] = deque()
-        self._retried_before = of.info().progress.retried
+        self._retried_before = lists.info().progress.retried
+        self._holders = OtherHolders(engine)
         self._next_due: float | None = None
         self._next_look = 0.0
 
@@ -129,7 +204,7 @@ class ListProgress:
     def _run(self) -> None:
         while not self._over.wait(REDRAW_SECONDS if self._redraws else LOG_SECONDS):
             try:
-                line = self.line(self._list.info(), bar=self._redraws)
+                line = self.line(self._lists.info(), bar=self._redraws)
             except RowlockError:  # the worker reports it
                 continue
             if self._redraws:
@@ -151,6 +226,7 @@ class ListProgress:
             f"{rate:,.{0 if rate >= 10 else 1}f}/s",
             f"eta {format_seconds(left / rate)}" if rate and left else "",
             "" if counts.ready else self._delayed(counts.delayed),
+            self._holders.sentence(counts),
             f"↻ {info.progress.retried - self._retried_before:,}",
             f"✕ {counts.failed:,}",
         ]
@@ -168,8 +244,8 @@ class ListProgress:
         return f"{count:,} delayed" + (f", next in {format_seconds(left)}" if left < MAX_DUE_SECONDS else "")
 
     def _read_next_due(self) -> float | None:
-        delayed = self._list.page(state="delayed", limit=MAX_DELAYED_READ)
-        return min((item.due.timestamp() for item in delayed if item.due is not None), default=None)
+        pages = (self._engine[name].page(state="delayed", limit=MAX_DELAYED_READ) for name in self._lists.names)
+        return min((item.due.timestamp() for page in pages for item in page if item.due is not None), default=None)
 
     def _rate(self, done: int) -> float:
         now = time.monotonic()

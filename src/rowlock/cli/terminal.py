@@ -4,10 +4,10 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from types import FrameType, TracebackType
-from typing import IO, Any
+from typing import Any
 
 import click
 import msgspec
@@ -18,7 +18,6 @@ from rowlock.cli.output import visible
 STDOUT, STDERR = 1, 2
 TRACEBACK = "traceback"
 """The field of a record that has many lines."""
-COPY_BYTES = 64 * 1024
 _CLEAR_LINE = "\r\x1b[K"
 _STANDARD_FIELDS = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"message"}
 
@@ -36,8 +35,8 @@ class Terminal:
         self._line = ""
         self._unended: set[int] = set()
 
-    def show(self, out: IO[bytes], error: IO[bytes]) -> None:
-        """Write the whole output of one command, separate from that of others."""
+    def show(self, out: Iterable[bytes], error: Iterable[bytes]) -> None:
+        """Write what one command wrote, piece by piece, separate from the output of others."""
         with self._lock:
             self._clear()
             self._copy(out, STDOUT)
@@ -73,12 +72,13 @@ class Terminal:
             self._end_line(STDERR)
             _write_all(STDERR, self._line.encode())
 
-    def _copy(self, file: IO[bytes], stream: int) -> None:
-        while chunk := file.read(COPY_BYTES):
+    def _copy(self, chunks: Iterable[bytes], stream: int) -> None:
+        last = b"\n"
+        for chunk in chunks:
             self._end_line(stream)
             _write_all(stream, chunk)
             last = chunk
-        if file.tell() and not last.endswith(b"\n"):
+        if not last.endswith(b"\n"):
             self._unended.add(stream)
 
     def _end_line(self, stream: int) -> None:

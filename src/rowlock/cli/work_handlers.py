@@ -2,23 +2,26 @@
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 import click
 import msgspec
 from click.core import ParameterSource
 
+from rowlock.cli.halt import parse_halt
 from rowlock.errors import Invalid
 from rowlock.model import ListInfo
 from rowlock.settings import Processor, secrets_in
 from rowlock.worker import Worker
-from rowlock.worker.exec.commands import CommandHandler, CommandTemplate, OutputCapture, Trouble, check_program
+from rowlock.worker.exec.command_template import CommandTemplate, check_program
+from rowlock.worker.exec.commands import CommandListener, Commands, Trouble
+from rowlock.worker.exec.throttle import Throttle
 
-ShowOutput = Callable[[IO[bytes], IO[bytes]], None]
-
-COMMAND_OPTIONS = ("batch", "keep_output", "later", "shell")
+COMMAND_OPTIONS = (
+    *("batch", "delay", "dry_run", "halt", "joblog", "keep_order", "keep_output", "later", "line_buffer", "load"),
+    *("memfree", "nice", "shell", "stdin", "tag"),
+)
 REQUEST_OPTIONS = ("allow_host", "header", "secret_env")
 
 
@@ -34,7 +37,18 @@ class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
     later: str
     batch: int | None
     shell: bool
+    stdin: bool
     keep_output: Path | None
+    tag: bool
+    keep_order: bool
+    line_buffer: bool
+    joblog: Path | None
+    halt: str | None
+    delay: str | None
+    load: str | None
+    memfree: str | None
+    nice: int
+    dry_run: bool
     http: str | None
     header: tuple[str, ...]
     secret_env: tuple[str, ...]
@@ -48,6 +62,10 @@ class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise Invalid("a command cannot be combined with --http", "give one of them")
         needs = "--http" if self.words else "a command"
         _refuse_given(REQUEST_OPTIONS if self.words else COMMAND_OPTIONS, needs, "leave it out")
+        if self.keep_order and self.line_buffer:
+            raise Invalid("--keep-order cannot be combined with --line-buffer", "give one of them")
+        parse_halt(self.halt)
+        self.throttle()
         if self.words:
             check_program(self.template())
         elif self.http:
@@ -55,7 +73,11 @@ class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def template(self) -> CommandTemplate:
         """Return the command; Invalid if it has a wrong placeholder."""
-        return CommandTemplate(self.words, shell=self.shell, batch=self.batch is not None)
+        return CommandTemplate(self.words, shell=self.shell, batch=self.batch is not None, stdin=self.stdin)
+
+    def throttle(self) -> Throttle:
+        """Return what holds commands back; Invalid if a limit is wrong."""
+        return Throttle(delay=self.delay, load=self.load, memory=self.memfree)
 
     def processor(self, url: str) -> Processor:
         """Return the processor at a URL; Invalid if a header is wrong."""
@@ -71,38 +93,33 @@ class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
 class CommandRunner:
     """A command for each item, or for each batch of items."""
 
-    def __init__(self, options: WorkOptions, *, show: ShowOutput, on_error: Trouble) -> None:
+    def __init__(self, options: WorkOptions, *, listener: CommandListener, on_error: Trouble) -> None:
         self.default_concurrency = len(os.sched_getaffinity(0))
         self._options = options
-        self._commands = CommandHandler(
+        self._commands = Commands(
             options.template(),
-            show=show,
+            listener=listener,
             trouble=on_error,
             timeout=options.timeout,
             later=options.later,
-            outputs=OutputCapture(_created_folder(options.keep_output)),
+            keep_output=_created_folder(options.keep_output),
+            throttle=options.throttle(),
+            nice=options.nice,
         )
 
     def register(self, worker: Worker, name: str) -> None:
         """Run the command for the items of a list."""
         options = self._options
-        handler = self._commands.handle if options.batch is None else self._commands.handle_batch
-        worker.on(name, handler, attempts=options.attempts, backoff=options.backoff, batch=options.batch)
+        worker.execute(name, self._commands, attempts=options.attempts, backoff=options.backoff, batch=options.batch)
 
     @property
     def running(self) -> int:
         """Return how many commands are running."""
         return self._commands.running
 
-    def stop(self, *, now: bool) -> None:
-        """Expect that Ctrl-C ends commands too; with `now`, end them."""
-        self._commands.expect_interrupts()
-        if now:
-            self._commands.stop()
-
-    def close(self) -> None:
-        """End all commands that still run."""
-        self._commands.close()
+    def stop(self) -> None:
+        """Start no more commands."""
+        self._commands.is_halted = True
 
 
 class RequestRunner:
@@ -131,29 +148,33 @@ class RequestRunner:
         with self._lock:
             self.running += change
 
-    def stop(self, *, now: bool) -> None:
+    def stop(self) -> None:
         """Do nothing: a request in flight is answered, or given up with its thread."""
-
-    def close(self) -> None:
-        """Do nothing: the worker closes its connections."""
 
 
 def choose(
-    info: ListInfo, options: WorkOptions, *, show: ShowOutput, on_error: Trouble, allow: Sequence[str]
+    infos: Sequence[ListInfo],
+    options: WorkOptions,
+    *,
+    listener: CommandListener,
+    on_error: Trouble,
+    allow: Sequence[str],
 ) -> CommandRunner | RequestRunner:
     """Return the runner for a command, for --http, or for the processor of the list's settings."""
     if options.words:
-        return CommandRunner(options, show=show, on_error=on_error)
+        return CommandRunner(options, listener=listener, on_error=on_error)
     if options.http:
         return RequestRunner(options.processor(options.http), options, allow=allow)
-    if info.settings.processor is None:
-        what = f"work needs a command, --http, or a processor in the settings of {info.name!r}"
+    processors = [info.settings.processor for info in infos if info.settings.processor is not None]
+    if not processors:
+        what = f"work needs a command, --http, or a processor in the settings of {infos[0].name!r}"
         raise Invalid(what, "put a command after --, as in: rowlock work LIST -- curl -fsSO {}")
     hint = "set it in the list's settings for its processor"
     _refuse_given(("header", "secret_env", "timeout"), "--http", hint)
     from rowlock.worker.http_processor import check as check_processor  # heavy: imported only to send requests
 
-    check_processor(info.settings.processor, allow)
+    for processor in processors:
+        check_processor(processor, allow)
     return RequestRunner(None, options, allow=allow)
 
 

@@ -72,6 +72,8 @@ class Handler(msgspec.Struct, frozen=True):
     """The gate whose items it works, by number or name; None for all."""
     decode: Decode | None = None
     """Decodes the data of each item; None leaves that to the handler."""
+    executor: Callable[..., Any] | None = None
+    """Makes the executor that runs its items; None for the worker's own."""
 
     def fits(self, name: str) -> bool:
         """Return whether a list's name fits the pattern; `*` stands for anything."""

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
     from rowlock.worker.event_loop import EventLoop
+    from rowlock.worker.exec.commands import CommandExecutor
+
+    Executor = ThreadPool | EventLoop | CommandExecutor
 
 OVERDUE_CHECK_SECONDS = 0.05
 _TOO_DEEP = f"the data of {{!r}} is nested deeper than {MAX_LEVELS} levels"
@@ -63,9 +66,8 @@ class WorkLoop:
         self._threads = ThreadPool(
             concurrency, finish=self._finish, run_batch=self._run_batch, monotonic=self._monotonic
         )
-        self._executors: list[ThreadPool | EventLoop] = [self._threads]
-        if any(handler.kind is HandlerKind.ASYNC for handler in handlers):
-            self._executors.append(_executor_of_tasks(concurrency, self._finish, event_loop))
+        self._special = _special_executors(handlers, concurrency, self._finish, event_loop)
+        self._executors: list[Executor] = [self._threads, *self._special.values()]
         self._in_flight: list[InFlightClaim] = []
         self._clearing = False
         """Whether nothing is claimed until all in flight has ended: an item waits that must run alone."""
@@ -177,8 +179,7 @@ class WorkLoop:
         in_order = plan.handler.kind is not HandlerKind.BATCH and claimed.list in self._rotation.leases.names
         claim = InFlightClaim(claimed, plan, hooks=self._hooks, in_order=in_order)
         self._in_flight.append(claim)
-        executor = self._executors[-1] if plan.handler.kind is HandlerKind.ASYNC else self._threads
-        executor.submit(claim)
+        self._executor_of(plan.handler).submit(claim)
         return True
 
     def _decode(self, claimed: ClaimedItems, plan: PlannedClaim, deep: list[Item]) -> ClaimedItems:
@@ -204,6 +205,10 @@ class WorkLoop:
             claim.finish(item, claim.failed(error, item, outcome=Fail(error.what, kind=error.code)))
         self._settler.settle(claim, close=len(bad) == len(claimed.items))
         return claim.ended
+
+    def _executor_of(self, handler: Handler) -> "Executor":
+        is_special = handler.executor is not None or handler.kind is HandlerKind.ASYNC
+        return self._special[handler.executor] if is_special else self._threads
 
     def _awaited(self, plan: PlannedClaim) -> int:
         # Only what is in flight here can end without anybody polling after it: all of it for a gate, any for a limit.
@@ -289,7 +294,17 @@ class WorkLoop:
             executor.shutdown()
 
 
-def _executor_of_tasks(size: int, finish: Finish, loop: "AbstractEventLoop | None") -> "EventLoop":
+def _special_executors(
+    handlers: Sequence[Handler], size: int, finish: Finish, loop: "AbstractEventLoop | None"
+) -> "dict[Any, Executor]":
+    """Make the executors that handlers bring, by what makes them, and an event loop for async handlers."""
+    made: dict[Any, Executor] = {each.executor: each.executor(size, finish) for each in handlers if each.executor}
+    if any(handler.kind is HandlerKind.ASYNC for handler in handlers):
+        made[None] = _event_loop(size, finish, loop)
+    return made
+
+
+def _event_loop(size: int, finish: Finish, loop: "AbstractEventLoop | None") -> "EventLoop":
     from rowlock.worker.event_loop import EventLoop  # asyncio is slow to import, and only async handlers need it
 
     return EventLoop(size, finish=finish, loop=loop)

@@ -9,6 +9,8 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, get_args, overload
 
+import msgspec
+
 from rowlock import backlog, lists, sessions
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine import Engine, Session
@@ -26,6 +28,7 @@ from rowlock.worker.work_loop import WorkLoop
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
+    from rowlock.worker.exec.commands import Commands
     from rowlock.worker.http_processor import ProcessorHandler
 
 log = logging.getLogger("rowlock.worker")
@@ -134,6 +137,19 @@ class Worker:
 
         return register if function is None else register(function)
 
+    def execute(
+        self,
+        pattern: str,
+        commands: "Commands",
+        *,
+        attempts: int | None = None,
+        backoff: str | None = None,
+        batch: int | None = None,
+    ) -> None:
+        """Run a command for each item of lists whose names fit the pattern, or for each batch of items."""
+        handler = define(pattern, commands.outcome, attempts=attempts, backoff=backoff, batch=batch)
+        self._handlers.append(msgspec.structs.replace(handler, arguments=1, executor=commands.executor))
+
     def process(
         self,
         pattern: str = "*",
@@ -239,10 +255,15 @@ class Worker:
         finally:
             self._event_loop = None
 
-    def stop(self, *, now: bool = False) -> None:
-        """Finish what runs, settle, and give back the rest; `now` does not wait for what runs. Safe from any thread."""
+    def stop(self, *, now: bool = False, grace: Duration | None = None) -> None:
+        """Finish what runs, settle, and give back the rest; `now` does not wait for what runs. Safe from any thread.
+
+        `grace` replaces the time that what runs may take.
+        """
         if now:
             self._at_once.set()
+        if grace is not None:
+            self._grace = milliseconds(grace) / 1_000
         self._stopping.set()
         loop = self._loop
         if loop is not None:

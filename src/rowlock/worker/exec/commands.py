@@ -3,29 +3,29 @@
 import errno
 import logging
 import os
-import re
-import shutil
 import signal
-import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from hashlib import blake2b
-from pathlib import Path, PurePosixPath
-from typing import IO
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from heapq import heappop, heappush
+from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from rowlock import tracing
 from rowlock.durations import Duration, milliseconds
-from rowlock.errors import Invalid
 from rowlock.model import Item
-from rowlock.names import closest
 from rowlock.outcomes import Done, Fail, Outcome, Retry
-from rowlock.worker.exec.process_groups import Overdue, ProcessGroups
-from rowlock.worker.exec.shell_injection import refuse_code
-from rowlock.worker.handlers import Turn, timeout_seconds
+from rowlock.worker.exec.command_template import CommandTemplate, check_program
+from rowlock.worker.exec.output_files import OutputFiles, tail
+from rowlock.worker.exec.placeholders import MissingField
+from rowlock.worker.exec.process_groups import CommandEnd, ProcessGroups
+from rowlock.worker.exec.throttle import Throttle
+from rowlock.worker.handlers import HandlerKind, timeout_seconds
+from rowlock.worker.settler import InFlightClaim
+from rowlock.worker.thread_pool import Finish
 
 log = logging.getLogger("rowlock.worker")
 
@@ -33,303 +33,313 @@ RETRY_LATER_STATUS = os.EX_TEMPFAIL
 FAIL_STATUS = os.EX_DATAERR
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 SCARCITY_RETRY_SECONDS = 5.0
-TOO_LONG = "too long"
+TICK_SECONDS = 0.05
+"""How often a throttle is asked again, and new output is looked for."""
 
 _SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 _STATUS_TEXTS = {NOT_FOUND: "exit status 127: command not found", NOT_EXECUTABLE: "exit status 126: cannot be executed"}
 _ITEM_VARIABLES = ("ROWLOCK_KEY", "ROWLOCK_ATTEMPT", "ROWLOCK_DATA")
 
-STDERR_TAIL_BYTES = 4096
-_MAX_NAME_BYTES = 180
-_UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|%+]|^\.')
-
-_FIELD = re.compile(r"\{((?<!\$\{)(?:name|stem|attempt|list)|)\}")
-"""A placeholder; `${name}` is a variable of a shell."""
-_LIKE_A_FIELD = re.compile(r"(?<!\$)\{([a-z]+)\}")
-_OF_A_KEY = ("", "name", "stem")
-_SHELL = "/bin/sh"
-
-Show = Callable[[IO[bytes], IO[bytes]], None]
 Trouble = Callable[[OSError], None]
-Files = tuple[IO[bytes], IO[bytes]]
-"""The stdout and stderr of a command."""
 
 
-def _name(item: Item) -> str:
-    return PurePosixPath(item.key).name or item.key
+class CommandRun(msgspec.Struct):
+    """A command that runs for an item or a batch."""
+
+    claim: InFlightClaim
+    items: Sequence[Item]
+    number: int
+    """Its number in this run of the worker, from 1."""
+    slot: int
+    words: Sequence[str]
+    output: tuple[str, str]
+    """The paths of its stdout and stderr."""
+    stdin: str | None = None
+    is_void: bool = False
+    """Whether its turn is over: nothing of it is settled."""
+    end: CommandEnd | None = None
+    end_span: tracing.Ended | None = None
+    discard: Callable[[], None] = lambda: None
+    """Deletes its files."""
 
 
-_FIELDS: dict[str, Callable[[Item], str]] = {
-    "": lambda item: item.key,
-    "name": _name,
-    "stem": lambda item: PurePosixPath(_name(item)).stem,
-    "attempt": lambda item: str(item.attempts + 1),
-    "list": lambda item: item.list,
-}
+class CommandListener(Protocol):
+    """A receiver of the beginnings and ends of commands; called from one thread at a time."""
+
+    needs_ticks: bool
+
+    def began(self, run: CommandRun) -> None:
+        """Note that a command begins."""
+
+    def ended(self, run: CommandRun, outcome: Outcome | None) -> None:
+        """Show what a command wrote, then discard it; None stands for a command whose turn is over."""
+
+    def tick(self) -> None:
+        """Show what running commands have written."""
 
 
-class CommandTemplate(msgspec.Struct, frozen=True):
-    """A command's words, with placeholders for an item's key, name, stem, attempt and list."""
-
-    words: tuple[str, ...]
-    shell: bool = False
-    """Whether the words are one line for a shell."""
-    batch: bool = False
-    """Whether one command gets many items."""
-
-    def __post_init__(self) -> None:
-        if not self.words or not self.words[0]:
-            raise Invalid("no command was given", "put it after --, as in: rowlock work LIST -- curl -fsSO {}")
-        for word in self.words:
-            _refuse_misspelt(word)
-        wrong = self._fields & ({"attempt"} | ({"name", "stem"} if self.shell else set()) if self.batch else set())
-        if wrong:
-            what = f"{{{min(wrong)}}} cannot be filled in for a batch{' in a shell' if self.shell else ''}"
-            raise Invalid(what, "a batch knows {} and {list}; or leave --batch out")
-        if self.shell:
-            refuse_code(" ".join(self.words))
-
-    @property
-    def _fields(self) -> set[str]:
-        return {field for word in self.words for field in _FIELD.findall(word)}
-
-    @property
-    def on_stdin(self) -> bool:
-        """Whether the command reads the keys from standard input: no placeholder names them."""
-        return not self._fields & set(_OF_A_KEY)
-
-    @property
-    def program(self) -> str | None:
-        """The program that runs; None if it depends on the item."""
-        return _SHELL if self.shell else None if _FIELD.search(self.words[0]) else self.words[0]
-
-    def filled(self, items: Sequence[Item]) -> list[str]:
-        """Return the command for these items."""
-        if self.shell:
-            return self._in_shell(items)
-        return [filled for word in self.words for filled in _filled(word, items)]
-
-    def _in_shell(self, items: Sequence[Item]) -> list[str]:
-        # Values are passed as parameters, never as text of the line: the shell reads no key as a command.
-        fields = ("",) if self.batch else tuple(_FIELDS)
-        places = {"": "$@"} if self.batch else {field: f"${number}" for number, field in enumerate(fields, 1)}
-        line = _quoted(" ".join(self.words), {**places, "list": "$ROWLOCK_LIST"})
-        return [_SHELL, "-c", line, "rowlock", *[_FIELDS[field](item) for item in items for field in fields]]
-
-
-def _refuse_misspelt(word: str) -> None:
-    # Other braces belong to the command: '{print}' of awk, '${name}' of a shell.
-    for name in _LIKE_A_FIELD.findall(word):
-        meant = "" if name == "key" else name if name in _FIELDS else closest(name, _FIELDS)
-        if meant is not None and meant != name:
-            raise Invalid(f"unknown placeholder {{{name}}}", f"did you mean {{{meant}}}?")
-
-
-def _filled(word: str, items: Sequence[Item]) -> list[str]:
-    # A word that names keys comes once per item, others once.
-    every = items if any(field in _OF_A_KEY for field in _FIELD.findall(word)) else items[:1]
-    return [_FIELD.sub(lambda found, item=item: _FIELDS[found[1]](item), word) for item in every]  # type: ignore[misc]
-
-
-def _quoted(line: str, places: dict[str, str]) -> str:
-    """Return the line with a parameter for each placeholder, quoted as its surroundings need."""
-    pieces: list[str] = []
-    quote, at = "", 0
-    while at < len(line):
-        found = _FIELD.match(line, at)
-        if found:
-            pieces.append({"": '"{}"', '"': "{}", "'": "'\"{}\"'"}[quote].format(places[found[1]]))
-            at = found.end()
-            continue
-        step = 2 if line[at] == "\\" and quote != "'" else 1
-        if line[at] in "'\"" and quote in ("", line[at]):
-            quote = "" if quote else line[at]
-        pieces.append(line[at : at + step])
-        at += step
-    return "".join(pieces)
-
-
-def safe_name(key: str) -> str:
-    """Return a file name for a key: readable, never a path, and different for each key."""
-    name = _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", key)
-    if len(name.encode()) <= _MAX_NAME_BYTES:
-        return name
-    digest = blake2b(key.encode(), digest_size=8).hexdigest()
-    return f"{name.encode()[:_MAX_NAME_BYTES].decode(errors='ignore')}%-{digest}"
-
-
-def tail(file: IO[bytes]) -> str:
-    """Return the last few kilobytes of a file as text."""
-    file.seek(max(0, file.seek(0, 2) - STDERR_TAIL_BYTES))
-    return file.read().decode(errors="replace").strip()
-
-
-class OutputCapture:
-    """Files for the stdout and stderr of each command: kept in a folder, or deleted when they are closed."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
-
-    @contextmanager
-    def files(self, items: Sequence[Item]) -> Iterator[Files]:
-        """Yield the two files for a command that runs for these items; a batch is named by its first."""
-        with ExitStack() as stack:
-            if self._folder is None:
-                yield stack.enter_context(tempfile.TemporaryFile()), stack.enter_context(tempfile.TemporaryFile())
-                return
-            name = safe_name(items[0].key) + (f"+{len(items) - 1}" if len(items) > 1 else "")
-            out, error = (stack.enter_context((self._folder / f"{name}.{end}").open("w+b")) for end in ("out", "err"))
-            yield out, error
-
-
-def check_program(template: CommandTemplate) -> None:
-    """Refuse a command whose program does not exist, before anything is claimed."""
-    program = template.program
-    whole = "" if template.shell else template.words[0]
-    first, _, rest = whole.partition(" ")
-    if rest and not os.path.lexists(whole) and shutil.which(first) is not None:
-        raise Invalid(f"there is no program {whole!r}", "leave the quotes out, or give the line with --shell")
-    if program is None or shutil.which(program) is not None:
-        return
-    if os.path.lexists(program) and "/" in program:
-        wrong = "is a folder" if os.path.isdir(program) else "is not executable"  # noqa: PTH112
-        raise Invalid(f"{program!r} {wrong}", f"make it so: chmod +x {program}" if wrong.endswith("executable") else "")
-    raise Invalid(f"there is no program {program!r}", "check its name and PATH; a line for a shell needs --shell")
-
-
-class CommandHandler:
-    """Runs a command per item or batch, each in its own process group, and shows its output when it has ended."""
+class Commands:
+    """A command for each item or batch, with its options; makes the executor that runs them."""
 
     def __init__(
         self,
         template: CommandTemplate,
         *,
-        show: Show,
+        listener: CommandListener,
         trouble: Trouble,
         timeout: Duration | None = None,
         later: Duration = "30s",
-        outputs: OutputCapture | None = None,
+        keep_output: Path | None = None,
+        throttle: Throttle | None = None,
+        nice: int = 0,
     ) -> None:
         check_program(template)
-        self._template = template
-        self._show = show
-        self._trouble = trouble
-        self._timeout = timeout_seconds(timeout)
+        self.template = template
+        self.listener = listener
+        self.trouble = trouble
+        self.timeout = timeout_seconds(timeout)
+        self.outputs = OutputFiles(keep_output)
+        self.throttle = throttle or Throttle()
+        self._nice = nice
         self._later = milliseconds(later) / 1_000
-        self._outputs = outputs or OutputCapture()
         self._environment = {name: value for name, value in os.environ.items() if name not in _ITEM_VARIABLES}
-        self._stopped = threading.Event()
-        self._interrupted = threading.Event()
-        self._groups = ProcessGroups()
+        self._executor: CommandExecutor | None = None
+        self.is_halted = False
+        """Whether no more commands start."""
 
     @property
     def running(self) -> int:
         """How many commands run."""
-        return self._groups.count
+        return 0 if self._executor is None else self._executor.running
 
-    def expect_interrupts(self) -> None:
-        """Give back, uncounted, commands that Ctrl-C ends from now on: they were just being started."""
-        self._interrupted.set()
+    def executor(self, size: int, finish: Finish) -> "CommandExecutor":
+        """Return what runs up to `size` commands at once, and reports the outcomes of their items to `finish`."""
+        self._executor = CommandExecutor(self, size, finish)
+        return self._executor
 
-    def stop(self) -> None:
-        """Ask all commands to end now; their outcomes do not count any more."""
-        self._stopped.set()
-        self._groups.terminate()
+    def process_groups(self) -> ProcessGroups:
+        """Start a supervisor for commands."""
+        return ProcessGroups(self._environment, nice=self._nice)
 
-    def close(self) -> None:
-        """End all commands that still run."""
-        self._stopped.set()
-        self._groups.end()
-
-    def handle(self, item: Item, turn: Turn) -> Outcome:
-        """Run the command for one item."""
-        return self._run([item], turn.cancelled)
-
-    def handle_batch(self, items: Sequence[Item]) -> list[Outcome]:
-        """Run the command for many items, with one outcome for all; a batch that is too long for it is halved."""
-        outcome = self._run(items, threading.Event())
-        if _is_too_long(outcome) and len(items) > 1:
-            middle = len(items) // 2
-            return [*self.handle_batch(items[:middle]), *self.handle_batch(items[middle:])]
-        return [outcome] * len(items)
-
-    def _run(self, items: Sequence[Item], cancelled: threading.Event) -> Outcome:
-        since = time.monotonic()
-        try:
-            with self._outputs.files(items) as output, self._input(items) as stdin:
-                outcome = self._outcome(items, cancelled, stdin, output)
-                if outcome is not None:
-                    self._show_output(output)
-        except OSError as error:  # no room for its files
-            self._trouble(error)
-            outcome = None
-        if outcome is None:
-            cancelled.wait(1)  # the turn is over, and nothing of it will be settled
-            return Retry(after=0, counted=False)
-        if len(items) == 1 or not _is_too_long(outcome):
-            first, seconds = items[0], round(time.monotonic() - since, 3)
-            about = {"list": first.list, "key": first.key, "attempt": first.attempts + 1, "items": len(items)}
-            log.info("command ended", extra={**about, "outcome": type(outcome).__name__.lower(), "seconds": seconds})
-        return outcome
-
-    def _show_output(self, output: Files) -> None:
-        for file in output:
-            file.seek(0)
-        try:
-            self._show(*output)
-        except OSError as error:  # the reader has gone; the command has done its work
-            self._trouble(error)
-
-    def _outcome(self, items: Sequence[Item], cancelled: threading.Event, stdin: str, output: Files) -> Outcome | None:
-        try:
-            status = self._groups.run(
-                self._template.filled(items),
-                self._environment_of(items),
-                stdin=stdin,
-                output=output,
-                is_over=lambda: cancelled.is_set() or self._stopped.is_set(),
-                timeout=self._timeout,
-            )
-        except Overdue:
-            return Retry(f"timed out after {self._timeout:g}s", kind="timeout")
-        except OSError as error:
-            return _not_run(error, self._template.words[0])
-        if status is None:
-            return None
-        if status == 0:
-            return Done()
-        if status == -signal.SIGINT and self._interrupted.is_set():
-            return Retry(after=0, counted=False)
-        if status == RETRY_LATER_STATUS:
-            return Retry(after=self._later, counted=False)
-        message = tail(output[1]) or _status_text(status)
-        kind = f"exit {status}" if status > 0 else f"signal {-status}"
-        return Fail(message, kind) if status == FAIL_STATUS else Retry(message, kind=kind)
-
-    @contextmanager
-    def _input(self, items: Sequence[Item]) -> Iterator[str]:
-        # A file instead of a pipe: a command that never reads cannot block.
-        if not self._template.on_stdin:
-            yield os.devnull
-            return
-        with tempfile.NamedTemporaryFile(prefix="rowlock-") as file:
-            file.write("".join(f"{item.key}\n" for item in items).encode())
-            file.flush()
-            yield file.name
-
-    def _environment_of(self, items: Sequence[Item]) -> dict[str, str]:
+    def environment_of(self, items: Sequence[Item], traceparent: str | None) -> dict[str, str]:
+        """Return the variables of a command that tell of its items."""
         known = {"ROWLOCK_LIST": items[0].list, "ROWLOCK_CLAIM": items[0].token or ""}
-        if not self._template.batch:
+        if not self.template.batch:
             [item] = items
             values = (item.key, str(item.attempts + 1), item.raw_data or "null")
             known.update(zip(_ITEM_VARIABLES, values, strict=True))
-        if (traceparent := tracing.outgoing_traceparent(items)) is not None:
+        if traceparent is not None:
             known["TRACEPARENT"] = traceparent
-        return {**self._environment, **known}
+        return known
+
+    def outcome(self, run: CommandRun, end: CommandEnd) -> Outcome:
+        """Return what the end of a command means for its items."""
+        status = end.status
+        if end.word == "late":
+            return Retry(f"timed out after {self.timeout:g}s", kind="timeout")
+        if end.word == "error":
+            return _not_run(status, self.template.words[0])
+        if end.word != "exit":
+            return Retry(after=0, counted=False)
+        if status == 0:
+            return Done()
+        if status == RETRY_LATER_STATUS:
+            return Retry(after=self._later, counted=False)
+        message = tail(run.output[1]) or _status_text(status)
+        kind = f"exit {status}" if status > 0 else f"signal {-status}"
+        return Fail(message, kind) if status == FAIL_STATUS else Retry(message, kind=kind)
 
 
-def _is_too_long(outcome: Outcome) -> bool:
-    return isinstance(outcome, Fail) and outcome.kind == TOO_LONG
+class CommandExecutor:
+    """Runs commands, up to `size` at once, without a thread for each: one thread waits for all of them."""
+
+    def __init__(self, commands: Commands, size: int, finish: Finish) -> None:
+        self._commands = commands
+        self._finish = finish
+        self._groups = commands.process_groups()
+        self._lock = threading.RLock()
+        self._ended = threading.Condition(self._lock)
+        self._queue: deque[tuple[InFlightClaim, Sequence[Item]]] = deque()
+        self._running: dict[int, CommandRun] = {}
+        self._free = list(range(1, size + 1))
+        self._number = 0
+        self._closing = False
+        self._thread = threading.Thread(target=self._serve, name="rowlock commands", daemon=True)
+        self._thread.start()
+
+    @property
+    def running(self) -> int:
+        """How many commands run."""
+        return len(self._running)
+
+    def submit(self, claim: InFlightClaim) -> None:
+        """Run a claim: item by item, or as one batch; in the worker's thread."""
+        with self._lock:
+            if claim.handler.kind is HandlerKind.BATCH:
+                self._queue.append((claim, list(claim.items)))
+            elif claim.in_order:
+                self._queue_next(claim)
+            else:
+                self._queue.extend((claim, [item]) for item in claim.items)
+            self._start_queued()
+
+    def _queue_next(self, claim: InFlightClaim) -> None:
+        if (item := claim.next_item()) is not None:
+            self._queue.append((claim, [item]))
+
+    def _start_queued(self) -> None:
+        throttle = self._commands.throttle
+        while self._queue and self._free and not (self._closing or self._commands.is_halted):
+            if throttle.is_needed and not throttle.admits(len(self._running)):
+                return
+            claim, items = self._queue.popleft()
+            if not claim.cancelled.is_set():
+                self._start(claim, items)
+
+    def _start(self, claim: InFlightClaim, items: Sequence[Item]) -> None:
+        number, slot = self._number + 1, self._free[0]
+        try:
+            words = self._commands.template.filled(items, number=number, slot=slot)
+            output = self._commands.outputs.paths(items, f"{self._groups.folder}/{number}")
+            stdin = self._stdin(number, items)
+        except MissingField as error:
+            self._settle(claim, [error.item], Fail(str(error), kind="missing field"))
+            if rest := [item for item in items if item is not error.item]:
+                self._queue.appendleft((claim, rest))
+            return
+        except OSError as error:  # no room for its files
+            self._commands.trouble(error)
+            self._settle(claim, items, Retry(after=0, counted=False))
+            return
+        self._number = number
+        run = CommandRun(claim, items, number, heappop(self._free), words, output, stdin)
+        run.discard = lambda: self._commands.outputs.discard(output)
+        self._running[number] = run
+        self._launch(run)
+
+    def _launch(self, run: CommandRun) -> None:
+        for item in run.items if run.claim.before is not None else ():
+            run.claim.before(item)  # type: ignore[misc]
+        traceparent = tracing.outgoing_traceparent(run.items)
+        if run.claim.spans is not None:
+            own, run.end_span = run.claim.spans.of_command(run.items)
+            traceparent = own or traceparent
+        self._commands.listener.began(run)
+        environment = self._commands.environment_of(run.items, traceparent)
+        self._groups.start(
+            run.number,
+            run.words,
+            environment=environment,
+            stdin=run.stdin,
+            output=run.output,
+            timeout=self._commands.timeout,
+        )
+
+    def _stdin(self, number: int, items: Sequence[Item]) -> str | None:
+        # A file instead of a pipe: a command that never reads cannot block.
+        if not self._commands.template.stdin:
+            return None
+        path = f"{self._groups.folder}/{number}.in"
+        Path(path).write_text("".join(f"{item.key}\n" for item in items))
+        return path
+
+    def _serve(self) -> None:
+        listener, throttle = self._commands.listener, self._commands.throttle
+        seconds = TICK_SECONDS if listener.needs_ticks or throttle.is_needed else None
+        while True:
+            ends = self._groups.ends(seconds)
+            if ends is None and not self._recovered():
+                return
+            with self._lock:
+                for end in ends or ():
+                    self._end(self._running.pop(end.number), end)
+                if listener.needs_ticks:
+                    self._guarded(listener.tick)
+                self._start_queued()
+                self._ended.notify_all()
+
+    def _recovered(self) -> bool:
+        """Replace a supervisor that has ended before the worker; return whether there is work for another."""
+        with self._lock:
+            if self._closing:
+                return False
+            log.warning("the supervisor of the commands has ended; they are stopped and run again")
+            self._groups.kill()
+            self._groups.finish()
+            self._groups.close()
+            self._groups = self._commands.process_groups()
+            for run in [self._running.pop(number) for number in list(self._running)]:
+                self._end(run, CommandEnd(run.number, "lost", 0))
+            return True
+
+    def _end(self, run: CommandRun, end: CommandEnd) -> None:
+        heappush(self._free, run.slot)
+        run.end = end
+        if run.stdin is not None:
+            with suppress(OSError):
+                Path(run.stdin).unlink()
+        outcome = None if run.is_void else self._commands.outcome(run, end)
+        if end.word == "files":
+            self._commands.trouble(OSError(end.status, os.strerror(end.status)))
+        is_too_long = end.word == "error" and end.status == errno.E2BIG and len(run.items) > 1
+        if run.end_span is not None and outcome is not None:
+            run.end_span(outcome)
+        self._guarded(lambda: self._commands.listener.ended(run, None if is_too_long else outcome))
+        if outcome is None:
+            return
+        if is_too_long:
+            middle = len(run.items) // 2
+            self._queue.extendleft([(run.claim, run.items[middle:]), (run.claim, run.items[:middle])])
+            return
+        if log.isEnabledFor(logging.INFO):
+            _log(run, outcome, end.seconds)
+        self._settle(run.claim, run.items, outcome)
+
+    def _settle(self, claim: InFlightClaim, items: Sequence[Item], outcome: Outcome) -> None:
+        for item in items:
+            self._finish(claim, item, outcome)
+        if claim.in_order:
+            self._queue_next(claim)
+
+    def _guarded(self, show: Callable[[], None]) -> None:
+        try:
+            show()
+        except OSError as error:  # the reader has gone; the command has done its work
+            self._commands.trouble(error)
+
+    def return_unstarted(self) -> None:
+        """Give back what has not begun; in the worker's thread."""
+        with self._lock:
+            for claim, items in self._queue:
+                claim.returned += len(items)
+            self._queue.clear()
+
+    def cancel(self, claim: InFlightClaim) -> None:
+        """End the commands of a claim of which nothing will be settled."""
+        with self._lock:
+            for run in self._running.values():
+                if run.claim is claim and not run.is_void:
+                    run.is_void = True
+                    self._groups.end(run.number)
+
+    def shutdown(self) -> None:
+        """End all commands that still run, and the supervisor."""
+        with self._lock:
+            self._closing = True
+            self._queue.clear()
+            for run in self._running.values():
+                run.is_void = True
+                self._groups.end(run.number)
+            self._ended.wait_for(lambda: not self._running)
+        self._groups.finish()
+        self._thread.join()
+        self._groups.close()
+
+
+def _log(run: CommandRun, outcome: Outcome, seconds: float) -> None:
+    first = run.items[0]
+    about = {"list": first.list, "key": first.key, "attempt": first.attempts + 1, "items": len(run.items)}
+    log.info("command ended", extra={**about, "outcome": type(outcome).__name__.lower(), "seconds": seconds})
 
 
 def _status_text(status: int) -> str:
@@ -339,10 +349,10 @@ def _status_text(status: int) -> str:
     return f"killed by signal {-status}" + (f" ({names[-status]})" if -status in names else "")
 
 
-def _not_run(error: OSError, program: str) -> Outcome:
-    message = f"{program!r} cannot be run: {(error.strerror or 'no reason given').lower()}"
-    if error.errno in _SCARCE:
+def _not_run(number: int, program: str) -> Outcome:
+    message = f"{program!r} cannot be run: {os.strerror(number).lower()}"
+    if number in _SCARCE:
         return Retry(message, after=SCARCITY_RETRY_SECONDS, counted=False, kind="scarcity")
-    if error.errno == errno.E2BIG:
-        return Fail(f"{message}; give fewer keys at once, or less data", kind=TOO_LONG)
-    return Retry(message, kind=f"exit {NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE}")
+    if number == errno.E2BIG:
+        return Fail(f"{message}; give fewer keys at once, or less data", kind="too long")
+    return Retry(message, kind=f"exit {NOT_FOUND if number == errno.ENOENT else NOT_EXECUTABLE}")

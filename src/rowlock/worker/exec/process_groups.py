@@ -1,181 +1,116 @@
 """Process groups: each command runs in one, so that it can be ended with all that it has started."""
 
-import errno
+import marshal
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import Any
+
+import msgspec
 
 from rowlock.worker.exec import supervisor
 
-TERMINATE_SECONDS = 1.0
-"""How long a command may take to end after SIGTERM, before it is killed."""
-CHECK_SECONDS = 0.1
-"""How often it is checked whether a command's turn is over; its end is noticed at once."""
 
-START_SCRIPT = 'echo "+$$" >&0 && exec "$@" <"$0"'
-"""A command reports to the supervisor itself, so that there is no moment at which it could be forgotten."""
+class CommandEnd(msgspec.Struct, frozen=True):
+    """How a command ended, as the supervisor reports it."""
 
-
-class Overdue(Exception):
-    """A command has timed out and was ended."""
-
-
-class ProcessGroup:
-    """A command: the process that leads its group."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
-        self._process = process
-        self.id = process.pid
-        self.terminated = False
-        """Whether it was asked to end: then its exit status does not count."""
-
-    def wait(self, seconds: float) -> bool:
-        """Wait for its end up to that long, and return whether it has ended."""
-        try:
-            watch = os.pidfd_open(self.id)
-        except (AttributeError, OSError):  # not on every system; then `subprocess` polls
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(max(0.0, seconds))
-            return self._process.poll() is not None
-        try:
-            poll = select.poll()
-            poll.register(watch, select.POLLIN)
-            poll.poll(max(0.0, seconds) * 1_000)
-        finally:
-            os.close(watch)
-        return self._process.poll() is not None
-
-    @property
-    def status(self) -> int:
-        """Its exit status; minus the signal if one has ended it."""
-        return self._process.wait()
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the whole group."""
-        with suppress(OSError):  # the group has ended
-            os.killpg(self.id, number)
-
-    def terminate(self) -> None:
-        """Ask the whole group to end."""
-        self.terminated = self.terminated or self._process.poll() is None
-        self.signal(signal.SIGTERM)
-
-    def end(self, until: float) -> None:
-        """Give the group time to end, then kill it."""
-        self.wait(until - time.monotonic())
-        while self._is_alive() and time.monotonic() < until:
-            time.sleep(0.01)
-        self.signal(signal.SIGKILL)
-        self._process.wait()
-
-    def _is_alive(self) -> bool:
-        try:
-            os.killpg(self.id, 0)
-        except OSError:
-            return False
-        return True
+    number: int
+    word: str
+    """`exit`, `late`, `ended`; `error` if it could not be run, `files` if its files could not be opened."""
+    status: int
+    """Its exit status, minus the signal if one has ended it; the number of the error if it could not be run."""
+    started_at: float = 0.0
+    seconds: float = 0.0
 
 
 class ProcessGroups:
-    """The commands of a worker. If the worker is killed, its supervisor kills them."""
+    """The commands of a worker, started by its supervisor. If the worker is killed, the supervisor kills them."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str], *, nice: int = 0) -> None:
+        self.folder = tempfile.mkdtemp(prefix="rowlock-")
+        """A folder for files of commands; the supervisor removes it."""
+        command = [sys.executable, "-I", "-S", str(Path(supervisor.__file__)), str(nice), self.folder]
         self._lock = threading.Lock()
-        self._running: dict[int, ProcessGroup] = {}
-        self._supervisor = _supervisor()
+        self._processes: dict[int, int] = {}
+        self._supervisor = subprocess.Popen(  # noqa: S603
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+        assert self._supervisor.stdin is not None, "it was opened as a pipe"  # noqa: S101
+        assert self._supervisor.stdout is not None, "it was opened as a pipe"  # noqa: S101
+        self._requests, self._reports = self._supervisor.stdin, self._supervisor.stdout
+        self._unread = b""
+        self._poll = select.poll()
+        self._poll.register(self._reports, select.POLLIN)
 
-    @property
-    def count(self) -> int:
-        """How many commands run."""
-        return len(self._running)
-
-    def run(
+    def start(
         self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
+        number: int,
+        words: Sequence[str],
         *,
-        stdin: str,
-        output: tuple[IO[bytes], IO[bytes]],
-        is_over: Callable[[], bool],
+        environment: Mapping[str, str],
+        stdin: str | None,
+        output: tuple[str, str],
         timeout: float | None,
-    ) -> int | None:
-        """Run a command and return its exit status, or None if it was ended because its turn is over.
+    ) -> None:
+        """Have a command started, which reads the file `stdin` and appends to the two files of `output`."""
+        self._send((number, list(words), dict(environment), stdin, output, timeout))
 
-        It reads the file `stdin` and writes the two files of `output`. Overdue if it times out, OSError if it cannot
-        be run.
-        """
-        group = self._start(command, environment, stdin, output)
-        try:
-            return _watched(group, is_over, timeout)
-        finally:
-            self._forget(group)
+    def end(self, number: int) -> None:
+        """Have a command ended, with all that it has started: asked first, killed a second later."""
+        self._send((number,))
 
-    def _start(
-        self, command: Sequence[str], environment: Mapping[str, str], stdin: str, output: tuple[IO[bytes], IO[bytes]]
-    ) -> ProcessGroup:
-        if shutil.which(command[0], path=environment.get("PATH")) is None:
-            number = errno.EACCES if os.path.lexists(command[0]) else errno.ENOENT
-            raise OSError(number, os.strerror(number))
-        with self._lock:
-            if self._supervisor.poll() is not None:
-                self._supervisor = _supervisor()
-            # In a session of its own: neither Ctrl-C nor the terminal reaches it.
-            process = subprocess.Popen(  # noqa: S603
-                ["/bin/sh", "-c", START_SCRIPT, stdin, *command],
-                env=environment,
-                stdin=self._supervisor.stdin,
-                stdout=output[0],
-                stderr=output[1],
-                start_new_session=True,
-            )
-            group = self._running[process.pid] = ProcessGroup(process)
-        return group
+    def _send(self, request: tuple[Any, ...]) -> None:
+        content = marshal.dumps(request)
+        with self._lock, suppress(OSError, ValueError):  # the supervisor has ended: `ends` says so
+            _write_all(self._requests.fileno(), len(content).to_bytes(supervisor.LENGTH_BYTES, "big") + content)
 
-    def _forget(self, group: ProcessGroup) -> None:
-        with self._lock:
-            self._running.pop(group.id, None)
-            assert self._supervisor.stdin is not None, "it was opened as a pipe"  # noqa: S101
-            with suppress(OSError, ValueError):  # the supervisor has ended: it needs no more reports
-                os.write(self._supervisor.stdin.fileno(), f"-{group.id}\n".encode())
+    def ends(self, seconds: float | None) -> Iterator[CommandEnd] | None:
+        """Wait for commands that end, up to that long, and return them; None if the supervisor has ended."""
+        if not self._poll.poll(None if seconds is None else seconds * 1_000):
+            return iter(())
+        chunk = os.read(self._reports.fileno(), supervisor.READ_BYTES)
+        *lines, self._unread = (self._unread + chunk).split(b"\n")
+        return self._read(lines) if chunk else None
 
-    def terminate(self) -> None:
-        """Ask all commands to end, without waiting for them."""
-        for group in list(self._running.values()):
-            group.terminate()
+    def _read(self, lines: Sequence[bytes]) -> Iterator[CommandEnd]:
+        for line in lines:
+            number, word, status, *times = line.decode().split(" ")
+            if word == "began":
+                self._processes[int(number)] = int(status)
+            else:
+                self._processes.pop(int(number), None)
+                yield CommandEnd(int(number), word, int(status), *map(float, times))
 
-    def end(self) -> None:
-        """End all commands that still run, and the supervisor."""
-        self.terminate()
-        until = time.monotonic() + TERMINATE_SECONDS
-        for group in list(self._running.values()):
-            group.end(until)
-        with self._lock:
-            self._supervisor.communicate()
+    def finish(self) -> None:
+        """Let the supervisor end, which kills what still runs."""
+        with self._lock, suppress(OSError):
+            self._requests.close()
+        self._supervisor.wait()
+
+    def close(self) -> None:
+        """Close the supervisor's reports, when nothing reads them."""
+        self._reports.close()
+
+    def kill(self) -> None:
+        """Kill the commands of a supervisor that has ended before its worker."""
+        for process in self._processes.values():
+            with suppress(OSError):
+                os.killpg(process, signal.SIGKILL)
 
 
-def _supervisor() -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-I", "-S", str(Path(supervisor.__file__))]
-    return subprocess.Popen(  # noqa: S603
-        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
-    )
-
-
-def _watched(group: ProcessGroup, is_over: Callable[[], bool], timeout: float | None) -> int | None:
-    until = None if timeout is None else time.monotonic() + timeout
-    while not group.wait(CHECK_SECONDS if until is None else min(CHECK_SECONDS, until - time.monotonic())):
-        late = until is not None and time.monotonic() >= until
-        if late or is_over():
-            group.terminate()
-            group.end(time.monotonic() + TERMINATE_SECONDS)
-            if late:
-                raise Overdue
-    return None if group.terminated else group.status
+def _write_all(stream: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(stream, rest) :]

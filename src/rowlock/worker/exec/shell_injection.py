@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from rowlock.errors import Invalid
 
-VALUE = re.compile(r"\{((?<!\$\{)(?:name|stem|list)|)\}")
+VALUE = re.compile(r"(?<!\{)\{((?<!\$\{)(?!attempt\})(?:[^\W.][\w-]*(?:\.[\w-]+)*|data\.[^{}]+|//|/\.|[./])|)\}")
 """A placeholder for text that comes from an item; `${name}` is a variable of the shell, `{attempt}` a number."""
 
 _CODE_IN_EVERY_ARGUMENT = re.compile(
