@@ -255,3 +255,28 @@ def test_the_gates_of_an_exclusive_list_open_one_after_the_other(engine: Engine)
     work_off(worker)
     assert seen == [f"{gate}{key}" for gate in (0, 1, 2) for key in "abc"]
     assert (engine["feeds/0"].info().state, sound(engine)) == ("complete", True)
+
+
+def test_a_worker_that_becomes_slow_gives_back_all_that_waits_of_an_exclusive_list(engine: Engine) -> None:
+    fill(engine, ["feed"], [f"{number:04}" for number in range(1_000)])
+    engine["plain"].add(f"{number:04}" for number in range(2_000))
+    blocked, released = threading.Event(), threading.Event()
+
+    def slow(item: Item) -> None:
+        if not blocked.is_set() and all(engine[name].counts().claimed > 5 for name in ("feed", "plain")):
+            blocked.set()
+            released.wait()
+
+    def fast(item: Item) -> None: ...
+
+    worker = Worker(engine, concurrency=1)
+    worker.on("plain", slow)
+    worker.on("feed", fast)
+    with running(worker):
+        try:
+            assert blocked.wait(WAIT_SECONDS)
+            assert eventually(lambda: engine["feed"].counts().claimed == 0)
+        finally:
+            released.set()
+        assert eventually(lambda: engine["feed"].page(limit=1) == engine["plain"].page(limit=1) == [])
+    assert sound(engine)

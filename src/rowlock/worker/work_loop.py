@@ -124,7 +124,7 @@ class WorkLoop:
         plan = self._rotation.next(load)
         if plan is None and self._planner.is_overbooked(load):
             # Other lists and other workers shall not wait for what is not begun here soon.
-            self._return_unstarted_items()
+            self.return_unstarted()
         return plan
 
     def _settle_and_claim(self, done: list[InFlightClaim], plan: PlannedClaim | None) -> ClaimedItems | None:
@@ -265,9 +265,6 @@ class WorkLoop:
         """Give back what no handler has begun; what runs may finish."""
         for claim in self._in_flight:
             claim.return_unstarted()
-        self._return_unstarted_items()
-
-    def _return_unstarted_items(self) -> None:
         for executor in self._executors:
             executor.return_unstarted()
 
