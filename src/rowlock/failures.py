@@ -15,7 +15,7 @@ from rowlock.outcomes import Fail, Retry
 
 MAX_MESSAGE_CHARACTERS = 4_000
 MAX_SHAPE_CHARACTERS = 200
-MAX_TRACEBACKS_PER_SETTLEMENT = 100
+MAX_TRACEBACK_CHARACTERS_PER_SETTLEMENT = 1_000_000
 """A batch of thousands that fails together has one traceback, which need not be stored thousands of times."""
 
 _PARTICULARS = re.compile(
@@ -80,8 +80,11 @@ def record(tx: Tx, row_id: int, failed: Sequence[FailedAttempt], *, holder: str,
     raised = [attempt.key for attempt in failed if attempt.traceback is not None]
     if raised:
         tx.run("errors/clear_tracebacks", list=row_id, keys=encode_json(raised))
-    for attempt in failed[MAX_TRACEBACKS_PER_SETTLEMENT:]:
-        attempt.traceback = None
+    stored = 0
+    for attempt in failed:
+        stored += len(attempt.traceback or "")
+        if stored > MAX_TRACEBACK_CHARACTERS_PER_SETTLEMENT:
+            attempt.traceback = None
     tx.run("errors/record_many", list=row_id, holder=holder, keep=keep, rows=encode_json(failed))
 
 

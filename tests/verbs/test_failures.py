@@ -90,3 +90,27 @@ def test_a_dry_run_counts_and_changes_nothing(timed: Engine) -> None:
     assert (work.retry(numbered(3), dry_run=True), work.done(["0000", "none"], dry_run=True)) == (2, 1)
     assert work.abandon(numbered(3), dry_run=True) == 3
     assert work.counts() == Counts(ready=1, failed=2)
+
+
+def test_the_last_failure_that_was_raised_keeps_its_traceback(timed: Engine, clock: Clock) -> None:
+    timed["work"].add("a")
+    ann = Desk(timed)
+    for number, traceback in enumerate(("first", "second", None)):
+        ann.settle(ann.got(), Retry(f"{number}", after=1, traceback=traceback))
+        clock.advance(5)
+    assert [each.traceback for each in timed["work"].failures("a")] == [None, "second", None]
+
+
+def test_the_tracebacks_of_one_settlement_are_bounded(timed: Engine) -> None:
+    timed["work"].add(numbered(300))
+    ann = Desk(timed)
+    ann.settle(ann.got(300), *[Fail("no", traceback="x" * 4_000)] * 300)
+    stored = [len(timed["work"].failures(key)[0].traceback or "") for key in numbered(300)]
+    assert (stored.count(4_000), stored.count(0)) == (250, 50)
+
+
+def test_a_traceback_is_stored_on_every_database(timed: Engine) -> None:
+    timed["work"].add("a")
+    ann = Desk(timed)
+    ann.settle(ann.got(), Fail("no", traceback="a\0b \udcff"))
+    assert timed["work"].failures("a")[0].traceback == "a\N{REPLACEMENT CHARACTER}b ?"
