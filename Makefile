@@ -61,6 +61,10 @@ torture: $(VENV)/.test
 torture-long: $(VENV)/.test
 	TORTURE_SCALE=10 $(BIN)/python -m pytest -m torture -n auto --dist worksteal --timeout 0 --durations 20
 
+# Pictures of the dashboard for the docs; they need Debian's chromium.
+screenshots: $(VENV)/.test
+	$(BIN)/python tools/screenshots.py
+
 docs: $(VENV)/.docs
 	$(BIN)/zensical build
 

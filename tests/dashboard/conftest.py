@@ -23,6 +23,8 @@ FLAGS = (
 )
 AXE = (Path(__file__).parent / "vendor" / "axe-core-4.14.0.min.js").read_text()
 RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
+COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
+"""The rules that depend on the theme."""
 
 OpenPage = Callable[..., Any]
 
@@ -86,8 +88,8 @@ def address(served: Serving, path: str = "/") -> str:
     return f"http://127.0.0.1:{served.client.port}{path}"
 
 
-def accessibility_violations(page: Any) -> list[tuple[str, str]]:
-    """Run axe-core in the page, by which the policy of the page does not hold, and return what it finds."""
+def accessibility_violations(page: Any, rules: Any = RULES) -> list[tuple[str, str]]:
+    """Run axe-core in the page, where the policy of the page does not hold for it, and return what it finds."""
     page.evaluate(AXE)
-    found = page.evaluate("rules => axe.run(document, rules)", RULES)
+    found = page.evaluate("rules => axe.run(document, rules)", rules)
     return [(each["id"], node["html"][:120]) for each in found["violations"] for node in each["nodes"]]

@@ -56,12 +56,12 @@ def test_hostile_text_stays_text(small: Serving, open_page: OpenPage) -> None:
     page.goto(address(small, "/lists/work/items?q=state:failed"))
     links = page.locator("td.key a")
     assert links.count() == 50
-    for number in (0, 7, 20, 33, 49):
+    for number in (0, 20, 49):
         key = links.nth(number).inner_text()
         links.nth(number).click()
         assert page.locator("h1").inner_text() == key
         page.go_back()
-    for name in names[:6]:
+    for name in names[:3]:
         page.goto(address(small))
         page.get_by_role("row").get_by_role("link", name=name, exact=True).first.click()
         assert page.locator("h1").inner_text() == name

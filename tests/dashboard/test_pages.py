@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
-from tests.dashboard.conftest import OpenPage, accessibility_violations, address
+from tests.dashboard.conftest import COLOURS, OpenPage, accessibility_violations, address
 from tests.http.serving import Serving, serving
 
 from rowlock import Engine
@@ -21,11 +22,8 @@ PAGES = [
     "/docs",
     "/help",
     "/lists/thumbs",
-    "/lists/mail%2Fin",
     "/lists/thumbs/items",
-    "/lists/thumbs/items?q=state:failed",
-    "/lists/thumbs/items/1.jpg",
-    "/lists/mail%2Fin/items/a%2Ejson",
+    "/lists/thumbs/items/0.jpg",
     "/lists/thumbs/failures",
     "/lists/thumbs/drop",
     "/lists/nowhere",
@@ -40,7 +38,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     with Engine(tmp_path_factory.mktemp("pages") / "work.db") as engine:
         engine["mail/in"].add(["a.json", "b c", "d/e"])
         engine["thumbs"].settings(gates=("fetch", "scale"))
-        engine["thumbs"].add([{"key": f"{number}.jpg", "data": {"n": number}} for number in range(60)])
+        engine["thumbs"].add([{"key": f"{number}.jpg", "data": {"n": number}} for number in range(9)])
         engine["thumbs"].add("later.jpg", gate="scale")
         session = engine.session(holder="worker").open()
         claim = session.take("thumbs", limit=3)
@@ -60,7 +58,7 @@ def test_a_page_is_accessible_in_both_themes_and_fits_a_telephone(
     page = open_page(address(filled, path), color_scheme="light")
     light = accessibility_violations(page)
     page.emulate_media(color_scheme="dark")
-    dark = accessibility_violations(page)
+    dark = accessibility_violations(page, COLOURS)
     page.set_viewport_size({"width": 360, "height": 740})
     overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     missing = [each for each in page.complaints if "404" not in each]  # one of the pages is not there
@@ -103,3 +101,31 @@ def test_a_page_allows_no_script_or_style_within_it(filled: Serving) -> None:
     assert "unsafe" not in policy
     assert "default-src 'none'" in policy
     assert not re.search(r"<style|<script>|\son\w+=|\sstyle=", reply.text)
+
+
+def test_a_name_that_ends_like_a_twin_has_a_page_and_twins(filled: Serving) -> None:
+    page = filled.client("GET", "/lists/mail%2Fin/items").text
+    assert 'href="/lists/mail%2Fin/items/a%2Ejson"' in page
+    assert "<h1>a.json</h1>" in filled.client("GET", "/lists/mail%2Fin/items/a%2Ejson").text
+    assert filled.client("GET", "/lists/mail%2Fin/items/a%2Ejson.json").json["item"]["key"] == "a.json"
+    assert filled.client("GET", "/lists/mail%2Fin/items/a.json").status == 404
+
+
+def test_a_filter_that_cannot_be_read_says_what_is_allowed(filled: Serving) -> None:
+    asked = ("stat:failed", "state:broken", "attempts:many", "gate:nowhere", "key:a key:b")
+    pages = [filled.client("GET", f"/lists/thumbs/items?q={quote(text)}") for text in asked]
+    assert [page.status for page in pages] == [400] * 5
+    assert "did you mean state:?" in pages[0].text
+    assert "ready, delayed, gated, claimed, failed" in pages[1].text
+
+
+def test_a_filter_finds_items_by_all_its_conditions(filled: Serving) -> None:
+    asked = ("state:failed attempts:>0 error:404", 'key:"0.jpg"', "gate:scale", "attempts:>1", "later")
+    found = [filled.client("GET", f"/lists/thumbs/items.json?q={quote(text)}").json["items"] for text in asked]
+    assert [[item["key"] for item in items] for items in found] == [
+        ["0.jpg", "1.jpg", "2.jpg"],
+        ["0.jpg"],
+        ["later.jpg"],
+        [],
+        ["later.jpg"],
+    ]

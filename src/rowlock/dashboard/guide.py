@@ -8,29 +8,32 @@ import msgspec
 from rowlock.api.operation import Operation
 from rowlock.api.operations import OPERATIONS
 from rowlock.dashboard.frame import PageRequest, Redirect, View
-from rowlock.errors import NotFound
+from rowlock.errors import Invalid, NotFound
 
 MAX_FOUND_LISTS = 50
-MAX_SEARCHED_LISTS = 1_000
+MAX_SPLITS = 3
+"""Slashes of a text, from its end, that may stand between a list and a key."""
 
 
 async def search(page: PageRequest) -> View | Redirect:
-    """Find lists by a part of their name; `LIST/KEY` or a whole name leads there at once."""
+    """Find lists by a part of their name; a whole name, or a list, a slash and a key, leads there at once."""
     text = page.query.get("q", "").strip()
-    infos = (await page.call("lists.page", query={"count": MAX_SEARCHED_LISTS})).lists
-    if any(info.name == text for info in infos):
+    found = (await page.call("overview.show", query={"contains": text, "count": MAX_FOUND_LISTS})).lists
+    if any(each.name == text for each in found):
         return page.redirect(page.url("lists", text))
-    owner = max((info.name for info in infos if text.startswith(f"{info.name}/")), key=len, default=None)
-    if owner is not None and await _exists(page, owner, text.removeprefix(f"{owner}/")):
-        return page.redirect(page.url("lists", owner, "items", text.removeprefix(f"{owner}/")))
-    found = [info for info in infos if text.lower() in info.name.lower()][:MAX_FOUND_LISTS]
+    if not found:
+        parts = text.split("/")
+        for number in range(len(parts) - 1, max(0, len(parts) - 1 - MAX_SPLITS), -1):
+            name, key = "/".join(parts[:number]), "/".join(parts[number:])
+            if name and key and await _exists(page, name, key):
+                return page.redirect(page.url("lists", name, "items", key))
     return View(template="search.html", title="Search", document={"q": text, "lists": found}, rows=found)
 
 
 async def _exists(page: PageRequest, name: str, key: str) -> bool:
     try:
         await page.call("items.show", name, key)
-    except NotFound:
+    except (NotFound, Invalid):
         return False
     return True
 

@@ -5,11 +5,15 @@ from typing import Any
 
 import msgspec
 
+from rowlock.dashboard.charts import SPANS, read_span
 from rowlock.dashboard.frame import PageRequest, Redirect, View
 from rowlock.errors import Invalid, InvalidSetting
 from rowlock.model import ListInfo, Settings
+from rowlock.throughput import Throughput
 
 MAX_HOLDERS = 20
+RATE_STEPS = 5
+"""Steps of a series that an estimate is made from."""
 EDITED_SETTINGS = {
     "concurrency": ("Items at once", "for all workers together, such as 10"),
     "rate": ("Rate", "such as 100/1m"),
@@ -42,18 +46,24 @@ async def show(page: PageRequest) -> View:
     name = page.parameters["list"]
     info: ListInfo = await page.call("lists.show", name)
     gates = (await page.call("gates.show", name)).gates
-    sessions = (await page.call("sessions.page", query={"count": 1_000})).sessions
+    sessions = (await page.call("sessions.page", query={"count": MAX_HOLDERS})).sessions
+    span = read_span(page)
+    series: Throughput = await page.call("throughput.of_list", name, query={"span": span})
     document = {
         "list": info,
         "gates": gates,
-        "sessions": sessions[:MAX_HOLDERS],
+        "sessions": sessions,
         "done_share": _share(info),
+        "eta_seconds": _eta(info, series),
+        "throughput": series,
     }
     more = {
         "commands": commands(page, name),
         "fields": EDITED_SETTINGS,
         "other_settings": _other_settings(info.settings),
         "now": datetime.now(UTC),
+        "span": span,
+        "spans": SPANS,
         "actions": _possible_actions(page, info),
     }
     return View(template="list.html", title=name, document=document, more=more, rows=[info])
@@ -62,6 +72,14 @@ async def show(page: PageRequest) -> View:
 def _share(info: ListInfo) -> float:
     known = info.progress.done + info.counts.total
     return info.progress.done / known if known else 0.0
+
+
+def _eta(info: ListInfo, series: Throughput) -> float | None:
+    """Return how long the unfinished items take at the rate of the steps that are over; None if nothing is done."""
+    over = series.steps[:-1][-RATE_STEPS:]
+    settled = sum(each.done + each.moved for each in over)
+    left = info.counts.total - info.counts.failed
+    return left * series.step * len(over) / settled if settled and left else None
 
 
 def _possible_actions(page: PageRequest, info: ListInfo) -> list[str]:

@@ -1,27 +1,70 @@
 """The overview: what is wrong first, then all lists, the worst first. And the page where people sign in."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from rowlock.dashboard.frame import PageRequest, View
-from rowlock.model import ListInfo
+import msgspec
 
-MAX_LISTS = 200
+from rowlock.dashboard.charts import SPANS, read_span
+from rowlock.dashboard.frame import PageRequest, View
+from rowlock.errors import NotAllowed
+from rowlock.model import Counts
+from rowlock.overview import Alert, ListOverview, Overview
+
+LISTS_PER_PAGE = 100
+ALERTS_OF_A_KIND = 3
 FOLDED_LISTS = 4
 """So many lists with the same first part of the name are folded under it."""
+LEVELS = {"late-session": "bad", "nobody-works": "bad", "failing": "bad", "falling-behind": "warn", "paused": "info"}
+TITLES = {
+    "late-session": "silent workers",
+    "nobody-works": "lists that nobody works on",
+    "failing": "lists with failed items",
+    "falling-behind": "lists that fall behind",
+    "paused": "paused lists",
+}
+
+
+class Folder(msgspec.Struct, frozen=True):
+    """Lists with the same first part of their names."""
+
+    name: str
+    lists: Sequence[ListOverview]
+
+    @property
+    def counts(self) -> Counts:
+        """The items of all of them by state."""
+        return Counts(*map(sum, zip(*(msgspec.structs.astuple(each.counts) for each in self.lists), strict=True)))
+
+    @property
+    def done(self) -> int:
+        """How many items of all of them are done."""
+        return sum(each.done for each in self.lists)
+
+    @property
+    def rate(self) -> float:
+        """Items per minute of all of them."""
+        return sum(each.rate for each in self.lists)
 
 
 async def overview(page: PageRequest) -> View:
     """Show what is wrong, and all lists."""
-    infos: list[ListInfo] = (await page.call("lists.page", query={"count": MAX_LISTS})).lists
-    sessions = (await page.call("sessions.page")).sessions
-    infos.sort(key=_severity)
-    document = {
-        "lists": infos,
-        "findings": _findings(infos, workers=len(sessions)),
-        "totals": _totals(infos, workers=len(sessions)),
+    contains, span = page.query.get("contains", ""), read_span(page)
+    query = {"contains": contains, "offset": page.query.get("offset", "0"), "count": LISTS_PER_PAGE}
+    found: Overview = await page.call("overview.show", query=query)
+    try:
+        series = await page.call("throughput.total", query={"span": span})
+    except NotAllowed:  # the token is for some lists only
+        series = None
+    document = {**{name: getattr(found, name) for name in found.__struct_fields__}, "throughput": series}
+    more = {
+        "groups": _alert_groups(found),
+        "folders": [Folder("", [each]) for each in found.lists] if contains else _folders(found.lists),
+        "contains": contains,
+        "span": span,
+        "spans": SPANS,
     }
-    folders = {"folders": _folders(infos)}
-    return View(template="overview.html", title="Overview", document=document, more=folders, rows=infos)
+    return View(template="overview.html", title="Overview", document=document, more=more, rows=found.lists)
 
 
 async def login(page: PageRequest) -> View:
@@ -31,38 +74,29 @@ async def login(page: PageRequest) -> View:
     return View(template="login.html", title="Sign in", document=document)
 
 
-def _severity(info: ListInfo) -> tuple[Any, ...]:
-    """Return what lists are sorted by: failed items, then items that wait, then the name."""
-    return -info.counts.failed, -info.counts.ready, info.state != "open", info.name
+def _alert_groups(found: Overview) -> list[dict[str, Any]]:
+    """Return the first alerts of each kind, and how many more there are."""
+    by_kind: dict[str, list[Alert]] = {}
+    for alert in found.alerts:
+        by_kind.setdefault(alert.kind, []).append(alert)
+    return [
+        {
+            "level": LEVELS.get(kind, "warn"),
+            "title": TITLES.get(kind, kind),
+            "alerts": alerts[:ALERTS_OF_A_KIND],
+            "more": found.alert_counts[kind] - len(alerts[:ALERTS_OF_A_KIND]),
+        }
+        for kind, alerts in by_kind.items()
+    ]
 
 
-def _findings(infos: list[ListInfo], *, workers: int) -> list[dict[str, str]]:
-    found = []
-    for info in infos:
-        if info.counts.failed:
-            what = f"{info.counts.failed:,} items of {info.name} have failed"
-            found.append({"level": "bad", "what": what, "list": info.name, "next": "failures"})
-        if info.counts.ready and not workers and info.state == "open":
-            what = f"{info.counts.ready:,} items of {info.name} are ready, but no worker is alive"
-            found.append({"level": "warn", "what": what, "list": info.name, "next": ""})
-    return found
-
-
-def _totals(infos: list[ListInfo], *, workers: int) -> dict[str, int]:
-    states = ("ready", "delayed", "gated", "claimed", "failed")
-    counts = {state: sum(getattr(info.counts, state) for info in infos) for state in states}
-    return {**counts, "done": sum(info.progress.done for info in infos), "workers": workers}
-
-
-def _folders(infos: list[ListInfo]) -> list[dict[str, Any]]:
-    """Return lists in their order; many lists with the same first part of their name are one folder."""
-    by_first: dict[str, list[ListInfo]] = {}
-    for info in infos:
-        by_first.setdefault(info.name.partition("/")[0], []).append(info)
-    found: list[dict[str, Any]] = []
+def _folders(lists: Sequence[ListOverview]) -> list[Folder]:
+    """Return lists in their order; many lists with the same first part of their names are one folder."""
+    by_first: dict[str, list[ListOverview]] = {}
+    for each in lists:
+        by_first.setdefault(each.name.partition("/")[0], []).append(each)
+    found: list[Folder] = []
     for first, inside in by_first.items():
-        if len(inside) >= FOLDED_LISTS:
-            found.append({"name": first, "lists": inside})
-        else:
-            found += [{"name": "", "lists": [info]} for info in inside]
+        is_folder = len(inside) >= FOLDED_LISTS
+        found += [Folder(first, inside)] if is_folder else [Folder("", [each]) for each in inside]
     return found

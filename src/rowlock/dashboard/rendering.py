@@ -14,6 +14,7 @@ import msgspec
 import rowlock
 from rowlock.api.documents import cell
 from rowlock.dashboard.assets import NAMES
+from rowlock.dashboard.charts import chart
 from rowlock.dashboard.frame import PageRequest, View, url_path
 from rowlock.errors import RowlockError
 from rowlock.model import State
@@ -58,7 +59,7 @@ def number(value: float | None) -> str:
     """Return a number with separators between thousands."""
     if value is None:
         return "–"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}".removesuffix(".0")
 
 
 def _environment() -> jinja2.Environment:
@@ -69,7 +70,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"ago": ago, "clock": clock, "duration": duration, "number": number, "path": _quote}
+    made.filters |= {"ago": ago, "clock": clock, "duration": duration, "number": number, "path": _quote, "chart": chart}
     made.globals |= {"version": rowlock.__version__, "states": list(State)}
     return made
 

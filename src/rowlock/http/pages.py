@@ -32,7 +32,7 @@ PAGE_HEADERS: list[Header] = [
 STATIC_HEADERS: list[Header] = [(b"cache-control", b"public, max-age=31536000, immutable")]
 CHANGES_SECONDS = 1.0
 """How often an open page is refreshed at most."""
-REFRESH_SECONDS = 10.0
+REFRESH_SECONDS = 3.0
 """How often it is refreshed although no item has changed: sessions and ages change too."""
 SESSION_SECONDS = 12 * 3600
 AWAY = -2
