@@ -3,6 +3,7 @@
 import marshal
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -100,8 +101,9 @@ class ProcessGroups:
         self._supervisor.wait()
 
     def close(self) -> None:
-        """Close the supervisor's reports, when nothing reads them."""
+        """Close the supervisor's reports, when nothing reads them, and remove the folder if the supervisor has not."""
         self._reports.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def kill(self) -> None:
         """Kill the commands of a supervisor that has ended before its worker."""
