@@ -55,7 +55,7 @@ def token() -> None:
 @click.option("--role", type=click.Choice([role.value for role in Role]), required=True, help="What its holder may do.")
 @click.option("--lists", metavar="PREFIX", multiple=True, help="Only lists whose names begin with PREFIX; repeatable.")
 @click.option("--expires", metavar="TIME", help="30d, 12h, or 2030-01-31T12:00Z; never if left out.")
-@click.option("--label", metavar="TEXT", default="", show_default=False, help="Who or what it is for.")
+@click.option("--label", metavar="TEXT", default="", help="Who or what it is for.")
 @json_option
 def create(invocation: Invocation, /, *, role: str, lists: tuple[str, ...], label: str, **options: Any) -> None:
     """Create a token: it is printed once, alone, and cannot be shown again."""

@@ -86,7 +86,7 @@ def _write_claim(invocation: Invocation, session: Session, taken: Claim) -> None
 @click.option("--session", "known", metavar="ID", required=True, help="The session that claimed them.")
 @click.option("--retry", "retried", metavar="KEY", multiple=True, help="This one is to be tried again; repeatable.")
 @click.option("--fail", "failed", metavar="KEY", multiple=True, help="This one has failed for good; repeatable.")
-@click.option("--error", default="", show_default=False, metavar="TEXT", help="The error message of all that failed.")
+@click.option("--error", default="", metavar="TEXT", help="The error message of all that failed.")
 @click.option("--all", "everything", is_flag=True, help="All others of the claim are done.")
 @click.option("--close", is_flag=True, help="Close the session; items that are not settled are free at once.")
 @json_option

@@ -119,7 +119,7 @@ def _watch(draw: Callable[[], None]) -> int:
 @click.option("--error", metavar="TEXT", help="Only items whose last error contains TEXT.")
 @click.option("--attempts", type=int, metavar="N", help="Only items with at least N failed attempts.")
 @click.option("--gate", type=int, metavar="N", help="Only items of this gate.")
-@click.option("--after", default="", show_default=False, metavar="KEY", help="Only keys that sort after this one.")
+@click.option("--after", default="", metavar="KEY", help="Only keys that sort after this one.")
 @click.option("--upto", metavar="KEY", help="Only keys up to and including this one.")
 @click.option("-n", "--limit", type=click.IntRange(min=0), help="Maximum of items; all if left out.")
 @click.option("-k", "--keys", "keys_only", is_flag=True, help="Keys only, one on each line.")

@@ -159,6 +159,9 @@ class Command(click.Command):
 
     def __init__(self, name: str, *, callback: Callable[..., Any], **settings: Any) -> None:
         super().__init__(name, callback=click.pass_obj(callback), **settings)
+        for each in self.params:
+            if isinstance(each, click.Option) and each.default == "":
+                each.show_default = False  # it would be shown as two quotes
         self.params.extend(SHARED_OPTIONS)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
