@@ -52,11 +52,7 @@ def test_topics_work_in_a_schema(apart: Engine) -> None:
     comics.define(series="text")
     comics.subscribe("ann", {"series": "Saga"})
     comics.publish({"series": "Saga"})
-    delivered: list[str] = []
-    worker = Worker(apart)
-    comics.deliver(worker, lambda notification: delivered.append(notification.subscriber))
-    worker.run(until="done")
-    assert delivered == ["ann"]
+    assert delivered(apart) == ["ann"]
 
 
 def test_rows_and_rights_of_a_schema_are_checked(apart: Engine) -> None:
@@ -88,6 +84,29 @@ def test_two_schemas_of_one_database_are_apart(apart: Engine, unmigrated_url: st
         other.migrate()
         apart["names"].add("a")
         assert (apart["names"].counts().total, other.lists()) == (1, [])
+
+
+def test_one_transaction_publishes_to_two_schemas(apart: Engine, unmigrated_url: str) -> None:
+    with Engine(named(unmigrated_url, "other")) as other:
+        other.migrate()
+        for engine in (apart, other):
+            engine.topic("comics").define(series="text")
+        for _ in range(5):
+            apart.topic("comics").publish({"series": "Saga"})
+        with psycopg.connect(unmigrated_url) as connection:
+            for engine in (apart, other):
+                engine.topic("comics").publish({"series": "Saga"}, using=connection)
+        other.topic("comics").subscribe("late")
+        assert delivered(other) == []
+
+
+def delivered(engine: Engine) -> list[str]:
+    """The subscribers of comics that are notified of what was published."""
+    subscribers: list[str] = []
+    worker = Worker(engine)
+    engine.topic("comics").deliver(worker, lambda notification: subscribers.append(notification.subscriber))
+    worker.run(until="done")
+    return subscribers
 
 
 def test_a_caller_with_another_search_path_is_joined_in_the_schema(apart: Engine, unmigrated_url: str) -> None:
