@@ -112,6 +112,36 @@ def test_nobody_waits_for_another_request_to_be_answered(engine: Engine) -> None
     assert asyncio.run(read_beside_each_other()) == [["plain"] * 20] * 3
 
 
+@pytest.mark.parametrize("dialect", ["postgres"])
+def test_what_is_asked_for_during_a_query_is_the_next_one(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(engine)
+    begun, go_on = threading.Event(), threading.Event()
+    sizes: list[int] = []
+
+    def held_show_many(tx: Tx, places: Sequence[executor.Place]) -> list[ItemDetails | RowlockError]:
+        sizes.append(len(places))
+        begun.set()
+        assert go_on.wait(SECONDS)
+        return show_many(tx, places)
+
+    monkeypatch.setattr(executor, "show_many", held_show_many)
+    monkeypatch.setattr(executor, "SLOW_QUERY_SECONDS", 2 * SECONDS)
+
+    async def ask_during_a_query() -> None:
+        verbs = VerbExecutor(engine, waiting=10)
+        reader = ItemReader(verbs, waiting=10)
+        first = asyncio.ensure_future(reader.item("one", "plain"))
+        await asyncio.to_thread(begun.wait, SECONDS)
+        later = [asyncio.ensure_future(reader.item("one", "plain")) for _ in range(3)]
+        await asyncio.sleep(0)  # they have asked
+        go_on.set()
+        await asyncio.gather(first, *later)
+        verbs.close()
+
+    asyncio.run(ask_during_a_query())
+    assert sizes == [1, 3]
+
+
 def test_an_item_is_shown_with_how_it_has_failed(served: Serving) -> None:
     fill(served.service.engine)
     shown = served.client.json("GET", "/v1/lists/one/items/broken")

@@ -29,7 +29,8 @@ Place = tuple[str, str]
 MAX_THREADS = 16
 MAX_ITEMS_PER_QUERY = 256
 MAX_CONCURRENT_QUERIES = 2
-"""A query that is stuck does not hold up the next."""
+SLOW_QUERY_SECONDS = 0.02
+"""A query that takes longer does not hold up the next; a second one any sooner halves what each coalesces."""
 SLOW_READ_SECONDS, SLOW_PAUSE_SECONDS = 0.005, 1.0
 """A read in the event loop that takes longer sends those of the next second to threads."""
 UPKEEP_SECONDS = 2.0
@@ -125,21 +126,38 @@ class ItemReader:
         self._slow_until = 0.0
         self._waiting: list[tuple[Place, asyncio.Future[ItemDetails]]] = []
         self._queries: set[asyncio.Task[None] | None] = set()
+        self._query_begun = 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     async def item(self, name: str, key: str) -> ItemDetails:
         """Return an item as it stands now or a moment later, and its failures."""
         if len(self._waiting) >= self._max_waiting:
             raise Overloaded(f"{len(self._waiting)} requests wait for the database already", "try again in a moment")
-        future: asyncio.Future[ItemDetails] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[ItemDetails] = loop.create_future()
         self._waiting.append(((name, key), future))
-        if len(self._queries) < MAX_CONCURRENT_QUERIES:
+        if not self._queries:
             self._queries.add(asyncio.create_task(self._answer_waiting()))
+        elif self._timer is None:
+            self._timer = loop.call_later(SLOW_QUERY_SECONDS, self._pass_slow_query)
         return await future
 
+    def _pass_slow_query(self) -> None:
+        """Start a second query if the one that runs is slow; look again later if it is not."""
+        self._timer, loop = None, asyncio.get_running_loop()
+        if not self._waiting or len(self._queries) >= MAX_CONCURRENT_QUERIES:
+            return
+        if loop.time() - self._query_begun >= SLOW_QUERY_SECONDS:
+            self._queries.add(asyncio.create_task(self._answer_waiting()))
+        else:
+            self._timer = loop.call_later(SLOW_QUERY_SECONDS, self._pass_slow_query)
+
     async def _answer_waiting(self) -> None:
+        loop, is_slow = asyncio.get_running_loop(), False
         try:
-            while self._waiting:
+            while self._waiting and not (is_slow and len(self._queries) > 1):
                 batch, self._waiting = self._waiting[:MAX_ITEMS_PER_QUERY], self._waiting[MAX_ITEMS_PER_QUERY:]
+                begun = self._query_begun = loop.time()
                 items = await self._read([place for place, _ in batch])
                 for (_, future), item in zip(batch, items, strict=True):
                     if future.done():
@@ -148,6 +166,7 @@ class ItemReader:
                         future.set_exception(item)
                     else:
                         future.set_result(item)
+                is_slow = loop.time() - begun >= SLOW_QUERY_SECONDS  # another one goes on in its place
         finally:
             # At once, not in a callback: an item that is asked for before that would wait for another request.
             self._queries.discard(asyncio.current_task())
