@@ -125,6 +125,8 @@ class ListForAdding(msgspec.Struct, frozen=True):
     limits: ListLimits | None = None
     once: bool = False
     """Whether keys that were done are not added again."""
+    created: bool = False
+    """Whether this transaction has created it: nobody else can have added to it."""
 
     @property
     def separator(self) -> str | None:
@@ -135,11 +137,12 @@ class ListForAdding(msgspec.Struct, frozen=True):
 def lock_for_adding(tx: Tx, name: str) -> ListForAdding:
     """Lock a list for adding items, and create it if there is none; the caller checks whether it is sealed."""
     # More than once, if others create and drop a list of that name in between.
+    created = False
     while (target := tx.struct(ListForAdding, "lists/lock_shared", name=name)) is None:
-        create(tx, name)
+        created = create(tx, name)
     if target.needs_wake:
         tx.run("lists/request_wake", list=target.id)
-    return target
+    return msgspec.structs.replace(target, created=True) if created else target
 
 
 def add_lanes(tx: Tx, target: ListForAdding, lanes: int) -> ListForAdding:

@@ -121,3 +121,29 @@ def test_a_single_add_is_audited(engine: Engine) -> None:
 @pytest.mark.parametrize("dialect", ["cockroach", "pooled"])
 def test_one_key_is_added_by_one_statement_elsewhere(counted: Engine, counts: Counts) -> None:
     assert (counted["work"].add("c"), counts.single, counts.begun) == (Added(1, 0), 1, 0)
+
+
+def test_a_key_that_is_given_twice_to_a_new_list_is_added_once(engine: Engine) -> None:
+    keys = [f"{number}" for number in range(10_500)]
+    assert engine["work"].add([*keys, "5"]) == Added(10_500, 1)
+
+
+def test_a_key_that_is_given_twice_to_a_new_list_in_a_transaction_is_added_once(engine: Engine) -> None:
+    with engine.transaction() as tx:
+        assert tx["work"].add(["a", "b", "a"]) == Added(2, 1)
+    assert engine["work"].counts().ready == 2
+
+
+def test_one_item_in_a_transaction_is_added_and_done_with_it(engine: Engine) -> None:
+    engine["work"].add("first")
+    with pytest.raises(ValueError, match="undone"):
+        change_and_undo(engine)
+    with engine.transaction() as tx:
+        tx["work"].add("b")
+    assert [item.key for item in engine["work"]] == ["b", "first"]
+
+
+def change_and_undo(engine: Engine) -> None:
+    with engine.transaction() as tx:
+        assert (tx["work"].add("a"), tx["work"].done("first")) == (Added(1, 0), 1)
+        raise ValueError("undone")

@@ -95,8 +95,10 @@ class Database:
             if answer is not None:
                 return answer
 
+        tries = iter([self._statements.for_server])
+
         def committed(connection: DatabaseConnection, deadline: Deadline) -> T:
-            tx = Tx(connection, self._statements, self.clock)
+            tx = Tx(connection, self._statements, self.clock, optimistic=next(tries, False))
             try:
                 connection.begin(deadline=deadline, flushed=is_flushed(verb))
                 answer = verb(tx, *args, **kwargs)

@@ -39,6 +39,8 @@ class Tx(msgspec.Struct, eq=False):
     """What verbs remember until the transaction ends."""
     ended: bool = False
     """Whether it was begun here and has been committed or rolled back."""
+    optimistic: bool = False
+    """Whether a conflict is no harm yet: the verb is run again then, and not optimistic any more."""
     driver_is_open: Callable[[], bool] | None = None
     """Whether a caller's connection has a transaction open."""
 

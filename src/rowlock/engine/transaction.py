@@ -92,8 +92,11 @@ class Transaction:
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb here; it commits with this transaction. If it raises, nothing of it stays."""
+        audited = audit.audited(verb)
+        single: Callable[..., T | None] | None = getattr(audited, "single_statement", None)
         with self._tx.savepoint():
-            return audit.audited(verb)(self._tx, *args, **kwargs)
+            answer = None if single is None else single(self._tx, *args, **kwargs)
+            return audited(self._tx, *args, **kwargs) if answer is None else answer
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads; it sees what this transaction wrote."""
