@@ -28,7 +28,7 @@ def page(
     first: int = FIRST_ITEMS,
 ) -> tuple[list[Item], bool]:
     """Return up to `limit` items, fewer if their data is more than `max_bytes`, and whether there may be more."""
-    rows: list[Item] = []
+    rows: list[Item] = [] if limit else items.page(tx, name, limit=0)  # a list that does not exist is refused
     data_bytes, step = 0, min(limit, first)
     while step:
         read = items.page(tx, name, after=after, limit=step, state=state)

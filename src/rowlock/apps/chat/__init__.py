@@ -33,6 +33,7 @@ def build(
     tables = ChatTables(engine)
     tables.make()
     chats = Chats(engine, tables, behind=write_behind == "on")
+    engine[messages.LIST].add([])  # makes the list, so that it can be read
     chats.counts.plan(engine, refresh)
     numbers = RedisCounters(engine, redis, fallback="database" if redis_fallback else None) if redis else None
 
