@@ -26,6 +26,15 @@ def test_sessions_are_listed_with_the_number_of_their_items(timed: Engine) -> No
     assert [(info.holder, info.claims, info.items) for info in timed.sessions()] == [("ann", 1, 2)]
 
 
+def test_a_session_was_seen_at_its_last_heartbeat(timed: Engine, clock: Clock) -> None:
+    ann = Desk(timed)
+    clock.advance(2)
+    ann.beat()
+    clock.advance(2)
+    [info] = timed.sessions()
+    assert (info.seen_at or info.opened_at).timestamp() * 1000 == clock() - 2_000
+
+
 def test_a_session_keeps_the_details_it_was_opened_with(timed: Engine) -> None:
     with timed.session(details={"host": "é"}):
         assert timed.sessions()[0].details == {"host": "é"}

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from opentelemetry import trace
@@ -14,6 +15,10 @@ from tests.receivers import Receiver, said
 from tests.worker.running import work_off
 
 from rowlock import AsyncEngine, Engine, Fail, Item, Processor, Retry, Worker
+from rowlock.cli.command_output import CommandOutput, OutputStyle
+from rowlock.cli.terminal import Terminal
+from rowlock.worker.exec.command_template import CommandTemplate
+from rowlock.worker.exec.commands import Commands
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 OTHER = "00-1af7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01"
@@ -49,6 +54,19 @@ def name_of(span: ReadableSpan) -> str:
 
 def spans(exporter: InMemorySpanExporter) -> list[ReadableSpan]:
     return [span for span in exporter.get_finished_spans() if span.kind is trace.SpanKind.CONSUMER]
+
+
+def test_a_command_has_a_span_whose_trace_it_gets(
+    engine: Engine, worker: Worker, exporter: InMemorySpanExporter, tmp_path: Path
+) -> None:
+    engine["work"].add("a", trace=TRACE)
+    listener = CommandOutput(Terminal(quiet=True), OutputStyle(), count=lambda _: None, job_log=None)
+    template = CommandTemplate((f"echo $TRACEPARENT > {tmp_path}/trace; exit 3; : {{}}",), shell=True)
+    worker.execute("work", Commands(template, listener=listener, trouble=lambda _: None), attempts=1)
+    worker.run(until="done", signals=False)
+    [span] = spans(exporter)
+    assert (parent(span), name_of(span)) == (TRACE, (tmp_path / "trace").read_text().strip())
+    assert span.attributes["error.type"] == "exit 3"
 
 
 def test_what_is_added_within_a_span_has_its_trace(engine: Engine, exporter: InMemorySpanExporter) -> None:
