@@ -11,7 +11,7 @@ from rowlock.db import Tx
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid
 from rowlock.heartbeats import SilentSession
-from rowlock.names import MAX_PAGE_ROWS
+from rowlock.names import MAX_PAGE_ROWS, check_limit
 from rowlock.outcomes import Retry
 from rowlock.roles import covers, within
 
@@ -35,8 +35,29 @@ class SessionInfo(msgspec.Struct, frozen=True):
     items: int
     leases: Sequence[str] = ()
     """The exclusive lists that it holds; the first of them, if they are very many."""
-    seen_at: datetime | None = None
-    """The time of its last heartbeat; None if it sends none."""
+    beat_at: datetime | None = None
+    """When its last heartbeat came; none if it sends none."""
+    seeks: Sequence[str] = ()
+    """Patterns of the lists that it works."""
+
+
+class ClaimInfo(msgspec.Struct, frozen=True):
+    """A claim: who holds which part of a list."""
+
+    list: str
+    session: str
+    holder: str
+    gate: int
+    priority: int
+    low: int
+    high: int
+    """The positions of its items are after `low`, up to and including `high`."""
+    taken: int
+    remaining: int
+    taken_at: datetime
+    first: int | None
+    last: int | None
+    """The first and the last position of the items of its gate and priority now."""
 
 
 class SessionClaim(msgspec.Struct, frozen=True):
@@ -169,6 +190,15 @@ def _page(tx: Tx, limit: int) -> list[SessionInfo]:
     for session, name in tx.rows("leases/page", limit=leases.MAX_LISTS_PER_SESSION):
         held.setdefault(session, []).append(name)
     return [msgspec.structs.replace(info, leases=held.get(info.id, [])) for info in found]
+
+
+def claims_page(
+    tx: Tx, *, session: str = "", of: str = "", limit: int = 1000, prefixes: Sequence[str] = ()
+) -> list[ClaimInfo]:
+    """Return live claims, the oldest first: all, those of a session, or those of a list."""
+    check_limit(limit, "claims")
+    found = tx.structs(ClaimInfo, "claims/page", session=session, list=of, limit=limit)
+    return [each for each in found if covers(prefixes, each.list)]
 
 
 def silent(tx: Tx, *, limit: int = 1000) -> list[SilentSession]:

@@ -1,12 +1,13 @@
 """Sessions: live workers. Death is the row's deletion, never anybody's clock."""
 
 from collections import Counter
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
 from tests.conftest import Clock
-from tests.verbs.claiming import ALL, Desk, broken, keys, states
+from tests.verbs.claiming import ALL, Desk, broken, keys, numbered, states
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Counts, Engine, Invalid, StaleClaim, StaleSession, Worker, claims, sessions
@@ -32,7 +33,7 @@ def test_a_session_was_seen_at_its_last_heartbeat(timed: Engine, clock: Clock) -
     ann.beat()
     clock.advance(2)
     [info] = timed.sessions()
-    assert (info.seen_at or info.opened_at).timestamp() * 1000 == clock() - 2_000
+    assert (info.beat_at or info.opened_at).timestamp() * 1000 == clock() - 2_000
 
 
 def test_a_session_keeps_the_details_it_was_opened_with(timed: Engine) -> None:
@@ -196,3 +197,21 @@ def test_a_session_keeps_the_results_of_a_list_that_keeps_them(engine: Engine) -
         for claim in session.claim("work", limit=1):
             claim.done(claim.items[0], {"of": claim.items[0].key})
     assert [engine["work"].results(key)[0].result for key in "ab"] == [{"of": "a"}, {"of": "b"}]
+
+
+def test_claims_tell_who_holds_which_part_of_a_list(timed: Engine, clock: Clock) -> None:
+    timed["work"].add(numbered(6))
+    timed["play"].add("a")
+    ann, bob = Desk(timed, seeks=["work"]), Desk(timed, "bob")
+    first, second = ann.got(2), bob.got(3)
+    clock.advance(4)
+    bob.got(1, "play")
+    told = timed.claims(of="work")
+    assert [(each.holder, each.low, each.high, each.remaining) for each in told] == [
+        ("ann", first.low, first.high, 2),
+        ("bob", second.low, second.high, 3),
+    ]
+    assert {(each.first, each.last) for each in told} == {(first.low + 1, second.high + 1)}
+    assert [each.list for each in timed.claims(session=bob.id)] == ["work", "play"]
+    info = next(each for each in timed.sessions() if each.id == ann.id)
+    assert (info.seeks, info.expires_at - (info.beat_at or info.expires_at)) == (["work"], timedelta(seconds=15))

@@ -238,3 +238,28 @@ def test_times_are_those_of_the_database(engine: Engine) -> None:
     next_at = engine.schedule("poll").info().next_at
     assert next_at is not None
     assert -1000 < next_at.timestamp() * 1000 - now <= 1000
+
+
+def test_the_history_tells_what_came_of_each_tick(timed: Engine, clock: Clock) -> None:
+    every(timed)
+    for _ in range(2):
+        advance(clock, "15m")
+        timed.tick()
+    timed.schedule("poll").trigger()
+    timed["work"].seal()
+    advance(clock, "15m")
+    timed.tick()
+    told = [(each.items, each.added, each.triggered, each.error is None) for each in timed.schedule("poll").history()]
+    assert told == [(1, 0, False, False), (1, 0, True, True), (1, 1, False, True), (1, 1, False, True)]
+    assert [each.at for each in timed.schedule("poll").history(limit=1)] == [START + timedelta(minutes=45)]
+
+
+def test_the_history_is_bounded_and_ends_with_the_schedule(timed: Engine, clock: Clock) -> None:
+    every(timed)
+    for _ in range(103):
+        advance(clock, "15m")
+        timed.tick()
+    assert len(timed.schedule("poll").history(limit=1_000)) == 100
+    timed.schedule("poll").remove()
+    every(timed)
+    assert timed.schedule("poll").history() == []

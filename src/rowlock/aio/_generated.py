@@ -76,7 +76,8 @@ if TYPE_CHECKING:
     from rowlock.ranges import Range
     from rowlock.results import Result
     from rowlock.schedules import Change, ScheduleInfo, Tick
-    from rowlock.sessions import SessionInfo
+    from rowlock.schedules.history import PastTick
+    from rowlock.sessions import ClaimInfo, SessionInfo
     from rowlock.throughput import Throughput
     from rowlock.tokens import NewToken, TokenInfo
     from rowlock.topics.subscriptions import Entry
@@ -356,6 +357,10 @@ class AsyncEngine(AsyncHandle[Engine]):
     async def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
         """Return the live sessions, the oldest first."""
         return await self._run(lambda: self._plain.sessions(limit=limit))
+
+    async def claims(self, *, session: str = "", of: str = "", limit: int = 1000) -> list[ClaimInfo]:
+        """Return live claims, the oldest first: who holds which part of which list."""
+        return await self._run(lambda: self._plain.claims(session=session, of=of, limit=limit))
 
     def session(
         self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None, beats: bool = True
@@ -747,6 +752,10 @@ class AsyncSchedule(AsyncHandle[Schedule]):
     async def ticks(self, limit: int = 5) -> list[datetime]:
         """Return the next ticks, in the schedule's time zone; of a paused one, those it would have if resumed now."""
         return await self._run(lambda: self._plain.ticks(limit))
+
+    async def history(self, *, limit: int = 20) -> list[PastTick]:
+        """Return the last ticks, the newest first: when each was, and what came of it; 100 are kept."""
+        return await self._run(lambda: self._plain.history(limit=limit))
 
     async def trigger(self) -> Added:
         """Add an item to the list now, as if this second were a tick; the ticks themselves do not change."""

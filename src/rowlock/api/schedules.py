@@ -14,6 +14,7 @@ from rowlock.errors import InvalidSchedule
 from rowlock.model import DEFAULT_PRIORITY, Added, to_datetime
 from rowlock.roles import Role
 from rowlock.schedules import Change, Defined, ScheduleInfo, plans
+from rowlock.schedules.history import PastTick
 from rowlock.schedules.plans import DEFAULT_KEY, CatchUp, Plan, zone
 
 SCHEDULES_PATH = "/v1/schedules"
@@ -144,6 +145,10 @@ def _cells(info: ScheduleInfo) -> tuple[Any, ...]:
 
 SchedulePage = page("SchedulePage", "schedules", of=ScheduleInfo, cells=_cells, cursor="name")
 
+HistoryPage = page(
+    "HistoryPage", "ticks", of=PastTick, cells=("at", "items", "added", "triggered", "error"), doc="Past ticks."
+)
+
 PUT_SCHEDULE = Operation(
     schedules.put,
     "PUT",
@@ -183,5 +188,6 @@ OPERATIONS = (
         keyed=True,
         description="A repeated request in another second adds another item; under an Idempotency-Key it does not.",
     ),
+    Operation(schedules.history, "GET", f"{SCHEDULE_PATH}/history", Role.VIEWER, HistoryPage),
     Operation(schedules.upcoming, "GET", f"{SCHEDULE_PATH}/ticks", Role.VIEWER, TickPage, query=TickQuery),
 )

@@ -10,7 +10,7 @@ from rowlock.api.documents import Value, page
 from rowlock.api.operation import Operation
 from rowlock.model import Settings
 from rowlock.roles import Role
-from rowlock.sessions import SessionInfo
+from rowlock.sessions import ClaimInfo, SessionInfo
 
 SESSIONS_PATH = "/v1/sessions"
 SESSION_PATH = f"{SESSIONS_PATH}/{{session}}"
@@ -74,6 +74,13 @@ SessionPage = page(
     "SessionPage", "sessions", of=SessionInfo, cells=("id", "holder", "opened_at", "expires_at", "claims", "items")
 )
 
+ClaimPage = page(
+    "ClaimPage",
+    "claims",
+    of=ClaimInfo,
+    cells=("list", "holder", "session", "gate", "priority", "low", "high", "taken", "remaining", "taken_at"),
+)
+
 OPEN_SESSION = Operation(
     None,
     "POST",
@@ -101,6 +108,7 @@ POLL = Operation(
 OPERATIONS = (
     OPEN_SESSION,
     Operation(sessions.page, "GET", SESSIONS_PATH, Role.VIEWER, SessionPage),
+    Operation(sessions.claims_page, "GET", "/v1/claims", Role.VIEWER, ClaimPage, name="claims.page"),
     BEAT_SESSION,
     CLOSE_SESSION,
     POLL,

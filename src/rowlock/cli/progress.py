@@ -155,17 +155,17 @@ class OtherHolders:
         if not holding or any(each.holder == this_process() for each in holding):
             return ""
         held = f"{plural(counts.claimed)} {'is' if counts.claimed == 1 else 'are'} held by"
-        beating = [each for each in holding if each.seen_at is not None]
+        beating = [each for each in holding if each.beat_at is not None]
         who = "a worker" if len(holding) == 1 else f"{len(holding)} workers"
         if not beating:
             return f"{held} {who}"
-        seen = _seconds_since(max(each.seen_at for each in beating if each.seen_at is not None))
+        seen = _seconds_since(max(each.beat_at for each in beating if each.beat_at is not None))
         free = max(self._seconds_to_expiry(each) for each in beating)
         return f"{held} {who} last seen {max(0.0, seen):.0f} s ago; free in {free:.0f} s"
 
     def _seconds_to_expiry(self, session: SessionInfo) -> float:
         # A dead session is also watched for half of its expiry before it is expired.
-        expiry = 0.0 if session.seen_at is None else (session.expires_at - session.seen_at).total_seconds()
+        expiry = 0.0 if session.beat_at is None else (session.expires_at - session.beat_at).total_seconds()
         return max(0.0, -_seconds_since(session.expires_at), expiry / 2 - (time.monotonic() - self._since))
 
 

@@ -23,6 +23,13 @@ from rowlock.schedules.plans import DEFAULT_KEY, CatchUp, ticks, zone
 from rowlock.worker.schedule_ticker import MAX_WAIT_SECONDS, ScheduleTicker
 
 MAX_TICK_MILLISECONDS = 2**53
+HISTORY_COLUMNS = (
+    Column("AT", "at"),
+    Column("ITEMS", "items"),
+    Column("ADDED", "added"),
+    Column("TRIGGERED", "triggered"),
+    Column("ERROR", "error"),
+)
 SCHEDULE_COLUMNS = (
     Column("SCHEDULE", "name"),
     Column("LIST", "list"),
@@ -168,6 +175,23 @@ def trigger(invocation: Invocation, *, schedule_name: str) -> None:
         added = engine.schedule(schedule_name).trigger()
     sentence = "added 1 item" if added.added else "the item is there already"
     output.result(invocation, added, sentence=sentence)
+
+
+@schedule.command("history")
+@name_argument()
+@click.option("-n", "--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Number of ticks.")
+@json_option
+def history(invocation: Invocation, *, schedule_name: str, limit: int) -> None:
+    """Show the last ticks of a schedule, the newest first.
+
+    In a pipe each line is the time, how many items the tick was for, how many were added, whether it was triggered, and
+    the error if the list refused them.
+    """
+    with invocation.open() as engine:
+        past = engine.schedule(schedule_name).history(limit=limit)
+    output.table(
+        invocation, {"ticks": past}, rows=past, columns=HISTORY_COLUMNS, empty=f"{schedule_name} has not ticked"
+    )
 
 
 @schedule.command("next")

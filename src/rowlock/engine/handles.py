@@ -19,7 +19,7 @@ from rowlock.environment import Environment
 from rowlock.model import DurationOrTime, ListInfo, TopicInfo
 from rowlock.overview import Overview
 from rowlock.schedules import ScheduleInfo
-from rowlock.sessions import SessionInfo
+from rowlock.sessions import ClaimInfo, SessionInfo
 from rowlock.throughput import Throughput
 from rowlock.upkeep import UpkeepReport
 
@@ -76,6 +76,10 @@ class Handles(Runner):
     def sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
         """Return the live sessions, the oldest first."""
         return self.read(sessions.page, limit=limit)
+
+    def claims(self, *, session: str = "", of: str = "", limit: int = 1000) -> list[ClaimInfo]:
+        """Return live claims, the oldest first: who holds which part of which list."""
+        return self.read(sessions.claims_page, session=session, of=of, limit=limit)
 
     def session(
         self, *, holder: str | None = None, expiry: Duration = "15s", details: Any = None, beats: bool = True

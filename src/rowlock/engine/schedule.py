@@ -8,6 +8,7 @@ from rowlock.durations import Duration
 from rowlock.engine.protocols import NamedHandle
 from rowlock.model import DEFAULT_PRIORITY, Added
 from rowlock.schedules import Change, ScheduleInfo, plans
+from rowlock.schedules.history import PastTick
 from rowlock.schedules.plans import DEFAULT_KEY
 
 
@@ -47,6 +48,10 @@ class Schedule(NamedHandle):
     def ticks(self, limit: int = 5) -> list[datetime]:
         """Return the next ticks, in the schedule's time zone; of a paused one, those it would have if resumed now."""
         return self._runner.read(schedules.upcoming, self.name, limit=limit)
+
+    def history(self, *, limit: int = 20) -> list[PastTick]:
+        """Return the last ticks, the newest first: when each was, and what came of it; 100 are kept."""
+        return self._runner.read(schedules.history, self.name, limit=limit)
 
     def trigger(self) -> Added:
         """Add an item to the list now, as if this second were a tick; the ticks themselves do not change."""

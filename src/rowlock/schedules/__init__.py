@@ -15,6 +15,8 @@ from rowlock.errors import ExtraMissing, Invalid, NameTaken, NoSuchSchedule, Not
 from rowlock.model import NO_DATA, Added, Versions, check_version, to_datetime
 from rowlock.names import check_limit, check_start, closest
 from rowlock.roles import check_covered, covers, prefix_ranges
+from rowlock.schedules import history as past
+from rowlock.schedules.history import PastTick
 from rowlock.schedules.plans import MINUTE, SECOND, CatchUp, Plan, ticks, zone
 
 PAGE = 100
@@ -268,6 +270,7 @@ def remove(tx: Tx, schedule: str, *, version: Versions | None = None, prefixes: 
     """Delete a schedule; the items that it added stay."""
     row = _lock(tx, schedule, version, prefixes)
     tx.run("schedules/remove", name=schedule, version=row.version)
+    tx.run("ticks/delete_of_schedule", schedule=schedule)
 
 
 def pause(tx: Tx, schedule: str, *, version: Versions | None = None, prefixes: Sequence[str] = ()) -> bool:
@@ -304,7 +307,16 @@ def trigger(tx: Tx, schedule: str, *, prefixes: Sequence[str] = ()) -> Added:
     row = _checked(tx, schedule, tx.row("schedules/find", name=schedule), prefixes)
     now = _now(tx)
     key = row.plan.key_at(schedule, now - now % SECOND)
-    return items.add(tx, row.plan.list, [row.plan.batch([key])])
+    added = items.add(tx, row.plan.list, [row.plan.batch([key])])
+    past.record(tx, schedule, items=1, added=added.added, triggered=True)
+    return added
+
+
+def history(tx: Tx, schedule: str, *, limit: int = 20, prefixes: Sequence[str] = ()) -> list[PastTick]:
+    """Return the last ticks of a schedule, the newest first: when, how many items, and why none; 100 are kept."""
+    check_limit(limit, "ticks")
+    _checked(tx, schedule, tx.row("schedules/find", name=schedule), prefixes)
+    return past.page(tx, schedule, limit=limit)
 
 
 def seconds_to_next(tx: Tx) -> float | None:
@@ -347,6 +359,7 @@ def move_on(tx: Tx, row: ScheduleRow, keys: list[str], *, last_at: int | None, n
     if not _move(tx, row, last_at=last_at, next_at=next_at):
         return None
     if not keys:
+        past.record(tx, row.name, items=0)
         return Tick(row.name, row.plan.list)
     try:
         with tx.savepoint():
@@ -354,7 +367,9 @@ def move_on(tx: Tx, row: ScheduleRow, keys: list[str], *, last_at: int | None, n
     except Refused as error:
         # A list that refuses items must not delay other schedules, nor be tried again every second.
         tx.run("schedules/set_error", name=row.name, error=error.what)
+        past.record(tx, row.name, items=len(keys), error=error.what)
         return Tick(row.name, row.plan.list, tuple(keys), error=error)
+    past.record(tx, row.name, items=len(keys), added=added.added)
     return Tick(row.name, row.plan.list, tuple(keys), added.added)
 
 

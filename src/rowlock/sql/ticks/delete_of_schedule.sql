@@ -1,0 +1,1 @@
+delete from rowlock_ticks where schedule = :schedule
