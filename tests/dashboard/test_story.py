@@ -41,48 +41,63 @@ def settle(engine: Engine, errors: dict[str, str], *, limit: int) -> None:
     session.close()
 
 
-def test_the_story_of_a_list(served: Serving, url: str, open_page: OpenPage) -> None:
-    engine = served.service.engine
-    page = open_page(address(served))
-    has(page, "#lists", "There is no list yet")
+def start_a_worker_that_hangs(url: str) -> "subprocess.Popen[str]":
+    """Start a process that claims two items and never settles them."""
+    command = [sys.executable, "-c", HOLDER, url]
+    victim = subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ, text=True)
+    assert victim.stdout is not None
+    assert victim.stdout.readline() == "2\n"
+    victim.stdout.close()
+    return victim
 
+
+def test_the_story_of_a_list(served: Serving, url: str, open_page: OpenPage) -> None:
+    page, engine = open_page(address(served)), served.service.engine
+    add_items_by_pasting(page)
+    watch_progress(page, engine)
+    kill_a_worker(page, url)
+    until(lambda: engine["work"].counts().ready == 8)
+    errors = {f"item {number}": f"HTTP Error {404 if number % 2 else 503} of {number}" for number in range(4, 12)}
+    while engine["work"].counts().ready:  # what a dead worker held is claimed one by one
+        settle(engine, errors, limit=8)
+    retry_one_group(page)
+    page.get_by_role("link", name="List", exact=True).click()
+    while engine["work"].counts().ready:
+        settle(engine, {}, limit=8)
+    has(page, "#states", "67 % done")
+    assert (engine["work"].counts().failed, page.complaints) == (4, [])
+
+
+def add_items_by_pasting(page: Any) -> None:
+    has(page, "#lists", "There is no list yet")
     page.get_by_label("List", exact=True).fill("work")
     page.get_by_label("Items, one key to a line").fill("\n".join(f"item {number}" for number in range(12)))
     page.get_by_role("button", name="Add items").click()
     has(page, ".notice", "Added 12 items to work.")
 
-    # Progress moves without a reload: what a script has left in the window stays.
+
+def watch_progress(page: Any, engine: Engine) -> None:
+    """Progress moves without a reload: what a script has left in the window stays."""
     page.evaluate("window.mark = 'same page'")
     settle(engine, {}, limit=4)
     has(page, "#states", "33 % done")
     assert page.evaluate("window.mark") == "same page"
 
-    victim = subprocess.Popen([sys.executable, "-c", HOLDER, url], stdout=subprocess.PIPE, env=os.environ, text=True)
-    assert victim.stdout is not None
-    assert victim.stdout.readline() == "2\n"
+
+def kill_a_worker(page: Any, url: str) -> None:
+    victim = start_a_worker_that_hangs(url)
     has(page, "#workers", "victim")
     page.locator(".brand").click()
     victim.send_signal(signal.SIGKILL)
     victim.wait()
-    victim.stdout.close()
     has(page, "#findings", "victim has sent no heartbeat")
 
-    errors = {f"item {number}": f"Status {404 if number % 2 else 503} of {number}" for number in range(4, 12)}
-    until(lambda: engine["work"].counts().ready == 8)
-    while engine["work"].counts().ready:  # what a dead worker held is claimed one by one
-        settle(engine, errors, limit=8)
-    has(page, "#findings", "items of 'work' have failed")
-    page.locator("#findings a", has_text="have failed").click()
-    has(page, "#groups", "Status 404 of #")
-    page.get_by_role("row", name="Status 503").get_by_role("button", name="Retry 4…").click()
+
+def retry_one_group(page: Any) -> None:
+    page.locator("#findings a", has_text="items of 'work' have failed").click()
+    has(page, "#groups", "HTTP Error 404 of #")
+    page.get_by_role("row", name="HTTP Error 503").get_by_role("button", name="Retry 4…").click()
     has(page, "h1", "Retry: 4 items?")
     has(page, "main", "item 10")
     page.get_by_role("button", name="Retry: 4 items of work").click()
     has(page, ".notice", "Retried: 4 items.")
-
-    page.get_by_role("link", name="List", exact=True).click()
-    while engine["work"].counts().ready:
-        settle(engine, {}, limit=8)
-    has(page, "#states", "67 % done")
-    assert engine["work"].counts().failed == 4
-    assert page.complaints == []

@@ -39,6 +39,16 @@ def test_failed_items_are_grouped_by_the_shape_of_what_was_said_last(timed: Engi
     assert groups == [("OSError", "timeout after #s", 3, "0000"), ("OSError", "no such file #", 1, "0001")]
 
 
+def test_statuses_of_http_are_told_apart(timed: Engine) -> None:
+    timed["work"].add(numbered(4))
+    fail(timed, "HTTP Error 404: for 1", "HTTP Error 503: for 2", "HTTP 503 of 3", "HTTP Error 404: for 4")
+    assert {group.shape: group.count for group in timed["work"].failure_groups()} == {
+        "HTTP Error 404: for #": 2,
+        "HTTP Error 503: for #": 1,
+        "HTTP 503 of #": 1,
+    }
+
+
 def test_an_item_that_is_not_failed_is_in_no_group(timed: Engine) -> None:
     timed["work"].add("a")
     ann = Desk(timed)

@@ -45,7 +45,8 @@ async def show(page: PageRequest) -> View:
     """Show a list."""
     name = page.parameters["list"]
     info: ListInfo = await page.call("lists.show", name)
-    gates = (await page.call("gates.show", name)).gates
+    has_gates = bool(info.settings.gates or info.gate or info.counts.gated)
+    gates = (await page.call("gates.show", name)).gates if has_gates else []
     sessions = (await page.call("sessions.page", query={"count": MAX_HOLDERS})).sessions
     span = read_span(page)
     series: Throughput = await page.call("throughput.of_list", name, query={"span": span})
