@@ -78,5 +78,5 @@ def drain(worker: "Worker") -> "Counter[Verdict]":
     try:
         worker.run(until="idle", signals=False)
     finally:
-        worker._hooks["after"].remove(note)
+        worker._hooks.remove("after", note)
     return verdicts

@@ -20,29 +20,14 @@ from rowlock.model import Item
 from rowlock.outcomes import Done, Fail, Outcome, Retry, Verdict, error_text, from_exception
 from rowlock.receipts import OutcomesByPosition
 from rowlock.retry_policy import Policy, resolve
-from rowlock.worker.error_reports import ErrorHook, report
+from rowlock.worker.error_reports import report
 from rowlock.worker.handlers import Handler
+from rowlock.worker.hooks import NO_HOOKS, AfterItem, ItemHooks
 
 log = logging.getLogger("rowlock.worker")
 
 UNWRITABLE = (Invalid, NotFound, Refused)
 """Errors of a settlement which say that an outcome cannot be written."""
-
-BeforeItem = Callable[[Item], None] | None
-"""Called when a handler is about to get an item."""
-AfterItem = Callable[[Item, Outcome, Verdict], None] | None
-"""Called for each settled item."""
-
-
-class ItemHooks(msgspec.Struct, frozen=True):
-    """The hooks of a worker that are called for each item; one that is None costs nothing."""
-
-    before: BeforeItem = None
-    after: AfterItem = None
-    on_error: ErrorHook | None = None
-
-
-NO_HOOKS = ItemHooks()
 
 
 class PlannedClaim(msgspec.Struct, frozen=True):
@@ -159,7 +144,7 @@ class InFlightClaim:
 class Settler:
     """Writes the outcomes of claims under one session."""
 
-    def __init__(self, engine: Handles, session: Session, *, after: AfterItem) -> None:
+    def __init__(self, engine: Handles, session: Session, *, after: AfterItem | None) -> None:
         self._engine = engine
         self._session = session
         self._after = after

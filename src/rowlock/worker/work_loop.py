@@ -17,9 +17,10 @@ from rowlock.outcomes import Fail, Outcome
 from rowlock.worker.backend import Backend
 from rowlock.worker.batch_handlers import run_batch
 from rowlock.worker.handlers import Handler, HandlerKind
+from rowlock.worker.hooks import ItemHooks
 from rowlock.worker.lease_holder import LeaseHook
 from rowlock.worker.planner import ListRotation, Load, Planner
-from rowlock.worker.settler import InFlightClaim, ItemHooks, PlannedClaim, Settler
+from rowlock.worker.settler import InFlightClaim, PlannedClaim, Settler
 from rowlock.worker.thread_pool import Finish, ThreadPool
 from rowlock.worker.typed_items import decode_all
 

@@ -21,7 +21,7 @@ from rowlock.outcomes import Outcome, Verdict
 from rowlock.worker.backend import RECONNECT_SECONDS, AsyncSource, backend_of
 from rowlock.worker.error_reports import ErrorHook
 from rowlock.worker.handlers import Handler, HandlerOptions, Turn, define, warn_of_missing_lists
-from rowlock.worker.settler import ItemHooks
+from rowlock.worker.hooks import Hooks
 from rowlock.worker.typed_items import BatchDecorator, D, HandlerDecorator, TypedItem
 from rowlock.worker.work_loop import WorkLoop
 
@@ -70,8 +70,7 @@ class Worker:
         self._grace = milliseconds(grace) / 1_000
         self._handlers: list[Handler] = []
         self._processors: list[tuple[Handler, ProcessorHandler]] = []
-        kinds = ("before", "after", "failed", "error", "lease", "lease_end", "stop")
-        self._hooks: dict[str, list[Callable[..., None]]] = {kind: [] for kind in kinds}
+        self._hooks = Hooks()
         self._stopping = threading.Event()
         self._at_once = threading.Event()
         self._loop: WorkLoop | None = None
@@ -190,17 +189,17 @@ class Worker:
 
     def before(self, hook: Callable[[Item], None]) -> Callable[[Item], None]:
         """Call `hook(item)` when a handler is about to get an item, in the handler's thread."""
-        self._hooks["before"].append(hook)
+        self._hooks.add("before", hook)
         return hook
 
     def after(self, hook: Callable[[Item, Outcome, Verdict], None]) -> Callable[[Item, Outcome, Verdict], None]:
         """Call `hook(item, outcome, verdict)` when an item has been settled."""
-        self._hooks["after"].append(hook)
+        self._hooks.add("after", hook)
         return hook
 
     def on_failed(self, hook: Callable[[Item, Outcome, Verdict], None]) -> Callable[[Item, Outcome, Verdict], None]:
         """Call `hook(item, outcome, verdict)` when an item has used up its attempts."""
-        self._hooks["failed"].append(hook)
+        self._hooks.add("failed", hook)
         return hook
 
     def on_error(self, hook: ErrorHook) -> ErrorHook:
@@ -208,22 +207,22 @@ class Worker:
 
         `items` is the one item, or all of a batch. What the handler returns, also a `Fail`, is no error.
         """
-        self._hooks["error"].append(hook)
+        self._hooks.add("error", hook)
         return hook
 
     def on_lease(self, hook: Callable[[str], None]) -> Callable[[str], None]:
         """Call `hook(name)` when this worker begins to hold an exclusive list, before its first item."""
-        self._hooks["lease"].append(hook)
+        self._hooks.add("lease", hook)
         return hook
 
     def on_lease_end(self, hook: Callable[[str], None]) -> Callable[[str], None]:
         """Call `hook(name)` when this worker holds an exclusive list no longer: done, handed over, or lost."""
-        self._hooks["lease_end"].append(hook)
+        self._hooks.add("lease_end", hook)
         return hook
 
     def on_stop(self, hook: Callable[[], None]) -> Callable[[], None]:
         """Call `hook()` when `run` ends, for whatever reason."""
-        self._hooks["stop"].append(hook)
+        self._hooks.add("stop", hook)
         return hook
 
     def run(self, *, until: Until = "stopped", signals: bool = True) -> None:
@@ -238,7 +237,7 @@ class Worker:
                     pass
         finally:
             self._close_connections()
-            self._call_hooks("stop")
+            self._hooks.call("stop")
 
     async def run_async(self, *, until: Until = "stopped") -> None:
         """Work beside the running event loop, on which async handlers run; cancel it to stop gently, twice to stop now.
@@ -287,8 +286,8 @@ class Worker:
             flush=self._flush,
             max_wait=inf if until == "stopped" else END_CHECK_SECONDS,
             event_loop=self._event_loop,
-            hooks=self._item_hooks(),
-            on_lease=self._call_hooks,
+            hooks=self._hooks.of_items(),
+            on_lease=self._hooks.call,
         )
         threads = self._backend.start_threads(session, wake=lambda: loop.events.put("hint"))
         try:
@@ -378,25 +377,6 @@ class Worker:
         raise NeedsDatabase(
             f"{what} needs the database itself", "work where the database is: with an Engine, without --server"
         )
-
-    def _item_hooks(self) -> ItemHooks:
-        return ItemHooks(
-            before=partial(self._call_hooks, "before") if self._hooks["before"] else None,
-            after=self._call_after if self._hooks["after"] or self._hooks["failed"] else None,
-            on_error=partial(self._call_hooks, "error") if self._hooks["error"] else None,
-        )
-
-    def _call_after(self, item: Item, outcome: Outcome, verdict: Verdict) -> None:
-        self._call_hooks("after", item, outcome, verdict)
-        if verdict is Verdict.FAILED:
-            self._call_hooks("failed", item, outcome, verdict)
-
-    def _call_hooks(self, kind: str, *arguments: Any) -> None:
-        for hook in self._hooks[kind]:
-            try:
-                hook(*arguments)
-            except Exception:
-                log.exception("a hook raised")
 
 
 @contextmanager
