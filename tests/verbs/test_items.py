@@ -130,7 +130,6 @@ def test_a_page_past_the_end_is_empty(engine: Engine) -> None:
         List.remembered,
         List.newest_results,
         List.failure_groups,
-        List.snapshot,
         lambda names: names.page(limit=0),
         lambda names: names.page(state="failed"),
         lambda names: list(names),

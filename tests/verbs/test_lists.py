@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rowlock import Added, Counts, Engine, Progress, Settings
+from rowlock import Added, Counts, Engine, List, Progress, Settings
 from rowlock.errors import (
     Invalid,
     InvalidDuration,
@@ -27,9 +27,9 @@ def test_a_list_is_made_by_its_first_item(engine: Engine) -> None:
 
 
 def test_looking_at_a_list_does_not_make_it(engine: Engine) -> None:
-    engine["work"].page()
-    with pytest.raises(NoSuchList):
-        engine["work"].info()
+    for look in (List.page, List.info):
+        with pytest.raises(NoSuchList):
+            look(engine["work"])
     assert engine.lists() == []
 
 
