@@ -139,6 +139,10 @@ class Lists(RuleBasedStateMachine):
 
     @rule(name=NAMES, after=KEYS, limit=st.integers(0, 4), state=st.sampled_from(["ready", "delayed", "gated"]))
     def page(self, name: str, after: str, limit: int, state: str) -> None:
+        if name not in self.oracle.lists:
+            with pytest.raises(NoSuchList):
+                self.engine[name].page(after=after, limit=limit, state=state)
+            return
         page = self.engine[name].page(after=after, limit=limit, state=state)
         expected = [row[0] for row in self.oracle.page(name) if row[0].encode() > after.encode() and row[-1] == state]
         assert [item.key for item in page] == expected[:limit]

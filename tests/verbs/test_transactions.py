@@ -20,6 +20,7 @@ def shop(engine: Engine) -> Engine:
     """An engine whose database has a table of the caller's own."""
     with engine.transaction() as tx:
         tx.execute("create table orders (id integer)")
+    engine["shipments"].add([])
     return engine
 
 
