@@ -1,7 +1,7 @@
 """One item added, counted as failed or removed by one statement, which is a transaction of its own.
 
-Round trips are most of what a small write costs on a server: one instead of begin, lock, insert, tally and commit made
-a single add 2.5 times as fast. `items` has the verbs. A function here returns None where one statement is not enough.
+Round trips are most of what a small write costs on a server: this is one, in place of begin, lock, insert, tally and
+commit. `items` has the verbs. A function here returns None where one statement is not enough.
 Then it has changed nothing, and the verb itself runs:
 
 - The list does not exist, is sealed, remembers done keys, or has passed the gate; or the priority is new to it.
