@@ -27,6 +27,13 @@ class Finding(msgspec.Struct, frozen=True):
     fix: str = ""
 
 
+class TableSize(msgspec.Struct, frozen=True):
+    """How large a table is with its indexes, or a whole file."""
+
+    name: str
+    bytes: int
+
+
 class SettingRule(msgspec.Struct, frozen=True):
     """A setting of the database that a promise depends on."""
 
@@ -103,6 +110,11 @@ def now(tx: Tx) -> int:
 def settings(tx: Tx) -> dict[str, str]:
     """Return the database's settings that promises depend on."""
     return dict(tx.rows("diagnostics/settings"))
+
+
+def sizes(tx: Tx) -> list[TableSize]:
+    """Return the sizes of our tables, the largest first; of a SQLite file its size."""
+    return tx.structs(TableSize, "diagnostics/sizes")
 
 
 def notify(tx: Tx) -> None:

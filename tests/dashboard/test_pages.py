@@ -26,6 +26,13 @@ PAGES = [
     "/lists/thumbs/items/0.jpg",
     "/lists/thumbs/failures",
     "/lists/thumbs/drop",
+    "/sessions",
+    "/schedules",
+    "/schedules/nightly",
+    "/topics",
+    "/topics/comics",
+    "/counters",
+    "/system",
     "/lists/nowhere",
 ]
 FIRST_LOAD_BYTES = 60 * 1024
@@ -40,6 +47,11 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         engine["thumbs"].settings(gates=("fetch", "scale"))
         engine["thumbs"].add([{"key": f"{number}.jpg", "data": {"n": number}} for number in range(9)])
         engine["thumbs"].add("later.jpg", gate="scale")
+        engine.schedule("nightly").set("thumbs", cron="0 3 * * *")
+        engine.schedule("nightly").trigger()
+        engine.topic("comics").define(series="text")
+        engine.topic("comics").subscribe("fan", series="Tintin")
+        engine.counter("invoices").next()
         session = engine.session(holder="worker").open()
         claim = session.take("thumbs", limit=3)
         assert claim is not None

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from rowlock.api.operation import Operation
 from rowlock.api.server_limits import ServerLimits
+from rowlock.diagnostics import Finding, TableSize
 from rowlock.roles import Role
 
 
@@ -44,6 +45,16 @@ class Ready(msgspec.Struct, frozen=True, omit_defaults=True):
         return "".join([*checks, f"{self.status}\n"])
 
 
+class SystemInfo(msgspec.Struct, frozen=True):
+    """The server and its database: what is checked, and how large it is."""
+
+    version: str
+    database: str
+    """Its address, without a password."""
+    findings: list[Finding]
+    sizes: list[TableSize]
+
+
 class EventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which events."""
 
@@ -54,6 +65,7 @@ class EventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 LIVEZ = Operation(None, "GET", "/livez", None, Alive, name="health.livez")
 READYZ = Operation(None, "GET", "/readyz", None, {200: Ready, 503: Ready}, query=ReadyQuery, name="health.readyz")
 HEALTH = Operation(None, "GET", "/v1/health", Role.VIEWER, {200: Ready, 503: Ready}, name="health.health")
+SYSTEM = Operation(None, "GET", "/v1/system", Role.OPERATOR, SystemInfo, name="system.show")
 LIMITS = Operation(None, "GET", "/v1/limits", None, ServerLimits, name="health.limits")
 METRICS = Operation(
     None,
@@ -79,4 +91,4 @@ EVENTS = Operation(
 DESCRIPTION = Operation(
     None, "GET", "/openapi.json", None, dict[str, Any], media_type="application/json", name="health.description"
 )
-OPERATIONS = (LIVEZ, READYZ, HEALTH, LIMITS, METRICS, EVENTS, DESCRIPTION)
+OPERATIONS = (LIVEZ, READYZ, HEALTH, SYSTEM, LIMITS, METRICS, EVENTS, DESCRIPTION)

@@ -21,10 +21,19 @@ A change is a form with `method="post"` to a page with `method="POST"`, whose fu
 stand in `static/`: the policy allows no inline script or style. Widths are attributes of SVG, not styles.
 """
 
-from rowlock.dashboard import guide, items, lists, overview
+from rowlock.dashboard import guide, items, lists, overview, system
 from rowlock.dashboard.frame import PageEntry
 
-NAVIGATION = (("Overview", ""), ("API", "docs"), ("Help", "help"))
+NAVIGATION = (
+    ("Overview", ""),
+    ("Sessions", "sessions"),
+    ("Schedules", "schedules"),
+    ("Topics", "topics"),
+    ("Counters", "counters"),
+    ("System", "system"),
+    ("API", "docs"),
+    ("Help", "help"),
+)
 """Titles and the first segments of their paths."""
 
 LIST_PATH = "/lists/{list}"
@@ -35,6 +44,16 @@ PAGES = (
     PageEntry("/search", guide.search),
     PageEntry("/docs", guide.reference),
     PageEntry("/help", guide.cheat_sheet),
+    PageEntry("/sessions", system.show_sessions),
+    PageEntry("/sessions", system.end_session, "POST"),
+    PageEntry("/schedules", system.show_schedules),
+    PageEntry("/schedules/{schedule}", system.show_schedule),
+    PageEntry("/schedules/{schedule}", system.act_on_schedule, "POST"),
+    PageEntry("/topics", system.show_topics),
+    PageEntry("/topics/{topic}", system.show_topic),
+    PageEntry("/topics/{topic}", system.retry_deliveries, "POST"),
+    PageEntry("/counters", system.show_counters),
+    PageEntry("/system", system.show_system),
     PageEntry("/add", lists.add, "POST"),
     PageEntry(LIST_PATH, lists.show),
     PageEntry(f"{LIST_PATH}/add", lists.add, "POST"),

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 import msgspec
 
 import rowlock
-from rowlock import backlog, schema
+from rowlock import backlog, diagnostics, schema
 from rowlock.api.server_limits import ServerLimits
-from rowlock.api.service import Alive, HealthCheck, Ready
+from rowlock.api.service import Alive, HealthCheck, Ready, SystemInfo
 from rowlock.backlog import MAX_LISTS, WorkloadSnapshot
 from rowlock.diagnostics import now, probe_write
 from rowlock.errors import RowlockError
@@ -190,6 +190,17 @@ def _probe(executor: VerbExecutor) -> None:
     if executor.writes_refused:  # only then: a health check must not make the service write
         engine.database.run(probe_write)
         executor.writes_refused = False
+
+
+async def system(request: Request) -> SystemInfo:
+    """Return what `rowlock doctor` finds about the database, and how large it is."""
+    engine = request.service.engine
+
+    def look() -> SystemInfo:
+        findings = list(diagnostics.examine(engine.database, time.time))
+        return SystemInfo(rowlock.__version__, engine.database.address.shown, findings, engine.read(diagnostics.sizes))
+
+    return await request.executor.run_in_thread(look)
 
 
 async def limits(request: Request) -> ServerLimits:

@@ -14,7 +14,7 @@ from rowlock.api.items import (
     SHOW_ITEM,
 )
 from rowlock.api.operations import OPERATIONS
-from rowlock.api.service import DESCRIPTION, EVENTS, HEALTH, LIMITS, LIVEZ, METRICS, READYZ
+from rowlock.api.service import DESCRIPTION, EVENTS, HEALTH, LIMITS, LIVEZ, METRICS, READYZ, SYSTEM
 from rowlock.api.sessions import BEAT_SESSION, CLOSE_SESSION, OPEN_SESSION, POLL
 from rowlock.api.tokens import CREATE_TOKEN, REVOKE_TOKEN
 from rowlock.api.topics import RETRY_DELIVERIES, UNSUBSCRIBE
@@ -25,6 +25,7 @@ ENDPOINTS = {
     LIVEZ: monitoring.livez,
     READYZ: monitoring.readyz,
     HEALTH: monitoring.health,
+    SYSTEM: monitoring.system,
     LIMITS: monitoring.limits,
     METRICS: monitoring.metrics,
     EVENTS: events.events,

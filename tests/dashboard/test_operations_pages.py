@@ -1,0 +1,72 @@
+"""Pages of sessions, schedules, topics, counters and the system: what they show, and what their forms do."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from tests.http.serving import Reply, Serving, serving
+
+from rowlock import Engine
+from rowlock.dashboard.system import _bar
+from rowlock.model import to_datetime
+from rowlock.sessions import ClaimInfo
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Serving]:
+    """A server without tokens, where everybody may do everything."""
+    with Engine(tmp_path / "work.db") as engine, serving(engine) as found:
+        yield found
+
+
+def post(served: Serving, path: str, **fields: str) -> Reply:
+    return served.client("POST", path, urlencode(fields), content_type=FORM)
+
+
+def page(served: Serving, path: str) -> str:
+    return served.client("GET", path, accept="text/html").text
+
+
+def test_a_session_is_ended_from_its_page_and_its_items_are_free(served: Serving) -> None:
+    engine = served.service.engine
+    engine["work"].add(["a", "b"])
+    session = engine.session(holder="<ann>", beats=False).open()
+    session.take("work", limit=1)
+    shown = page(served, "/sessions")
+    wanted = ("&lt;ann&gt;", "free 1 items", 'aria-label="Positions 1 to 1"')
+    assert [text in shown for text in wanted] == [True, True, True]
+    assert post(served, "/sessions", session=session.id).status == 303
+    assert (engine.sessions(), engine["work"].counts().ready) == ([], 2)
+
+
+def test_a_schedule_is_paused_and_triggered_from_its_page(served: Serving) -> None:
+    engine = served.service.engine
+    engine.schedule("nightly").set("work", cron="0 3 * * *")
+    assert post(served, "/schedules/nightly", action="pause").status == 303
+    assert post(served, "/schedules/nightly", action="trigger").status == 303
+    assert (engine.schedule("nightly").info().paused, engine["work"].counts().ready) == (True, 1)
+    assert "triggered" in page(served, "/schedules/nightly")
+    assert post(served, "/schedules/nightly", action="explode").status == 400
+
+
+def test_a_topic_shows_why_a_subscriber_is_notified(served: Serving) -> None:
+    topic = served.service.engine.topic("comics")
+    topic.define(series="text")
+    topic.subscribe("fan", series="Tintin")
+    shown = page(served, "/topics/comics")
+    assert ("fan" in shown, "Tintin" in shown, 'href="/topics/comics"' in page(served, "/topics")) == (True, True, True)
+
+
+def test_the_system_page_shows_checks_sizes_and_the_audit(served: Serving) -> None:
+    served.client("POST", "/v1/lists/work/items", b"a\n")
+    served.client("POST", "/v1/lists/work/pause")
+    shown = page(served, "/system")
+    assert [text in shown for text in ("synchronous", "Sizes", "lists.pause")] == [True, True, True]
+
+
+def test_a_claim_is_drawn_where_its_items_stand() -> None:
+    claim = ClaimInfo("work", "s", "ann", 0, 5, 149, 199, 50, 50, to_datetime(0), 100, 299)
+    assert _bar(claim) == {"x": 250.0, "width": 250.0}
