@@ -95,7 +95,8 @@ def _parameters(route: Route) -> Iterator[dict[str, Any]]:
     for field in msgspec.structs.fields(route.query_type):
         # A query cannot say null: a parameter that may be None is left out.
         choices = [each for each in get_args(field.type) if each is not type(None)]
-        schema = msgspec.json.schema(choices[0] if type(None) in get_args(field.type) else field.type)
+        kind = choices[0] if type(None) in get_args(field.type) else field.type
+        ((schema,), _) = msgspec.json.schema_components([kind], ref_template=REF)
         description = schema.pop("description", "")
         named = {"name": field.encode_name, "in": "query", "required": field.required}
         yield {**named, "description": description, "schema": schema}
