@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.dashboard.conftest import OpenPage, address
 from tests.http.serving import Serving, serving, serving_app, until
+from tests.servers import NoServer, Server
 
 from rowlock import Engine
 from rowlock.http import Service
@@ -175,3 +176,25 @@ def test_a_page_says_that_the_server_is_away_and_shows_what_it_knew(tmp_path: Pa
         page.get_by_text("does not answer").wait_for()
         assert page.get_by_role("link", name="work", exact=True).is_visible()
         assert page.evaluate("document.body.classList.contains('stale')")
+
+
+def test_a_page_says_that_the_database_is_away_and_that_it_is_back(open_page: OpenPage) -> None:
+    try:
+        server = Server().start()
+    except NoServer as why:
+        pytest.skip(str(why))
+    try:
+        with Engine(server.url(), patience=0.2) as engine:
+            engine.migrate()
+            engine["work"].add("a")
+            with serving(engine) as found:
+                page = open_page(address(found))
+                until(lambda: found.service.watchers == 1)
+                server.kill()
+                page.get_by_text("does not answer").wait_for()
+                assert page.get_by_role("link", name="work", exact=True).is_visible()
+                server.start()
+                page.locator("body:not(.stale)").wait_for()
+                page.goto("about:blank")
+    finally:
+        server.remove()
