@@ -129,7 +129,7 @@ def check_number(name: str, number: int) -> None:
 
 
 def epoch(tx: Tx, name: str) -> str | None:
-    """Return the epoch of the last block that was reserved for Redis; None if there is none."""
+    """Return the epoch of the last block that was reserved for Redis; None if no block was reserved."""
     row = tx.row("counters/show", name=name)
     return row[1] if row else None
 

@@ -59,7 +59,7 @@ def answered(
 
 
 def find(tx: Tx, key: str, fingerprint: str) -> Any:
-    """Return the answer that is stored under a key; None if there is none."""
+    """Return the answer that is stored under a key; None if no answer is stored."""
     stored = tx.struct(StoredAnswer, "idempotency/find", key=key)
     if stored is None:
         return None

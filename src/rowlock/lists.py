@@ -35,12 +35,12 @@ class ListRow(msgspec.Struct, frozen=True):
 
 
 def find(tx: Tx, name: str) -> ListRow | None:
-    """Find a list by its name; None if there is none."""
+    """Find a list by its name; None if it does not exist."""
     return tx.struct(ListRow, "lists/find", name=name)
 
 
 def get(tx: Tx, name: str) -> ListRow:
-    """Find a list by its name; NoSuchList if there is none."""
+    """Find a list by its name; NoSuchList if it does not exist."""
     row = find(tx, name)
     if row is None:
         raise no_such_list(tx, name)
@@ -61,12 +61,12 @@ def lock(tx: Tx, name: str, version: Versions | None = None) -> ListRow:
 
 
 def lock_if_exists(tx: Tx, name: str) -> ListRow | None:
-    """Lock a list until the transaction ends; None if there is none."""
+    """Lock a list until the transaction ends; None if it does not exist."""
     return tx.struct(ListRow, "lists/lock", name=name)
 
 
 def lock_or_create(tx: Tx, name: str) -> ListRow:
-    """Lock a list until the transaction ends; create it if there is none."""
+    """Lock a list until the transaction ends; create it if it does not exist."""
     # More than once, if others create and drop a list of that name in between.
     while (row := lock_if_exists(tx, name)) is None:
         create(tx, name)
@@ -108,7 +108,7 @@ def no_such_list(tx: Tx, name: str) -> NoSuchList:
 
 
 def create(tx: Tx, name: str) -> bool:
-    """Create a list if there is none, also while others create it; return whether it was created."""
+    """Create a list if it does not exist, also while others create it; return whether it was created."""
     check_name(name)
     return bool(tx.run("lists/create", name=name))
 
@@ -135,7 +135,7 @@ class ListForAdding(msgspec.Struct, frozen=True):
 
 
 def lock_for_adding(tx: Tx, name: str) -> ListForAdding:
-    """Lock a list for adding items, and create it if there is none; the caller checks whether it is sealed."""
+    """Lock a list for adding items, and create it if it does not exist; the caller checks whether it is sealed."""
     # More than once, if others create and drop a list of that name in between.
     created = False
     while (target := tx.struct(ListForAdding, "lists/lock_shared", name=name)) is None:

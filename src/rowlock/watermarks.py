@@ -12,7 +12,7 @@ def record(tx: Tx) -> None:
 
 
 def longest_wait_seconds(tx: Tx, name: str) -> float:
-    """Return for how long, at least, the list's first free item has waited; 0 if there is none.
+    """Return for how long, at least, the list's first free item has waited; 0 if no item is free.
 
     Exact to within the time between two passes of upkeep. A retried item has a new position, and its age begins anew.
     """

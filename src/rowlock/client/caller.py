@@ -110,7 +110,7 @@ def _check_whole(item: Item) -> None:
 
 
 def find(caller: Caller, name: str) -> lists.ListRow | None:
-    """Return the list's row without its number, which is the database's own; None if there is none."""
+    """Return the list's row without its number, which is the database's own; None if the list does not exist."""
     try:
         return _row(caller.run(lists.show, name))
     except NoSuchList:

@@ -139,7 +139,7 @@ class Resolver:
         self._lookups = PerProcess(_Lookups)
 
     def resolve(self, host: str, port: int, *, seconds: float) -> list[ResolvedAddress]:
-        """Return the addresses of a host; TimeoutError if the system takes longer, gaierror if there is none."""
+        """Return the addresses of a host; TimeoutError if the system takes longer, gaierror if it has no address."""
         lookups = self._lookups.get()
         with lookups.lock:
             lookup = lookups.by_name.get((host, port))

@@ -204,7 +204,7 @@ def refuse_cross_site(request: "Request") -> None:
 
 
 def session_cookie(request: "Request") -> str:
-    """Return the token in the cookie of a person who has signed in; empty if there is none."""
+    """Return the token in the cookie of a person who has signed in; empty without such a cookie."""
     cookies = request.headers.get(b"cookie")
     pairs = [each.partition("=") for each in cookies.decode("latin-1").split(";")] if cookies else []
     return next((value.strip() for name, _, value in pairs if name.strip() == COOKIE), "")

@@ -218,7 +218,7 @@ class RemoteClaimer:
     ) -> ClaimedItems | None:
         """Claim the next items of the list; None if there are none in time.
 
-        A request that has to wait does so in a slot; Overloaded if there is none.
+        A request that has to wait does so in a slot; Overloaded if all slots are taken.
         """
         claimed = await self._take(request)
         if claimed is None and request.wait > 0 and not self.long_poll.stopped:

@@ -64,7 +64,7 @@ class Route(Operation, frozen=True, dict=True, eq=False):
 
 
 NO_ROUTE = Route(None, "", "", None, {})
-"""The route of a request for which there is none."""
+"""The route of a request whose path no operation has."""
 NO_IIDY_ROUTE = Route(None, "", "", None, {}, iidy=True)
 
 
@@ -83,7 +83,7 @@ class Router:
         self._paths = [route.path for methods in self._routes.values() for route in methods.values()]
 
     def match(self, method: str, raw_path: bytes) -> tuple[Route, dict[str, str]] | None:
-        """Return the route and the parameters in its path; None if there is none."""
+        """Return the route and the parameters in its path; None if no operation has this path."""
         for methods, values in self._matches(raw_path):
             route = methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
             if route is not None:

@@ -47,7 +47,7 @@ class Cron(msgspec.Struct, frozen=True):
     zone: str = "UTC"
 
     def after(self, at: int) -> int | None:
-        """Return the first tick strictly after a time; None if there is none within fifty years."""
+        """Return the first tick strictly after a time; None if no tick follows within fifty years."""
         # From a time in the hour that comes twice, cronsim may return a tick of the first time again.
         ticks = (round(tick.timestamp()) * SECOND for tick in self._from(at))
         return next((tick for tick in ticks if tick > at), None)

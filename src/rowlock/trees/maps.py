@@ -89,7 +89,7 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
         return key, self.pop(key)
 
     def setdefault(self, key: K, default: Any = None) -> Any:
-        """Return the value of a key; if there is none, set the default first. O(log n)."""
+        """Return the value of a key; a missing key gets the default first. O(log n)."""
         value = self.get(key, MISSING)
         if value is MISSING:
             self[key] = value = default

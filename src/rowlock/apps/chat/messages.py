@@ -55,7 +55,7 @@ class Messages:
         self.store(tx, map(_message, items))
 
     def latest(self, source: Engine | Transaction, chat: int, *, number: int) -> ChatMessage | None:
-        """Return the newest version of a message, stored or on the list; None if there is none."""
+        """Return the newest version of a message, stored or on the list; None if it does not exist."""
         # The list is read first: what a worker stores in the meantime is then found in the table.
         ends = _key(ChatMessage(chat, number, 0, ""))[:-1], _key(ChatMessage(chat, number + 1, 0, ""))[:-1]
         pending = [_message(item) for item in source[LIST].items(after=ends[0], upto=ends[1], page=VERSIONS_PER_PAGE)]

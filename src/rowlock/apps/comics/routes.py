@@ -102,7 +102,7 @@ class ComicRoutes:
         return Response("[" + ",\n".join(lines) + "]\n", media_type="application/json")
 
     async def complete(self, request: Request) -> Response:
-        """Sell a comic that was paid, or refund it if there is none."""
+        """Sell a comic that was paid, or refund it if all copies are sold."""
         given = await web.json_object(request)
         email, comic = model.email(given), model.comic(given.get("comic", given))
         found, again = await self._shop.complete(email, comic, key=web.idempotency_key(request))

@@ -50,7 +50,7 @@ class Shop:
         return number
 
     async def complete(self, email: str, comic: Mapping[str, Any], *, key: str) -> tuple[dict[str, Any], bool]:
-        """Sell a copy, or refund if there is none; return the result and whether it is repeated."""
+        """Sell a copy, or refund if all are sold; return the result and whether it is repeated."""
         do = partial(_complete, email=email, comic=comic)
         found: tuple[dict[str, Any], bool] = await self._together.awaited(
             partial(_once, key=f"comics {email}\0{key}" if key else "", asked=[email, comic], do=do)

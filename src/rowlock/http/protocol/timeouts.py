@@ -136,7 +136,7 @@ class Timeouts:
 
 
 def _make_room(among: "Iterable[HTTPProtocol]") -> bool:
-    """Abort the connection that waits longest for its client; False if there is none."""
+    """Abort the connection that waits longest for its client; False if no connection waits."""
     phases = (Phase.HEADERS, Phase.IDLE, Phase.LINGERING)
     waiting = [each for each in among if each.phase in phases]
     if waiting:
