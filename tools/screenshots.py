@@ -28,6 +28,9 @@ PICTURES = {
     "api": "/docs",
     "help": "/help",
     "drop": "/lists/thumbnails/drop",
+    "sessions": "/sessions",
+    "schedules": "/schedules",
+    "system": "/system",
 }
 IN_DOCS = ("overview", "list", "failures")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")

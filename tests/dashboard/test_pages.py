@@ -141,3 +141,8 @@ def test_a_filter_finds_items_by_all_its_conditions(filled: Serving) -> None:
         [],
         ["later.jpg"],
     ]
+
+
+def test_the_system_page_sees_no_risk_in_connections_that_claimed_without_a_flush(filled: Serving) -> None:
+    findings = filled.client("GET", "/system.json").json["system"]["findings"]
+    assert [each["name"] for each in findings if each["state"] == "risk"] == []
