@@ -61,6 +61,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "subscribe comics ann series=Saga",
         "counter raise invoices 3",
         "token create --role worker",
+        "export thumbs -o lists.ndjson",
     ):
         ran = quick(*line.split())
         assert ran.status == 0, (line, ran.error)
