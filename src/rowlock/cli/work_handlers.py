@@ -90,11 +90,16 @@ class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
         return Processor(url, timeout=self.timeout or "30s", headers=headers)
 
 
+def _usable_cores() -> int:
+    """Return how many cores this process may use; all of the machine where the system cannot tell, as on macOS."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class CommandRunner:
     """A command for each item, or for each batch of items."""
 
     def __init__(self, options: WorkOptions, *, listener: CommandListener, on_error: Trouble) -> None:
-        self.default_concurrency = len(os.sched_getaffinity(0))
+        self.default_concurrency = _usable_cores()
         self._options = options
         self._commands = Commands(
             options.template(),
