@@ -3,13 +3,15 @@
 import importlib
 import inspect
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 
 import click
 import msgspec
 import pytest
-from tests.house.places import DOCS, MODULES, PAGES, ROOT, SQL, documented, functions, shown, strings
+from tests.house.places import DOCS, MODULES, PAGES, ROOT, SOURCE, SQL, documented, functions, shown, strings
 
 import rowlock
 from rowlock import errors
@@ -22,6 +24,7 @@ PUBLIC = [getattr(rowlock, name) for name in rowlock.__all__]
 # An async handle has the members of the plain one, which are documented there.
 CLASSES = [each for each in PUBLIC if inspect.isclass(each) and not issubclass(each, Exception | AsyncHandle)]
 
+DECISION = re.compile(r"\d{4}-.*\.md")
 _HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 _TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
@@ -102,7 +105,24 @@ def test_links_lead_somewhere() -> None:
 
 def test_every_page_is_in_the_contents() -> None:
     contents = (ROOT / "zensical.toml").read_text()
-    assert [shown(page) for page in sorted(DOCS.rglob("*.md")) if f'"{page.relative_to(DOCS)}"' not in contents] == []
+    pages = [page for page in sorted(DOCS.rglob("*.md")) if not DECISION.fullmatch(page.name)]
+    assert [shown(page) for page in pages if f'"{page.relative_to(DOCS)}"' not in contents] == []
+
+
+def test_every_decision_is_in_their_list() -> None:
+    contents = documented("design/decisions/index.md")
+    decisions = sorted((DOCS / "design" / "decisions").glob("[0-9]*.md"))
+    assert [page.name for page in decisions if f"({page.name})" not in contents] == []
+
+
+def test_diagrams_are_up_to_date() -> None:
+    done = subprocess.run([sys.executable, "tools/diagrams.py", "--check"], cwd=ROOT, check=False)
+    assert done.returncode == 0, "run tools/diagrams.py"
+
+
+def test_the_logo_of_the_docs_is_that_of_the_dashboard() -> None:
+    dashboard = SOURCE / "dashboard" / "static" / "logo.svg"
+    assert (DOCS / "assets" / "logo.svg").read_text() == dashboard.read_text()
 
 
 def test_invariants_name_tests_that_exist() -> None:

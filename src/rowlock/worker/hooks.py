@@ -18,7 +18,7 @@ AfterItem = Callable[[Item, Outcome, Verdict], None]
 
 
 class ItemHooks(msgspec.Struct, frozen=True):
-    """What is called for each item; a field that is None costs nothing."""
+    """Functions that are called for each item; a field that is None costs nothing."""
 
     before: Callable[[Item], None] | None = None
     after: AfterItem | None = None
