@@ -18,7 +18,7 @@ endif
 # Tests start hundreds of programs: where no compiled files are kept, each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup up test lint bench torture torture-long docs clean
+.PHONY: setup up test lint bench torture torture-long screenshots recording docs clean
 
 setup: $(VENV)/.setup
 
@@ -65,8 +65,13 @@ torture-long: $(VENV)/.test
 screenshots: $(VENV)/.test
 	$(BIN)/python tools/screenshots.py
 
+# The recording of the README: a real session, so each one differs a little.
+recording: $(VENV)/.test
+	$(BIN)/python tools/recording.py
+
 docs: $(VENV)/.docs
-	$(BIN)/zensical build
+	$(BIN)/python tools/diagrams.py
+	$(BIN)/zensical build --strict
 
 clean:
 	rm -rf $(VENV) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

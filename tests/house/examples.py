@@ -17,7 +17,9 @@ BIN = Path(sys.executable).parent
 # Where an example needs a server: tests put the address of theirs in its place.
 SERVER = "postgresql://ann@db.example.org/work"
 SERVICE = "http://work.example.org:8642"
-# Whoever runs the tests has done this already.
+# The service that `rowlock up` starts, as transcripts of curl name it.
+LOCAL_SERVICE = "localhost:8642"
+# The environment of the tests is the one that this makes.
 DONE_BEFORE = ("make setup",)
 
 _BLOCK = re.compile(r"^```(python|console|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

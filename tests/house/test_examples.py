@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.house.examples import BIN, SERVER, SERVICE, Example, commands, examples, like, run
+from tests.house.examples import BIN, LOCAL_SERVICE, SERVER, SERVICE, Example, commands, examples, like, run
 from tests.house.places import PAGES, shown
 from tests.http.serving import serving
 
@@ -23,12 +23,13 @@ def test_the_examples_of_a_page_work(
     (tmp_path / ".venv").symlink_to(BIN.parent)
     text = page.read_text()
     server = request.getfixturevalue("unmigrated_url") if SERVER in text else ""
-    service = request.getfixturevalue("service") if SERVICE in text else ""
+    service = request.getfixturevalue("service") if SERVICE in text or LOCAL_SERVICE in text else ""
     names: dict[str, Any] = {"__name__": "__main__"}
     try:
         for example in examples(page):
             # The address of the tests' server has options already.
-            follow(page, example, names, {f"{SERVER}?": f"{server}&", SERVER: server, SERVICE: service})
+            places = {f"{SERVER}?": f"{server}&", SERVER: server, SERVICE: service, LOCAL_SERVICE: service}
+            follow(page, example, names, places)
     finally:
         close(names)
 
