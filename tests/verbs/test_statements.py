@@ -14,7 +14,9 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 def test_every_statement_prepares(engine: Engine, dialect: str, movable: bool) -> None:
     engine.make_ready()
     known = statements.Statements(engine.database.driver.dialect, movable_clock=movable)
-    broken = [why for name in statements.names() if (why := PROBES[dialect](engine, known.get(name)))]
+    apart = statements.Statements(engine.database.driver.dialect, movable_clock=movable, schema="apart")
+    chosen = [(apart if name == "migrations/create_schema" else known).get(name) for name in statements.names()]
+    broken = [why for statement in chosen if (why := PROBES[dialect](engine, statement))]
     assert broken == []
 
 
