@@ -1,29 +1,43 @@
-"""All parts of the bench, shortly: python -m bench [PART…]; for a part's own options: python -m bench.PART --help.
+"""rowlock beside its peers: python -m bench [--quick] [--publish]; or one of the other parts: python -m bench PART ….
 
-A part is a module of this folder that takes --size; files that begin with an underscore belong to the parts.
+    python -m bench --help               options of the comparison
+    python -m bench shell --size 3000    one part with its own options, as python -m bench.shell
+    python -m bench parts                all parts, shortly
+
+A part is a module of this folder; files that begin with an underscore belong to the parts. README.md names them all.
 """
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
 
-SHORT = "100000"
-PARTS = sorted({path.stem for path in Path(__file__).parent.glob("[!_]*.py")} - {"commits"})
-"""Not `commits`, which needs another commit to compare with."""
+SHORT = ("--size", "100000")
+"""The options of a short run, where a part names no others in a `SHORT` of its own."""
+PARTS = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
 
 def main() -> int:
-    chosen = sys.argv[1:] or PARTS
-    unknown = [part for part in chosen if part not in PARTS]
-    if unknown:
-        print(f"there is no part {unknown[0]!r}; the parts are {', '.join(PARTS)}", file=sys.stderr)
+    name, *options = sys.argv[1:] or [""]
+    if name == "parts":
+        return max(run(part, short(part)) for part in PARTS if short(part))
+    if name in PARTS:
+        return run(name, options)
+    if name and not name.startswith("-"):
+        print(f"there is no part {name!r}; the parts are {', '.join(PARTS)}", file=sys.stderr)
         return 2
-    return max([run(part) for part in chosen], default=0)
+    comparison = importlib.import_module("bench._compare")
+    return int(comparison.main(sys.argv[1:]))
 
 
-def run(part: str) -> int:
-    print(f"\n{part}: python -m bench.{part} --size {SHORT}", flush=True)
-    return subprocess.run([sys.executable, "-m", f"bench.{part}", "--size", SHORT]).returncode
+def short(part: str) -> list[str]:
+    """Return the options of a short run; none for a part that cannot run without being told more."""
+    return list(getattr(importlib.import_module(f"bench.{part}"), "SHORT", SHORT))
+
+
+def run(part: str, options: list[str]) -> int:
+    print(f"\n{part}: python -m bench.{part} {' '.join(options)}", flush=True)
+    return subprocess.run([sys.executable, "-m", f"bench.{part}", *options]).returncode
 
 
 if __name__ == "__main__":

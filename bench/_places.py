@@ -36,7 +36,7 @@ class DiskServer(Server):
         self._place = place
         super().__init__(**settings)
 
-    def _folder(self, place: str) -> Path:  # noqa: ARG002
+    def _folder(self, place: str) -> Path:
         return super()._folder(self._place)
 
 

@@ -20,6 +20,8 @@ from statistics import median
 from bench._operations import OPERATIONS
 from bench._places import DISK, PLACES, Fresh
 
+SHORT = ()
+"""No run without an older commit to compare with."""
 NEW = Path(__file__).parents[1] / "src"
 MOST = 1.05
 """A ratio above this is a miss."""

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+SHORT = ("--size", "1000")
 GOAL = 1.5
 """Wall time of rowlock, in those of xargs."""
 ROWLOCK = (sys.executable, "-m", "rowlock", "-q")
@@ -49,6 +50,16 @@ def contenders(jobs: int, keys: Path, folder: Path) -> dict[str, Callable[[], To
     return {"rowlock": rowlock, **others}
 
 
+def measure(*, size: int, jobs: int, rounds: int) -> dict[str, list[Took]]:
+    """Run all programs in turns and return what each round took."""
+    with tempfile.TemporaryDirectory() as name:
+        keys = Path(name, "keys.txt")
+        keys.write_text("".join(f"{number}\n" for number in range(size)))
+        running = contenders(jobs, keys, Path(name))
+        taken = [{who: run() for who, run in running.items()} for _ in range(rounds)]
+    return {who: [each[who] for each in taken] for who in running}
+
+
 def main() -> int:
     """Measure, print a table, and return 1 if the goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -56,12 +67,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        keys = Path(name, "keys.txt")
-        keys.write_text("".join(f"{number}\n" for number in range(given.size)))
-        running = contenders(given.jobs, keys, Path(name))
-        rounds = [{who: run() for who, run in running.items()} for _ in range(given.rounds)]
-    best = {who: (min(each[who][0] for each in rounds), min(each[who][1] for each in rounds)) for who in running}
+    taken = measure(size=given.size, jobs=given.jobs, rounds=given.rounds)
+    best = {who: (min(wall for wall, _ in each), min(cpu for _, cpu in each)) for who, each in taken.items()}
     print(f"{given.size:,} times `true`, {given.jobs} at once, best of {given.rounds}")
     for who, (wall, cpu) in best.items():
         ratios = f"{wall / best['xargs'][0]:6.2f} × {cpu / best['xargs'][1]:6.2f} ×"

@@ -19,6 +19,7 @@ import psycopg
 from bench._places import DISK, PLACES
 from rowlock import Engine
 
+SHORT = ("--rounds", "5")
 GOALS = {"postgres": 0.7, "sqlite": 0.6}
 MAX_WAL_BYTES = 650
 WAL_SAMPLES = 200

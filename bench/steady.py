@@ -21,6 +21,7 @@ import psycopg
 from bench._places import DISK, PLACES
 from rowlock import Engine, Item, Worker
 
+SHORT = ("--minutes", "0.5")
 SHARE = 0.7
 BATCH = 500
 PROBE_ITEMS = 60_000
