@@ -14,6 +14,7 @@ MADE_BY_USERS = ("Client", "Engine", "NewItem", "Worker")
 # What has more, and why no keyword would make it clearer.
 MANY_POSITIONAL = {
     "src/rowlock/retry_policy.py:resolve": "an outcome and the three facts that it depends on",
+    "src/rowlock/django/tasks.py:RowlockBackend.enqueue": "as Django calls it",
     "src/rowlock/client/sessions.py:settle": "as the verb that it stands for",
     "src/rowlock/client/sessions.py:settle_done": "as the verb that it stands for",
     "src/rowlock/settlements.py:try_settle_done": "a claim is known by session and token; then what is settled",
