@@ -24,7 +24,8 @@ def _from_sqlalchemy(connection: Any) -> Any:
     # Reaching below SQLAlchemy does not begin its transaction, and its commit would then do nothing.
     if not connection.in_transaction():
         connection.begin()
-    return connection.connection.driver_connection
+    driver = connection.connection.driver_connection
+    return getattr(driver, "_conn", driver)  # aiosqlite runs a plain connection in a thread of its own
 
 
 def _from_django(connection: Any) -> Any:

@@ -173,8 +173,25 @@ class BorrowedPostgres(PostgresExecutor):
         return error if caller_sql else translate_error(error, self._shown)
 
 
+class _SharedConnection(psycopg.Connection[Any]):
+    """The connection of an async program, for plain code that runs while nothing else uses it."""
+
+    def __init__(self, asynchronous: "psycopg.AsyncConnection[Any]") -> None:
+        if asynchronous.lock.locked():
+            what = "the given psycopg connection is in use by another task"
+            raise InvalidTransaction(what, "give each task a connection of its own")
+        super().__init__(asynchronous.pgconn)
+        self._autocommit = asynchronous.autocommit
+        self.prepare_threshold = None  # both would give the same names to prepared statements
+
+    def __del__(self, *_: object) -> None:
+        """Leave the connection to its owner, who closes it."""
+
+
 def borrow(driver: Any, address: Address) -> BorrowedPostgres:
     """Join the transaction of a caller's psycopg connection to the same database."""
+    if isinstance(driver, psycopg.AsyncConnection):
+        driver = _SharedConnection(driver)
     if not isinstance(driver, psycopg.Connection):
         what = f"using= was given {type(driver).__name__}, but this engine's database is PostgreSQL"
         raise InvalidTransaction(what, "give an open psycopg 3, SQLAlchemy (postgresql+psycopg) or Django transaction")

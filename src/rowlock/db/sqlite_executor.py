@@ -107,7 +107,11 @@ class BorrowedSqlite(SqliteExecutor):
                 # The driver itself begins only at the first write; a savepoint before that would commit by its release.
                 driver.execute("begin immediate")
             begun = driver.in_transaction
-        except sqlite3.ProgrammingError:
+        except sqlite3.ProgrammingError as error:
+            if "thread" in str(error):
+                what = "the given sqlite3 connection can be used only in the thread that has opened it"
+                hint = "open it with check_same_thread=False; in SQLAlchemy by connect_args"
+                raise InvalidTransaction(what, hint) from None
             raise InvalidTransaction("the given sqlite3 connection is closed", "give an open one") from None
         except sqlite3.Error as error:
             raise self._translated(error) from None
