@@ -148,6 +148,41 @@ def test_nothing_that_is_composed_is_reached_from_elsewhere() -> None:
     assert (len(ports), [port for port in ports if not port.startswith("127.0.0.1:")]) == (2, [])
 
 
+def kubernetes(name: str) -> dict[str, Any]:
+    """The documents of a manifest, by their kind."""
+    return {each["kind"]: each for each in yaml.safe_load_all((DEPLOY / "kubernetes" / name).read_text())}
+
+
+@pytest.mark.parametrize("name", ["rowlock.yaml", "worker.yaml"])
+def test_a_container_in_kubernetes_runs_a_command_that_exists_with_few_rights(name: str) -> None:
+    pod = kubernetes(name)["Deployment"]["spec"]["template"]["spec"]
+    containers = [*pod.get("initContainers", []), *pod["containers"]]
+    for container in containers:
+        check_command(container["args"])
+    assert pod["securityContext"]["runAsUser"] == 10001
+    assert [each["securityContext"]["capabilities"] for each in containers] == [{"drop": ["ALL"]}] * len(containers)
+
+
+def test_kubernetes_sends_requests_to_servers_that_are_ready() -> None:
+    manifest = kubernetes("rowlock.yaml")
+    template = manifest["Deployment"]["spec"]["template"]
+    [container] = template["spec"]["containers"]
+    probes = [container[name]["httpGet"]["path"] for name in ("readinessProbe", "livenessProbe")]
+    assert (probes, template["spec"]["terminationGracePeriodSeconds"] > 30) == (["/readyz", "/livez"], True)
+    assert manifest["Service"]["spec"]["selector"] == template["metadata"]["labels"]
+
+
+def test_kubernetes_scales_the_workers_that_are_deployed() -> None:
+    manifest = kubernetes("worker.yaml")
+    target = manifest["ScaledObject"]["spec"]["scaleTargetRef"]["name"]
+    assert target == manifest["Deployment"]["metadata"]["name"]
+
+
+def test_the_page_makes_each_folder_before_it_writes_there() -> None:
+    page = (ROOT / "docs" / "guides" / "deploying.md").read_text()
+    assert page.index("mkdir -p /etc/rowlock") < page.index("> /etc/rowlock/rowlock.env")
+
+
 def test_a_command_that_is_not_there_is_seen() -> None:
     with pytest.raises(click.UsageError):
         check_command(["serve", "--nowhere"])

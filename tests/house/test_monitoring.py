@@ -17,9 +17,11 @@ RULES = yaml.safe_load((DEPLOY / "prometheus" / "alerts.yaml").read_text())
 ALERTS = [rule for group in RULES["groups"] for rule in group["rules"]]
 DASHBOARD = json.loads((DEPLOY / "grafana" / "rowlock.json").read_text())
 TARGETS = [(panel, target) for panel in DASHBOARD["panels"] for target in panel["targets"]]
+_, SCALED = yaml.safe_load_all((DEPLOY / "kubernetes" / "worker.yaml").read_text())
 EXPRESSIONS = {
     **{rule["alert"]: rule["expr"] for rule in ALERTS},
     **{f"{panel['title']} {target['refId']}": target["expr"] for panel, target in TARGETS},
+    "workers in Kubernetes": SCALED["spec"]["triggers"][0]["metadata"]["query"],
     "choice of lists": DASHBOARD["templating"]["list"][1]["query"]["query"],
 }
 Told = dict[str, dict[str, set[str]]]
