@@ -1,6 +1,6 @@
 """W3C traceparents of items, and OpenTelemetry spans around handlers.
 
-The only module that knows OpenTelemetry. It is never imported here: an application that traces has imported it before,
+Only this module and `metrics` know OpenTelemetry. It is never imported here: an application that traces has imported it before,
 and one that does not pays for one dictionary lookup.
 """
 
