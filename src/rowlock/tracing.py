@@ -1,7 +1,7 @@
 """W3C traceparents of items, and OpenTelemetry spans around handlers.
 
-Only this module and `metrics` know OpenTelemetry. It is never imported here: an application that traces has imported it before,
-and one that does not pays for one dictionary lookup.
+Only this module and `metrics` know OpenTelemetry. It is never imported here: an application that traces has imported
+it before, and one that does not pays for one dictionary lookup.
 """
 
 import re
