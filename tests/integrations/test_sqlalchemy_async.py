@@ -76,3 +76,16 @@ def test_a_connection_of_another_thread_is_refused_with_what_to_do(sqlite_url: s
 
     with Engine(sqlite_url) as engine, pytest.raises(InvalidTransaction, match="check_same_thread=False"):
         asyncio.run(begin(engine))
+
+
+def test_an_async_connection_of_psycopg_is_joined_while_no_task_uses_it(postgres_url: str) -> None:
+    async def begin(engine: Engine) -> None:
+        async with await psycopg.AsyncConnection.connect(engine.database.address.target) as connection:
+            engine["mail"].add("1", using=connection)
+            async with connection.lock:
+                with pytest.raises(InvalidTransaction, match="in use by another task"):
+                    engine["mail"].add("2", using=connection)
+
+    with Engine(postgres_url) as engine:
+        asyncio.run(begin(engine))
+        assert [item.key for item in engine["mail"]] == ["1"]
