@@ -9,7 +9,7 @@ from rowlock import done_keys, lists, tallies
 from rowlock.db import Tx
 from rowlock.errors import GatePassed, GateShut
 from rowlock.json_codec import encode_json
-from rowlock.model import NO_PAYLOAD, Counts, GateInfo
+from rowlock.model import NO_PAYLOAD, Counts, GateInfo, Progress
 from rowlock.roles import check_covered
 from rowlock.settings import Settings, Then
 
@@ -101,7 +101,12 @@ def advance_idle_lists(tx: Tx, *, chance: Random) -> int:
 def show(tx: Tx, name: str) -> list[GateInfo]:
     """Return the list's gates that ever had items or have a name, with the counts and progress of each."""
     row = lists.get(tx, name)
-    known = {number: (counts, progress) for number, counts, progress in tallies.by_gate(tx, row.id, row.gate)}
+    return of_row(row, tallies.by_gate(tx, row.id, row.gate))
+
+
+def of_row(row: lists.ListRow, by_gate: Sequence[tuple[int, Counts, Progress]]) -> list[GateInfo]:
+    """Return the gates of a list from what its tallies add up to."""
+    known = {number: (counts, progress) for number, counts, progress in by_gate}
     numbers = sorted({row.gate, *known, *range(len(row.settings.gates))})
     blank = (Counts(), tallies.NO_PROGRESS)
     return [

@@ -12,7 +12,7 @@ from rowlock.db import Pending, Tx, pipelined, unflushed
 from rowlock.errors import Invalid, InvalidSetting, ListComplete, NameTaken, NoSuchList
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.json_codec import encode_json
-from rowlock.model import ListInfo, Versions, check_version
+from rowlock.model import Counts, ListInfo, Progress, Versions, check_version
 from rowlock.names import check_limit, check_name, check_start, closest
 from rowlock.roles import check_changes, check_covered, keep_hidden, prefix_ranges, redact
 from rowlock.settings import ListLimits, Settings
@@ -254,8 +254,13 @@ def page_rows(tx: Tx, *, after: str, limit: int, prefixes: Sequence[str] = ()) -
 
 
 def _info(tx: Tx, row: ListRow) -> ListInfo:
-    counts, progress = tallies.read(tx, row.id, row.gate)
     holder = lease_holder(tx, row.id) if row.settings.exclusive else None
+    return info_of(row, tallies.by_gate(tx, row.id, row.gate), holder)
+
+
+def info_of(row: ListRow, by_gate: Sequence[tuple[int, Counts, Progress]], holder: str | None) -> ListInfo:
+    """Return a list's state, settings, counts and progress, from its row and what its tallies add up to."""
+    counts, progress = tallies.total(by_gate)
     return ListInfo(row.name, row.state, row.gate, row.sealed, row.version, row.settings, counts, progress, holder)
 
 

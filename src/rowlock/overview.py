@@ -1,4 +1,7 @@
-"""The overview: all lists, those with the most urgent alert first, and what is wrong, in four statements."""
+"""The overview: all lists, those with the most urgent alert first, and what is wrong; and one list with all about it.
+
+Each is four statements, however many lists, items and sessions there are.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,13 +9,16 @@ from datetime import datetime
 
 import msgspec
 
+from rowlock import gates, lists, tallies, throughput
 from rowlock.db import Tx
+from rowlock.durations import Duration
 from rowlock.errors import Invalid
 from rowlock.json_codec import encode_json
-from rowlock.model import Counts, to_datetime
+from rowlock.model import Counts, GateInfo, ListInfo, to_datetime
 from rowlock.names import check_limit, check_start, matches_pattern
-from rowlock.roles import prefix_ranges, within
+from rowlock.roles import prefix_ranges, redact, within
 from rowlock.tallies import MINUTE_MILLISECONDS
+from rowlock.throughput import Throughput
 
 MAX_LISTS, MAX_SESSIONS = 10_000, 1_000
 """Of more lists or sessions the others are left out."""
@@ -74,6 +80,26 @@ class Overview(msgspec.Struct, frozen=True):
     """The offset of the next page; none if this is the last."""
 
 
+class ListWorker(msgspec.Struct, frozen=True):
+    """A live session that works a list: it holds items of the list or its lease, or looks for them."""
+
+    session: str
+    holder: str
+    items: int
+    """Items of the list that it holds."""
+    has_lease: bool
+    expires_at: datetime
+
+
+class ListDetails(msgspec.Struct, frozen=True):
+    """A list with its gates, its workers and its throughput."""
+
+    list: ListInfo
+    gates: Sequence[GateInfo]
+    workers: Sequence[ListWorker]
+    throughput: Throughput
+
+
 class _ListSums(msgspec.Struct, frozen=True):
     id: int
     name: str
@@ -97,6 +123,22 @@ class _ListSums(msgspec.Struct, frozen=True):
         """Its items by state."""
         ready = self.line + self.overdue - self.claimed
         return Counts(ready, self.delayed - self.overdue, self.gated, self.claimed, self.failed)
+
+
+class _WorkerRow(msgspec.Struct, frozen=True):
+    session: str
+    holder: str
+    seeks: list[str] | None
+    scope: list[str] | None
+    expires_at: datetime
+    items: int
+    has_lease: bool
+
+    def works(self, name: str, prefixes: Sequence[str]) -> bool:
+        """Return whether it works the list of that name, and whether the caller may see it."""
+        is_visible = not prefixes or (self.scope is not None and within(self.scope, prefixes))
+        is_busy = self.items > 0 or self.has_lease
+        return is_visible and (is_busy or any(matches_pattern(pattern, name) for pattern in self.seeks or ()))
 
 
 class _ListAge(msgspec.Struct, frozen=True):
@@ -245,3 +287,19 @@ def _list_overview(
         minutes,
         [alert.kind for alert in alerts],
     )
+
+
+def of_list(tx: Tx, name: str, *, span: Duration = "1h", prefixes: Sequence[str] = ()) -> ListDetails:
+    """Return a list with its gates, the sessions that work it, and its throughput in the last `span`."""
+    row = lists.get(tx, name)
+    by_gate = tallies.by_gate(tx, row.id, row.gate)
+    rows = tx.structs(_WorkerRow, "overview/workers", list=row.id, limit=MAX_SESSIONS)
+    workers = [
+        ListWorker(each.session, each.holder, each.items, each.has_lease, each.expires_at)
+        for each in rows
+        if each.works(name, prefixes)
+    ]
+    lease_holder = next((each.holder for each in rows if each.has_lease), None)
+    info = lists.info_of(row, by_gate, lease_holder if row.settings.exclusive else None)
+    series = throughput.of_row(tx, row.id, span=span)
+    return ListDetails(redact(info, prefixes), gates.of_row(row, by_gate), workers, series)

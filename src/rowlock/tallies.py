@@ -113,7 +113,11 @@ def record_removed(tx: Tx, list_id: int, items: Iterable[ItemStatus], *, event: 
 
 def read(tx: Tx, list_id: int, gate: int) -> tuple[Counts, Progress]:
     """Return how many items are in each state, and what has ever happened; exact, without counting items."""
-    gates = by_gate(tx, list_id, gate)
+    return total(by_gate(tx, list_id, gate))
+
+
+def total(gates: Sequence[tuple[int, Counts, Progress]]) -> tuple[Counts, Progress]:
+    """Return the counts and the progress of all gates together."""
     counts = [msgspec.structs.astuple(at_gate) for _, at_gate, _ in gates]
     events = [msgspec.structs.astuple(at_gate) for _, _, at_gate in gates]
     return Counts(*map(sum, zip(*counts, strict=True))), Progress(*map(sum, zip(*events, strict=True)))

@@ -65,15 +65,16 @@ class _StoredStep(msgspec.Struct, frozen=True):
 
 def total(tx: Tx, *, span: Duration = "1h") -> Throughput:
     """Return what happened to all lists in the last `span`, from one minute to a year, in steps of a fitting length."""
-    return _read(tx, ALL_LISTS, span)
+    return of_row(tx, ALL_LISTS, span=span)
 
 
 def of_list(tx: Tx, name: str, *, span: Duration = "1h") -> Throughput:
     """Return what happened to a list in the last `span`, from one minute to a year, in steps of a fitting length."""
-    return _read(tx, lists.get(tx, name).id, span)
+    return of_row(tx, lists.get(tx, name).id, span=span)
 
 
-def _read(tx: Tx, list_id: int, span: Duration) -> Throughput:
+def of_row(tx: Tx, list_id: int, *, span: Duration) -> Throughput:
+    """Return what happened to the list of that number in the last `span`."""
     length = milliseconds(span)
     if not MIN_SPAN_MILLISECONDS <= length <= MAX_SPAN_MILLISECONDS:
         raise Invalid(f"span must be 1m to 366d, got {span!r}", "give 15m, 1h, 24h or 7d")

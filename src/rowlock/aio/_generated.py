@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     )
     from rowlock.operation_history import Sink
     from rowlock.outcomes import Outcome, Verdict
-    from rowlock.overview import Overview
+    from rowlock.overview import ListDetails, Overview
     from rowlock.ranges import Range
     from rowlock.results import Result
     from rowlock.schedules import Change, ScheduleInfo, Tick
@@ -622,6 +622,10 @@ class AsyncList(AsyncHandle[List]):
     async def progress(self) -> Progress:
         """Return what has happened to the list's items since it was created."""
         return await self._run(self._plain.progress)
+
+    async def overview(self, *, span: Duration = "1h") -> ListDetails:
+        """Return the list with its gates, the sessions that work it, and its throughput in a span."""
+        return await self._run(lambda: self._plain.overview(span=span))
 
     async def throughput(self, *, span: Duration = "1h") -> Throughput:
         """Return how many items were added, done and failed in each minute, hour or day of a span."""

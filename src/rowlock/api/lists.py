@@ -9,7 +9,7 @@ from rowlock.api.documents import Value, page
 from rowlock.api.operation import Operation
 from rowlock.failures import FailureGroup
 from rowlock.model import GateInfo, ListInfo, Settings, Then
-from rowlock.overview import Overview
+from rowlock.overview import ListDetails, Overview
 from rowlock.ranges import Range
 from rowlock.roles import Role
 from rowlock.throughput import Throughput
@@ -69,6 +69,7 @@ KeyPage = page("KeyPage", "keys", of=str)
 
 OPERATIONS = (
     Operation(overview.show, "GET", "/v1/overview", VIEWER, Overview),
+    Operation(overview.of_list, "GET", f"{LIST_PATH}/overview", VIEWER, ListDetails),
     Operation(throughput.total, "GET", "/v1/throughput", VIEWER, Throughput),
     Operation(throughput.of_list, "GET", f"{LIST_PATH}/throughput", VIEWER, Throughput),
     Operation(lists.page, "GET", "/v1/lists", VIEWER, ListPage, streamed=True),

@@ -9,9 +9,10 @@ from rowlock.dashboard.charts import SPANS, read_span
 from rowlock.dashboard.frame import PageRequest, Redirect, View
 from rowlock.errors import Invalid, InvalidSetting
 from rowlock.model import ListInfo, Settings
+from rowlock.overview import ListDetails
 from rowlock.throughput import Throughput
 
-MAX_HOLDERS = 20
+MAX_WORKERS = 50
 RATE_STEPS = 5
 """Steps of a series that an estimate is made from."""
 EDITED_SETTINGS = {
@@ -44,22 +45,21 @@ ACTION_NOTICES = {
 async def show(page: PageRequest) -> View:
     """Show a list."""
     name = page.parameters["list"]
-    info: ListInfo = await page.call("lists.show", name)
-    has_gates = bool(info.settings.gates or info.gate or info.counts.gated)
-    gates = (await page.call("gates.show", name)).gates if has_gates else []
-    sessions = (await page.call("sessions.page", query={"count": MAX_HOLDERS})).sessions
     span = read_span(page)
-    series: Throughput = await page.call("throughput.of_list", name, query={"span": span})
+    found: ListDetails = await page.call("overview.of_list", name, query={"span": span})
+    info, series = found.list, found.throughput
+    has_gates = bool(info.settings.gates or info.gate or info.counts.gated)
     document = {
         "list": info,
-        "gates": gates,
-        "sessions": sessions,
+        "gates": found.gates if has_gates else [],
+        "workers": found.workers[:MAX_WORKERS],
         "done_share": _share(info),
         "eta_seconds": _eta(info, series),
         "throughput": series,
     }
     more = {
         "commands": commands(page, name),
+        "more_workers": len(found.workers) - len(found.workers[:MAX_WORKERS]),
         "fields": EDITED_SETTINGS,
         "other_settings": _other_settings(info.settings),
         "now": datetime.now(UTC),

@@ -7,6 +7,7 @@ import msgspec
 
 from rowlock.dashboard.charts import SPANS, read_span
 from rowlock.dashboard.frame import PageRequest, View
+from rowlock.diagnostics import RISK, Finding
 from rowlock.errors import NotAllowed
 from rowlock.model import Counts
 from rowlock.overview import Alert, ListOverview, Overview
@@ -15,8 +16,17 @@ LISTS_PER_PAGE = 100
 ALERTS_OF_A_KIND = 3
 FOLDED_LISTS = 4
 """So many lists with the same first part of the name are folded under it."""
-LEVELS = {"late-session": "bad", "nobody-works": "bad", "failing": "bad", "falling-behind": "warn", "paused": "info"}
+RISK_KIND = "durability"
+LEVELS = {
+    RISK_KIND: "bad",
+    "late-session": "bad",
+    "nobody-works": "bad",
+    "failing": "bad",
+    "falling-behind": "warn",
+    "paused": "info",
+}
 TITLES = {
+    RISK_KIND: "risks of the database",
     "late-session": "silent workers",
     "nobody-works": "lists that nobody works on",
     "failing": "lists with failed items",
@@ -56,6 +66,8 @@ async def overview(page: PageRequest) -> View:
         series = await page.call("throughput.total", query={"span": span})
     except NotAllowed:  # the token is for some lists only
         series = None
+    if page.may("system.show"):
+        found = _with_risks(found, (await page.call("system.show")).findings)
     document = {**{name: getattr(found, name) for name in found.__struct_fields__}, "throughput": series}
     more = {
         "groups": _alert_groups(found),
@@ -72,6 +84,13 @@ async def login(page: PageRequest) -> View:
     refused = "The token is not valid any more: it was revoked, or it has expired." if "refused" in page.query else ""
     document = {"next": page.query.get("next", ""), "refused": refused}
     return View(template="login.html", title="Sign in", document=document)
+
+
+def _with_risks(found: Overview, findings: Sequence[Finding]) -> Overview:
+    """Return the overview with the risks of the database as its first alerts."""
+    risks = [Alert(RISK_KIND, each.what, each.fix) for each in findings if each.state == RISK]
+    counts = {**({RISK_KIND: len(risks)} if risks else {}), **found.alert_counts}
+    return msgspec.structs.replace(found, alerts=[*risks, *found.alerts], alert_counts=counts)
 
 
 def _alert_groups(found: Overview) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from rowlock import (
     item_search,
     items,
     lists,
+    overview,
     ranges,
     results,
     throughput,
@@ -39,6 +40,7 @@ from rowlock.model import (
 )
 from rowlock.names import short_repr
 from rowlock.outcomes import UNCHANGED
+from rowlock.overview import ListDetails
 from rowlock.ranges import Range
 from rowlock.results import Result
 from rowlock.throughput import Throughput
@@ -275,6 +277,10 @@ class List(NamedHandle):
     def progress(self) -> Progress:
         """Return what has happened to the list's items since it was created."""
         return self.info().progress
+
+    def overview(self, *, span: Duration = "1h") -> ListDetails:
+        """Return the list with its gates, the sessions that work it, and its throughput in a span."""
+        return self._runner.read(overview.of_list, self.name, span=span)
 
     def throughput(self, *, span: Duration = "1h") -> Throughput:
         """Return how many items were added, done and failed in each minute, hour or day of a span."""

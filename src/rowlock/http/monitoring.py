@@ -17,6 +17,7 @@ from rowlock.api.server_limits import ServerLimits
 from rowlock.api.service import Alive, HealthCheck, Ready, SystemInfo
 from rowlock.backlog import MAX_LISTS, WorkloadSnapshot
 from rowlock.diagnostics import now, probe_write
+from rowlock.engine import Engine
 from rowlock.errors import RowlockError
 from rowlock.http.executor import VerbExecutor
 from rowlock.http.problems import without_address
@@ -30,6 +31,8 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 HEALTH_SECONDS = 2.0
 """How long the database may take to answer a health check."""
 LOG_FLUSH_SECONDS = 0.2
+CHECKS_SECONDS = 60.0
+"""How old the findings about the database may be."""
 NOT_LOGGED = ("/livez", "/readyz")
 
 _TOKEN = re.compile(r"rl_[0-9A-Za-z]{36}")
@@ -193,17 +196,34 @@ def _probe(executor: VerbExecutor) -> None:
         executor.writes_refused = False
 
 
-async def system(request: Request) -> SystemInfo:
-    """Return what `rowlock doctor` finds about the database, and how large it is."""
-    engine = request.service.engine
+class SystemChecks:
+    """What `rowlock doctor` finds, looked up at most once a minute: each look takes several statements."""
 
-    def look() -> SystemInfo:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._found: SystemInfo | None = None
+        self._looked_at = 0.0
+        self._lock = asyncio.Lock()
+
+    async def found(self, executor: VerbExecutor) -> SystemInfo:
+        """Return the findings and sizes, at most a minute old."""
+        async with self._lock:
+            if self._found is None or time.monotonic() - self._looked_at >= CHECKS_SECONDS:
+                self._found = await executor.run_in_thread(self._look)
+                self._looked_at = time.monotonic()
+            return self._found
+
+    def _look(self) -> SystemInfo:
+        engine = self._engine
         # A connection of its own: one that has claimed without a flush would look like a risk.
         with closing(engine.database.clone(connections=1)) as database:
             findings = list(diagnostics.examine(database, time.time))
         return SystemInfo(rowlock.__version__, engine.database.address.shown, findings, engine.read(diagnostics.sizes))
 
-    return await request.executor.run_in_thread(look)
+
+async def system(request: Request) -> SystemInfo:
+    """Return what `rowlock doctor` finds about the database, and how large it is, at most a minute old."""
+    return await request.service.checks.found(request.executor)
 
 
 async def limits(request: Request) -> ServerLimits:

@@ -20,7 +20,7 @@ from rowlock.http.auth import Principal
 from rowlock.http.compression import CompressedResponse, choose_coding
 from rowlock.http.executor import BackgroundThreads, ItemReader, VerbExecutor
 from rowlock.http.long_poll import LongPollLimiter, RemoteClaimer
-from rowlock.http.monitoring import AccessLog, RequestMetrics
+from rowlock.http.monitoring import AccessLog, RequestMetrics, SystemChecks
 from rowlock.http.requests import MemoryBudget, Request
 from rowlock.http.responses import Response, problem_response, send_response
 from rowlock.http.routes import ROUTES
@@ -74,6 +74,7 @@ class Service:
         self.watchers = 0
         """How many clients follow the events."""
         self.changes = pages.ChangeClock()
+        self.checks = SystemChecks(engine)
         self.worker = worker
         self._applications = ApplicationRoutes(applications or {})
         self._prefix = engine.environment.token()[:8].encode()

@@ -1,9 +1,21 @@
 -- Lists within a range of names with what their tallies add up to, and what was added and done since a short while. What is
--- overdue or claimed at the open gate is counted among the items, as in tallies/counts_by_gate.
-select l.id, l.name, l.state, l.gate, l.sealed, coalesce(t.done, 0) as done, coalesce(t.gated, 0) as gated,
-    coalesce(t.line, 0) as line, coalesce(t.delayed, 0) as delayed, coalesce(t.failed, 0) as failed,
-    coalesce(t.recently_added, 0) + coalesce(p.added, 0) as recently_added,
-    coalesce(t.recently_settled, 0) + coalesce(p.settled, 0) as recently_settled,
+-- overdue or claimed at the open gate is counted among the items, as in tallies/counts_by_gate. Tallies and periods are found by
+-- their list: a join of two sums would compare each list with all others where the planner expects few lists, and a range
+-- of all three columns leaves it only the primary key of periods.
+select l.id, l.name, l.state, l.gate, l.sealed, cast(coalesce(sum(t.done), 0) as bigint) as done,
+    cast(coalesce(sum(case when t.gate > l.gate then t.items_change - t.failed_change else 0 end), 0) as bigint) as gated,
+    cast(coalesce(sum(case when t.gate <= l.gate then t.items_change - t.failed_change - t.delayed_change else 0 end), 0) as bigint)
+        as line,
+    cast(coalesce(sum(case when t.gate <= l.gate then t.delayed_change else 0 end), 0) as bigint) as delayed,
+    cast(coalesce(sum(t.failed_change), 0) as bigint) as failed,
+    cast(coalesce(sum(case when not t.folded and t.at >= {now} - cast(:recent as bigint) then t.added else 0 end), 0) + (
+        select coalesce(sum(r.added), 0) from rowlock_periods r
+        where (r.list, r.length, r.at) >= (l.id, 60000, {now} - cast(:recent as bigint)) and (r.list, r.length, r.at) < (l.id, 60001, 0)
+    ) as bigint) as recently_added,
+    cast(coalesce(sum(case when not t.folded and t.at >= {now} - cast(:recent as bigint) then t.done + t.moved else 0 end), 0) + (
+        select coalesce(sum(r.done + r.moved), 0) from rowlock_periods r
+        where (r.list, r.length, r.at) >= (l.id, 60000, {now} - cast(:recent as bigint)) and (r.list, r.length, r.at) < (l.id, 60001, 0)
+    ) as bigint) as recently_settled,
     (select count(*) from rowlock_items i where i.list = l.id and i.due <= {now} and i.gate <= l.gate) as overdue,
     (select cast(coalesce(sum((
         select count(*) from rowlock_items i
@@ -14,22 +26,6 @@ select l.id, l.name, l.state, l.gate, l.sealed, coalesce(t.done, 0) as done, coa
 from (
     select id, name, state, gate, sealed from rowlock_lists
     where name >= :prefix and name < :beyond order by name limit :limit
-) as l
-left join (
-    select t.list, cast(sum(t.done) as bigint) as done,
-        cast(sum(case when t.gate > x.gate then t.items_change - t.failed_change else 0 end) as bigint) as gated,
-        cast(sum(case when t.gate <= x.gate then t.items_change - t.failed_change - t.delayed_change else 0 end) as bigint)
-            as line,
-        cast(sum(case when t.gate <= x.gate then t.delayed_change else 0 end) as bigint) as delayed,
-        cast(sum(t.failed_change) as bigint) as failed,
-        cast(sum(case when not t.folded and t.at >= {now} - cast(:recent as bigint) then t.added else 0 end) as bigint)
-            as recently_added,
-        cast(sum(case when not t.folded and t.at >= {now} - cast(:recent as bigint) then t.done + t.moved else 0 end) as bigint)
-            as recently_settled
-    from rowlock_tallies t join rowlock_lists x on x.id = t.list group by t.list
-) as t on t.list = l.id
-left join (
-    select r.list, cast(sum(r.added) as bigint) as added, cast(sum(r.done + r.moved) as bigint) as settled
-    from rowlock_periods r where r.length = 60000 and r.at >= {now} - cast(:recent as bigint) group by r.list
-) as p on p.list = l.id
+) as l left join rowlock_tallies t on t.list = l.id
+group by l.id, l.name, l.state, l.gate, l.sealed
 order by l.name
