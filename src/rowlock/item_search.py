@@ -44,6 +44,10 @@ class ItemFilter(msgspec.Struct, frozen=True, omit_defaults=True):
     attempts: int | None = None
     """At least so many failed attempts."""
     gate: int | None = None
+    kind: str | None = None
+    """The kind of the item's last error; only together with its shape."""
+    shape: str | None = None
+    """The shape of the item's last error, as groups of failures have it."""
 
     def check(self) -> None:
         """Refuse a condition that no item can fulfil."""
@@ -55,6 +59,9 @@ class ItemFilter(msgspec.Struct, frozen=True, omit_defaults=True):
             raise Invalid(f"gate must be {GATES[0]} to {GATES[-1]}, got {self.gate}")
         if self.error == "":
             raise Invalid("error must not be empty", "give a part of the message")
+        if (self.kind is None) != (self.shape is None):
+            given = "shape" if self.kind is None else "kind"
+            raise Invalid(f"kind and shape must be given together, got only {given}", "give both, as a group has them")
         check_start(self.prefix)
 
 
@@ -66,6 +73,8 @@ class Conditions(TypedDict, total=False):
     error: str | None
     attempts: int | None
     gate: int | None
+    kind: str | None
+    shape: str | None
 
 
 class FoundItem(msgspec.Struct, frozen=True):
@@ -218,4 +227,7 @@ def _conditions(where: ItemFilter, *, retryable: bool = False) -> dict[str, Any]
         "retryable": retryable,
         "pattern": "%" + re.sub(r"([!%_])", r"!\1", text) + "%" if text else "",
         "kind": text,
+        "grouped": where.shape is not None,
+        "group_kind": where.kind or "",
+        "group_shape": where.shape or "",
     }

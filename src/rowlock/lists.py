@@ -255,10 +255,10 @@ def page_rows(tx: Tx, *, after: str, limit: int, prefixes: Sequence[str] = ()) -
 
 def _info(tx: Tx, row: ListRow) -> ListInfo:
     holder = lease_holder(tx, row.id) if row.settings.exclusive else None
-    return info_of(row, tallies.by_gate(tx, row.id, row.gate), holder)
+    return info_of(row, tallies.by_gate(tx, row.id, row.gate), holder=holder)
 
 
-def info_of(row: ListRow, by_gate: Sequence[tuple[int, Counts, Progress]], holder: str | None) -> ListInfo:
+def info_of(row: ListRow, by_gate: Sequence[tuple[int, Counts, Progress]], *, holder: str | None) -> ListInfo:
     """Return a list's state, settings, counts and progress, from its row and what its tallies add up to."""
     counts, progress = tallies.total(by_gate)
     return ListInfo(row.name, row.state, row.gate, row.sealed, row.version, row.settings, counts, progress, holder)

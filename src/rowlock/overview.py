@@ -300,6 +300,6 @@ def of_list(tx: Tx, name: str, *, span: Duration = "1h", prefixes: Sequence[str]
         if each.works(name, prefixes)
     ]
     lease_holder = next((each.holder for each in rows if each.has_lease), None)
-    info = lists.info_of(row, by_gate, lease_holder if row.settings.exclusive else None)
+    info = lists.info_of(row, by_gate, holder=lease_holder if row.settings.exclusive else None)
     series = throughput.of_row(tx, row.id, span=span)
     return ListDetails(redact(info, prefixes), gates.of_row(row, by_gate), workers, series)

@@ -20,3 +20,9 @@ def test_overview_and_throughput_come_through_a_client(client: Client) -> None:
     client["work"].add("a")
     assert client.overview().lists[0].counts == Counts(ready=1)
     assert client.throughput(span="5m").steps[-1].added == client["work"].throughput(span="5m").steps[-1].added
+
+
+def test_a_group_with_an_empty_kind_or_shape_is_sent_to_the_server(client: Client) -> None:
+    client["work"].add("a")
+    client["work"].increment("a", error="boom")
+    assert client["work"].count_matching(kind="", shape="").count == 0

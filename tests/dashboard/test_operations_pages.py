@@ -1,5 +1,7 @@
 """Pages of sessions, schedules, topics, counters and the system: what they show, and what their forms do."""
 
+import html
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -70,3 +72,20 @@ def test_the_system_page_shows_checks_sizes_and_the_audit(served: Serving) -> No
 def test_a_claim_is_drawn_where_its_items_stand() -> None:
     claim = ClaimInfo("work", "s", "ann", 0, 5, 149, 199, 50, 50, to_datetime(0), 100, 299)
     assert _bar(claim) == {"x": 250.0, "width": 250.0}
+
+
+def test_a_group_of_failures_is_retried_alone(served: Serving) -> None:
+    work = served.service.engine["work"]
+    work.add(["a", "b", "c", "d"])
+    with served.service.engine.session() as session:
+        claim = session.take("work", limit=4)
+        assert claim is not None
+        for item, error in zip(claim.items, ("boom", "boom 'x'", "boom", ""), strict=True):
+            claim.fail(item, error)
+        claim.settle()
+    shown = page(served, "/lists/work/failures")
+    filters = re.findall(r'name="q" value="([^"]+)"', shown)
+    asked = {"change": "retry", "scope": "matching", "q": html.unescape(filters[0])}
+    assert "Retry: 2 items" in post(served, "/lists/work/items", **asked).text
+    post(served, "/lists/work/items", **asked, confirmed="yes")
+    assert {key: work.show(key).state for key in "abcd"} == {"a": "ready", "b": "failed", "c": "ready", "d": "failed"}

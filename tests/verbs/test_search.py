@@ -118,3 +118,15 @@ def test_a_wrong_filter_is_refused(work: List, timed: Engine) -> None:
             work.search(**wrong)  # type: ignore[arg-type]
     with pytest.raises(NotFound):
         timed["nowhere"].search()
+
+
+def test_a_group_of_failures_is_found_exactly(engine: Engine) -> None:
+    work = engine["work"]
+    work.add(["a", "b"])
+    work.increment("a", error="boom")
+    work.increment("b", error="boom 'x'")
+    (kind,) = {item.kind for item in work.search().items}
+    assert [item.key for item in work.search(kind=kind, shape="boom").items] == ["a"]
+    assert work.count_matching(kind="other", shape="boom").count == 0
+    with pytest.raises(Invalid, match="kind and shape must be given together"):
+        work.search(shape="boom")

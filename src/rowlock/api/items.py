@@ -174,10 +174,12 @@ class FilterQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     error: Annotated[str, Meta(description="Only items whose last error contains this text.")] | None = None
     attempts: Annotated[int, Meta(description="Only items with at least so many failed attempts.")] | None = None
     gate: Annotated[int, Meta(description="Only items of this gate.")] | None = None
+    kind: Annotated[str, Meta(description="Only items whose last error has this kind, and `shape`.")] | None = None
+    shape: Annotated[str, Meta(description="Only items whose last error has this shape, and `kind`.")] | None = None
 
     def filter(self) -> ItemFilter:
         """Return the conditions as verbs take them."""
-        return ItemFilter(self.state, self.prefix, self.error, self.attempts, self.gate)
+        return ItemFilter(self.state, self.prefix, self.error, self.attempts, self.gate, self.kind, self.shape)
 
 
 class SearchQuery(FilterQuery, frozen=True, forbid_unknown_fields=True, rename={"limit": "count"}):

@@ -217,7 +217,8 @@ def _sent(where: ItemFilter) -> dict[str, Any]:
     where.check()
     if where == ItemFilter():
         where = ItemFilter(attempts=0)  # a server takes no empty filter for all items
-    return {name: value for name, value in msgspec.structs.asdict(where).items() if value not in (None, "")}
+    known = {name: value for name, value in msgspec.structs.asdict(where).items() if value is not None}
+    return known if where.prefix else {name: value for name, value in known.items() if name != "prefix"}
 
 
 def _bulk(caller: Caller, operation: Operation, name: str, keys: Sequence[str] | None, **query: Any) -> int:

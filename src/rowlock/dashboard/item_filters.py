@@ -11,7 +11,7 @@ from rowlock.model import State
 from rowlock.names import closest
 from rowlock.settings import Settings
 
-QUALIFIERS = ("state", "key", "error", "attempts", "gate")
+QUALIFIERS = ("state", "key", "error", "attempts", "gate", "kind", "shape")
 SYNTAX_HINT = 'write it like state:failed key:abc error:"timed out" attempts:>2 gate:1'
 
 _WORD = re.compile(r'(?:(?P<name>[a-z]+):)?(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>\S+))')

@@ -39,7 +39,8 @@ async def show_failures(page: PageRequest) -> View:
     name = page.parameters["list"]
     info: ListInfo = await page.call("lists.show", name)
     groups = (await page.call("failures.groups", name)).failures
-    filters = [f"state:failed error:{item_filters.quote(group.shape or group.kind)}" for group in groups]
+    quote = item_filters.quote
+    filters = [f"state:failed kind:{quote(group.kind)} shape:{quote(group.shape)}" for group in groups]
     document = {"list": name, "failures": groups}
     more = {"info": info, "filters": filters, "changes": CHANGES}
     return View(template="failures.html", title=f"Failures of {name}", document=document, more=more, rows=groups)

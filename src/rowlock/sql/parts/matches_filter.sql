@@ -7,4 +7,11 @@
             where e.list = i.list and e.key = i.key order by e.id desc limit 1
         ) as e
         where e.message like :pattern escape '!' or e.shape like :pattern escape '!' or e.kind = :kind
+    ))
+    and (not cast(:grouped as boolean) or exists (
+        select 1 from (
+            select e.kind, e.shape from rowlock_errors e
+            where e.list = i.list and e.key = i.key order by e.id desc limit 1
+        ) as e
+        where e.kind = :group_kind and e.shape = :group_shape
     )))
