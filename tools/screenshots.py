@@ -111,9 +111,9 @@ def main() -> None:
                 page.set_viewport_size({"width": 1200, "height": 760})
                 photograph(page, url, name)
                 page.screenshot(path=target / f"{name}-{theme}.png", full_page=bool(arguments.all))
-                if arguments.all and theme == "light":
+                if theme == "light" and (arguments.all or name == "overview"):
                     page.set_viewport_size({"width": 360, "height": 740})
-                    page.screenshot(path=target / f"{name}-360.png", full_page=True)
+                    page.screenshot(path=target / f"{name}-360.png", full_page=bool(arguments.all))
             context.close()
         browser.close()
 
