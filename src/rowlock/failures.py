@@ -19,11 +19,11 @@ MAX_TRACEBACK_CHARACTERS_PER_SETTLEMENT = 1_000_000
 """A batch of thousands that fails together has one traceback, which need not be stored thousands of times."""
 
 _PARTICULARS = re.compile(
-    r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|https?://\S+|'[^']*'|\"[^\"]*\"|"
-    r"(?P<place>\b(?:after|attempt|byte|char|column|host|id|index|item|key|line|offset|page|pid|port|row)[ =:#]+)\d+|"
-    # Up to three digits that stand alone, without a unit, are a status, an exit code or an error number: a cause.
-    r"(?P<cause>(?<![\w.:/-])\d{1,3}(?![\w/%-]|[.:]\w| ?(?:[kMG]i?B|bytes|ms|s|sec|seconds|minutes|items|of)\b))|"
-    r"\d+"
+    r"0x[0-9a-f]+|[0-9a-f]{8}-[0-9a-f-]{27}|https?://\S+|'[^']*'|\"[^\"]*\"|"
+    # A status, an exit code or an error number is a cause, and not the number of one item.
+    r"(?P<cause>(?:\b(?:code|errno|error|exit|http(?:/[\d.]+)?|signal|status)\b[ :=#]{0,3}|[(\[])\d{1,3}(?![\w.]*\d))|"
+    r"\d+",
+    re.IGNORECASE,
 )
 
 
@@ -72,7 +72,7 @@ def shape(message: str) -> str:
 
 
 def _masked(found: re.Match[str]) -> str:
-    return found["cause"] or f"{found['place'] or ''}#"
+    return found["cause"] or "#"
 
 
 def record(tx: Tx, row_id: int, failed: Sequence[FailedAttempt], *, holder: str, keep: int) -> None:

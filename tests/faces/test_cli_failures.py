@@ -27,7 +27,7 @@ def failed(any_quick: QuickShell, url: str) -> QuickShell:
 
 
 def test_failures_are_grouped_by_what_they_say(failed: QuickShell) -> None:
-    expected = ["names\t2\tfail\terror # of page #\ta", "names\t1\tfail\ttimed out\tc"]
+    expected = ["names\t2\tfail\terror 404 of page #\ta", "names\t1\tfail\ttimed out\tc"]
     assert failed("failures", "names").lines == expected
     assert failed("failures").lines == expected
     assert failed("failures", "others").lines == []

@@ -58,6 +58,7 @@ STORY = [
     ("", "settings other attempts=many"),
     ("", "gate other two"),
     ("", "gate other"),
+    ("", "throughput other --json"),
     ("", "pause other"),
     ("", "work other -- true"),
     ("", "resume other --version 99"),

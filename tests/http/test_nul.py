@@ -85,7 +85,11 @@ def known(engine: Engine, ask: Client) -> Known:
     claim = ask.json("POST", "/v1/lists/a/claims", {"session": session, "limit": MANY})
     engine["a"].add("a")
     always = {"session": session, "claim": claim["claim"], "url": "http://localhost:1/", "every": "1h"}
-    items = {name: iter([item[name] for item in claim["items"]]) for name in ("key", "position")}
+    # From both ends: an item that was settled by its position is not settled again by its key.
+    items = {
+        "key": iter([item["key"] for item in reversed(claim["items"])]),
+        "position": iter([item["position"] for item in claim["items"]]),
+    }
     return {**{name: repeat(value) for name, value in always.items()}, **items}
 
 

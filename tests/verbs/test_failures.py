@@ -41,11 +41,12 @@ def test_failed_items_are_grouped_by_the_shape_of_what_was_said_last(timed: Engi
 
 def test_statuses_of_http_are_told_apart(timed: Engine) -> None:
     timed["work"].add(numbered(4))
-    fail(timed, "HTTP Error 404: for 1", "HTTP Error 503: for 2", "HTTP 503 of 3", "HTTP Error 404: for 4")
+    curl = "curl: (22) The requested URL returned error: {} for 7"
+    fail(timed, curl.format(404), curl.format(503), "HTTP/1.1 503 of 3", curl.format(404))
     assert {group.shape: group.count for group in timed["work"].failure_groups()} == {
-        "HTTP Error 404: for #": 2,
-        "HTTP Error 503: for #": 1,
-        "HTTP 503 of #": 1,
+        "curl: (22) The requested URL returned error: 404 for #": 2,
+        "curl: (22) The requested URL returned error: 503 for #": 1,
+        "HTTP/1.1 503 of #": 1,
     }
 
 
