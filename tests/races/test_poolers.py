@@ -12,7 +12,9 @@ from tests.worker.running import running
 
 from rowlock import Engine, Worker
 
-LISTENERS = """select count(*) from pg_stat_activity where datname = current_database() and query = 'listen \"rowlock\"'"""
+LISTENERS = """
+select count(*) from pg_stat_activity where datname = current_database() and query = 'listen "rowlock"'
+"""
 SINGLES = """
 worker = Worker(engine, concurrency=8)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from tests.waiting import WAIT_SECONDS
 from tests.worker.running import eventually, running, said, sound, work_off
 
 from rowlock import Engine, Item, Retry, Worker
+from rowlock.environment import Environment
 
 NINE = [f"feeds/{number}" for number in range(9)]
 KEYS = [f"{number:02}" for number in range(30)]
@@ -257,26 +259,48 @@ def test_the_gates_of_an_exclusive_list_open_one_after_the_other(engine: Engine)
     assert (engine["feeds/0"].info().state, sound(engine)) == ("complete", True)
 
 
-def test_a_worker_that_becomes_slow_gives_back_all_that_waits_of_an_exclusive_list(engine: Engine) -> None:
-    fill(engine, ["feed"], [f"{number:04}" for number in range(1_000)])
-    engine["plain"].add(f"{number:04}" for number in range(2_000))
+class PacedClock:
+    """A clock that can go slower than the real one: what happens meanwhile looks fast."""
+
+    def __init__(self) -> None:
+        self.pace = 1.0
+        self._now = self._read_at = time.monotonic()
+        self._lock = threading.Lock()
+
+    def __call__(self) -> float:
+        with self._lock:
+            read_at = time.monotonic()
+            self._now += (read_at - self._read_at) * self.pace
+            self._read_at = read_at
+            return self._now
+
+
+def test_a_worker_that_becomes_slow_gives_back_all_that_waits_of_an_exclusive_list(url: str) -> None:
+    clock = PacedClock()
+    clock.pace = 0.02
     blocked, released = threading.Event(), threading.Event()
+    claimed: list[int] = []
 
     def slow(item: Item) -> None:
-        if not blocked.is_set() and all(engine[name].counts().claimed > 5 for name in ("feed", "plain")):
+        if not blocked.is_set() and all(engine[name].counts().claimed > 20 for name in ("feed", "plain")):
+            claimed.append(engine["feed"].counts().claimed)
+            clock.pace = 1.0
             blocked.set()
             released.wait()
 
     def fast(item: Item) -> None: ...
 
-    worker = Worker(engine, concurrency=1)
-    worker.on("plain", slow)
-    worker.on("feed", fast)
-    with running(worker):
-        try:
-            assert blocked.wait(WAIT_SECONDS)
-            assert eventually(lambda: engine["feed"].counts().claimed == 0)
-        finally:
-            released.set()
-        assert eventually(lambda: engine["feed"].page(limit=1) == engine["plain"].page(limit=1) == [])
-    assert sound(engine)
+    with Engine(url, environment=Environment(monotonic=clock)) as engine:
+        fill(engine, ["feed"], [f"{number:04}" for number in range(1_000)])
+        engine["plain"].add(f"{number:04}" for number in range(2_000))
+        worker = Worker(engine, concurrency=1)
+        worker.on("plain", slow)
+        worker.on("feed", fast)
+        with running(worker):
+            try:
+                assert blocked.wait(WAIT_SECONDS)
+                assert eventually(lambda: engine["feed"].counts().claimed < claimed[0])
+            finally:
+                released.set()
+            assert eventually(lambda: engine["feed"].page(limit=1) == engine["plain"].page(limit=1) == [])
+        assert sound(engine)
