@@ -43,6 +43,7 @@ MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.0005, 0.02
 POLL_SECONDS = 0.004
 """How often the file is read for hints where there is no inotify."""
 MAX_FLUSH_SECONDS = 0.05
+LARGE_BLOCK_BYTES = 2**20
 OWNER_ONLY = stat.S_IRUSR | stat.S_IWUSR
 
 DIALECT = Dialect(
@@ -341,4 +342,7 @@ def open_immutable(address: Address) -> sqlite3.Connection:
 
 
 def _connect(where: str, *, uri: bool = False) -> sqlite3.Connection:
+    # glibc keeps twice as much freed memory as the largest block that was ever given back. Without this it returns the
+    # temporary tables of each statement to the system: a claim then takes 280 µs in place of 30.
+    bytes(LARGE_BLOCK_BYTES)
     return sqlite3.connect(where, isolation_level=None, check_same_thread=False, cached_statements=256, uri=uri)
