@@ -128,8 +128,31 @@ def take_thoroughly(tx: Tx, request: ClaimRequest) -> ClaimedItems | None:
     list that another session holds is left alone.
     """
     locked = tx.row("claims/lock_list", name=request.list)
-    if locked is None:
-        return None
+    return None if locked is None else _search_locked(tx, request, locked)
+
+
+@unflushed
+def take_of_several(tx: Tx, requests: Sequence[ClaimRequest]) -> dict[str, ClaimedItems | None]:
+    """Claim thoroughly of one list after the other until the first request's limit is used up.
+
+    Return the claims by the names of their lists, None where nothing is ready. A list after the first is left out if it
+    is locked: two callers that wait for each other's lists would deadlock.
+    """
+    first, *others = requests
+    taken = {first.list: take_thoroughly(tx, first)}
+    for request in others:
+        claims = [claimed for claimed in taken.values() if claimed is not None]
+        left = first.limit - sum(len(claimed.items) for claimed in claims)
+        if left <= 0 or any(claimed.alone for claimed in claims):
+            break
+        locked = tx.row("claims/lock_list_if_free", name=request.list)
+        if locked is not None:
+            wanted = msgspec.structs.replace(request, limit=min(request.limit, left))
+            taken[request.list] = _search_locked(tx, wanted, locked)
+    return taken
+
+
+def _search_locked(tx: Tx, request: ClaimRequest, locked: tuple[Any, ...]) -> ClaimedItems | None:
     list_id, exclusive, limited, lanes, *_ = locked
     promote(tx, list_id)
     may_claim = not exclusive or leases.hold(tx, list_id, request.session, keep=request.keep)

@@ -73,6 +73,8 @@ def _handed_out(event: Event) -> list[dict[str, Any]]:
             return [answer for answer in answers if isinstance(answer, dict)]
         case {"phase": "ok", "operation": operation, "answer": dict(answer)} if operation in CLAIMS:
             return [answer]
+        case {"phase": "ok", "operation": "claims.take_of_several", "answer": taken}:
+            return [answer for answer in taken.values() if answer is not None]
     return []
 
 

@@ -1,11 +1,12 @@
-"""Lists that go to sleep or are given back at the moment in which others wake them."""
+"""Lists that are claimed, go to sleep or are given back while others hold or wake them."""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.waiting import until
 
-from rowlock import Engine, leases, lists
+from rowlock import Engine, claims, leases, lists
+from rowlock.claims import ClaimRequest
 from rowlock.db import Tx
 from rowlock.diagnostics import broken_rules
 
@@ -33,3 +34,14 @@ def test_a_list_that_is_given_back_while_another_wakes_it_is_free(engine: Engine
             until(lambda: engine.read(someone_waits))
         waking.result()
         assert (engine.read(broken_rules), [each.name for each in engine.read(leases.free)]) == ([], ["work"])
+
+
+def test_a_claim_of_several_lists_leaves_out_those_that_another_has_locked(engine: Engine) -> None:
+    for name in ("a", "b", "c"):
+        engine[name].add("x")
+    with engine.session(beats=False) as session:
+        requests = [ClaimRequest(session.id, name, 10, f"token {name}") for name in ("a", "b", "c")]
+        with engine.transaction() as tx:
+            tx.read(lists.lock, "b")
+            taken = engine.run(claims.take_of_several, requests)
+    assert [*taken] == ["a", "c"]

@@ -49,6 +49,7 @@ DIALECT = Dialect(
         # Adders hold the list's row against being dropped or idled; claimers still get by (see docs/design).
         "share": "for key share",
         "lock": "for no key update",
+        "lock_if_free": "for no key update skip locked",
         "lock_claim": "for update of c",
         "skip": "for update skip locked",
         "lock_exclusive": "for update",
@@ -81,6 +82,7 @@ COCKROACH = msgspec.structs.replace(
         **DIALECT.fragments,
         "share": "for share",
         "lock": "for update",
+        "lock_if_free": "for update skip locked",
         "custom_plan": "",
         "notify": "",
         "wake_is_pending": "false",

@@ -56,6 +56,7 @@ DIALECT = Dialect(
         "ids": "select value from json_each(:ids)",
         "share": "",
         "lock": "",
+        "lock_if_free": "",
         "lock_claim": "",
         "skip": "",
         "lock_exclusive": "",

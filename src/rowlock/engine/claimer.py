@@ -1,9 +1,9 @@
 """Claims of one session: remembers where to search each list, and ends claims whose answer was lost."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import msgspec
 
@@ -23,8 +23,16 @@ MAX_SEARCH_SHARE = 0.05
 COSTLY_SEARCH_SECONDS = MAX_SEARCH_SHARE * SEARCH_SECONDS
 MAX_LISTS = 10_000
 """Lists with hints; those that are forgotten are searched again."""
+T = TypeVar("T")
 Verdicts = list[Verdict] | None
 """The verdicts of a settlement in a pipeline; None if it wrote nothing and must be repeated alone."""
+
+
+class ClaimTerms(TypedDict):
+    """How much to claim of a list, and how often an item may fail under the claim."""
+
+    limit: int
+    attempts: int | None
 
 
 class ListHints(msgspec.Struct):
@@ -113,15 +121,32 @@ class Claimer:
             return self._runner.run(claims.take, request)  # its token makes it harmless to repeat
         claimed, hints = None, self._hints[name]
         if not thorough and self.can_skip_search(name):
-            claimed = self._try(claims.take, request)
+            claimed = self._try(claims.take, request, tokens=[request.token])
         if claimed is None:
             start = self._runner.environment.monotonic()
-            claimed = self._try(claims.take_thoroughly, request)
+            claimed = self._try(claims.take_thoroughly, request, tokens=[request.token])
             hints.note_search(start, self._runner.environment.monotonic())
         if claimed is not None:
             hints.remember(claimed)
             hints.limited = claimed.limited
         return claimed
+
+    def claim_several(self, wanted: Mapping[str, ClaimTerms]) -> dict[str, ClaimedItems | None]:
+        """Search lists in one transaction until the first one's limit is used up; return what each has given.
+
+        Lists that were not searched are left out.
+        """
+        requests = [self._request(name, **terms) for name, terms in wanted.items()]
+        start = self._runner.environment.monotonic()
+        taken = self._try(claims.take_of_several, requests, tokens=[request.token for request in requests]) or {}
+        end = self._runner.environment.monotonic()
+        for name, claimed in taken.items():
+            hints = self._hints[name]
+            hints.note_search(end - (end - start) / len(taken), end)
+            if claimed is not None:
+                hints.remember(claimed)
+                hints.limited = claimed.limited
+        return taken
 
     def settle_and_claim(
         self, settlements: Sequence[BoundVerb], name: str | None = None, *, limit: int = 1, attempts: int | None = None
@@ -170,17 +195,16 @@ class Claimer:
             self._runner.run(claims.close, self._session, token)
             self._lost.discard(token)
 
-    def _try(self, verb: Any, request: ClaimRequest) -> ClaimedItems | None:
+    def _try(self, verb: Callable[..., T], asked: Any, *, tokens: Sequence[str]) -> T | None:
         self.end_lost()
         try:
-            claimed: ClaimedItems | None = self._runner.run(verb, request)
+            return self._runner.run(verb, asked)
         except BaseException as error:
-            self._lost.add(request.token)
+            self._lost.update(tokens)
             if not isinstance(error, OutcomeUnknown):
                 raise
             self.end_lost()
             return None
-        return claimed
 
     def _request(self, name: str, *, limit: int, attempts: int | None) -> ClaimRequest:
         hints, token = self._hints[name], self._runner.environment.token()

@@ -5,8 +5,9 @@ work and gives each its turn.
 """
 
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from itertools import islice
+from typing import Any
 
 import msgspec
 
@@ -28,6 +29,8 @@ LOOKAHEAD_SECONDS = 0.1
 """How much work is claimed beyond what the slots hold, so that they do not wait for the database."""
 THROUGHPUT_WINDOW_SECONDS = 0.25
 MIN_POLL_SECONDS = 0.02
+MAX_LISTS_PER_SEARCH = 20
+"""Lists that one transaction searches. Their locks are held until it commits."""
 
 
 class Load(msgspec.Struct, frozen=True):
@@ -140,9 +143,12 @@ class ListRotation:
         self._settings = SettingsCache(backend.engine, self._environment)
         self._poller = backend.poller(session, fits=lambda name: self._handler_of(name) is not None, hook=on_lease)
         self.leases = self._poller.leases
-        self.turns: deque[tuple[str, Handler]] = deque()
+        self.turns: dict[str, Handler] = {}
+        """Lists that may have work, in the order of their turns, with the handlers for them."""
         self.awaited: dict[str, int] = {}
         """Lists that can go on when fewer of their items than this are unsettled here."""
+        self.has_more = False
+        """Whether the last poll has left lists out that may have work."""
         self._pause = MIN_POLL_SECONDS
         self._poll_at = 0.0
         self._poll_anyway_at = 0.0
@@ -154,24 +160,43 @@ class ListRotation:
         """
         if self._environment.monotonic() >= (self._poll_anyway_at if self.turns else self._poll_at):
             self._poll()
-        for turn in self.turns:
-            name, handler = turn
+        for name, handler in self.turns.items():
             room = self._planner.room(name, handler, load=load, held=name in self.leases.names)
             if room <= 0:
                 continue
             plan = self._planner.plan(name, handler, settings=self._settings[name], load=load, room=room)
             if plan is not None:
-                self.turns.remove(turn)
-                self.turns.append(turn)
+                self.pass_turn(name)
                 return plan
         return None
+
+    def others(self, first: PlannedClaim, load: Load) -> list[PlannedClaim]:
+        """Plan claims from the lists that come next, to be searched in the same transaction; most lists are short."""
+        turns = {first.list: first.handler, **dict(islice(self.turns.items(), MAX_LISTS_PER_SEARCH - 1))}
+        simple = [name for name, handler in turns.items() if self._is_simple(name, handler)]
+        if first.list not in simple:
+            return []
+        terms: dict[str, Any] = {"load": load, "room": first.limit}
+        plans = [self._planner.plan(name, turns[name], settings=self._settings[name], **terms) for name in simple[1:]]
+        return [plan for plan in plans if plan is not None]
+
+    def _is_simple(self, name: str, handler: Handler) -> bool:
+        # The rest need a claim of their own: one batch for each slot, one claim at a time, or a limit to look after.
+        settings = self._settings[name]
+        plain = handler.kind is not HandlerKind.BATCH and not settings.exclusive and settings.limits is None
+        return plain and name not in self.leases.names
+
+    def pass_turn(self, name: str) -> None:
+        """Move a list to the end."""
+        if name in self.turns:
+            self.turns[name] = self.turns.pop(name)
 
     def drop(self, name: str, *, awaited: int = 0) -> None:
         """Take a list out of turn in which nothing was ready, until it wakes again.
 
         Where a later gate or a limit waits for items that are unsettled here, until there are fewer than `awaited`.
         """
-        self.turns = deque(turn for turn in self.turns if turn[0] != name)
+        self.turns.pop(name, None)
         self.leases.doubt(name)
         if awaited:
             self.awaited[name] = awaited
@@ -185,11 +210,9 @@ class ListRotation:
 
     def offer(self, names: Iterable[str]) -> None:
         """Put lists in turn that may have work, as far as a handler here works them."""
-        served = {name for name, _ in self.turns}
         for name in names:
-            if name not in served and (handler := self._handler_of(name)) is not None:
-                served.add(name)
-                self.turns.append((name, handler))
+            if name not in self.turns and (handler := self._handler_of(name)) is not None:
+                self.turns[name] = handler
 
     def poll_soon(self) -> None:
         """Poll at the next opportunity: somebody may have added work."""
@@ -205,11 +228,10 @@ class ListRotation:
 
     def _poll(self) -> None:
         result = self._poller.poll()
+        self.has_more = result.more
         self._poll_anyway_at = self._environment.monotonic() + self._poller.busy_pause
         self._settings.put(result.settings)
-        if any(handler.accepts for handler in self._handlers):
-            # Of a whole page at once: lists that no handler here works must not cost a query each.
-            self._settings.load(result.names)
+        self._settings.load(result.names)  # of a whole page at once: a list must not cost a query
         self.offer((*result.names, *result.held))
         if self.turns or result.more:
             self._pause = MIN_POLL_SECONDS

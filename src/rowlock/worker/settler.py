@@ -14,6 +14,7 @@ from rowlock.claims import ClaimedItems
 from rowlock.db import BoundVerb, Tx
 from rowlock.db.driver import RetryTransaction
 from rowlock.engine import Session, Transaction
+from rowlock.engine.claimer import ClaimTerms
 from rowlock.engine.handles import Handles
 from rowlock.errors import Invalid, InvalidOutcome, NotFound, OutcomeUnknown, Refused, RowlockError, Stale
 from rowlock.model import Item
@@ -43,6 +44,11 @@ class PlannedClaim(msgspec.Struct, frozen=True):
     """Whether the list has limits: others may wait for what is settled."""
     gates: tuple[str, ...] = ()
     """The names of the list's gates."""
+
+    @property
+    def terms(self) -> ClaimTerms:
+        """What the claim asks for beside the list's name."""
+        return {"limit": self.limit, "attempts": self.rules.attempts}
 
 
 class InFlightClaim:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     Executor = ThreadPool | EventLoop | CommandExecutor
 
+Taken = list[tuple[PlannedClaim, ClaimedItems | None]]
+"""What each list that was searched has given."""
 OVERDUE_CHECK_SECONDS = 0.05
 _TOO_DEEP = f"the data of {{!r}} is nested deeper than {MAX_LEVELS} levels"
 
@@ -84,12 +86,13 @@ class WorkLoop:
             self._threads.cancel_overdue()
         done = self._settle_due()
         plan = self._plan() if claiming else None
-        claimed = self._settle_and_claim(done, plan)
-        found = plan is not None and self._start(claimed, plan)
+        taken = self._settle_and_claim(done, plan)
+        found = sum(self._start(claimed, each) for each, claimed in taken) > 0  # all are started
         self._in_flight = [claim for claim in self._in_flight if not claim.ended]
         if self._rotation.awaited:
             self._rotation.resume_awaited(self._in_flight)
-        if not found and not done:
+        others_in_turn = plan is not None and self._rotation.turns
+        if not found and not done and not others_in_turn:
             self._wait()
         return found or bool(self._in_flight)
 
@@ -128,9 +131,9 @@ class WorkLoop:
             self.return_unstarted()
         return plan
 
-    def _settle_and_claim(self, done: list[InFlightClaim], plan: PlannedClaim | None) -> ClaimedItems | None:
+    def _settle_and_claim(self, done: list[InFlightClaim], plan: PlannedClaim | None) -> Taken:
         """Settle claims that are all done and claim what is planned, in one pipeline where that finds enough."""
-        terms: dict[str, Any] = {} if plan is None else {"limit": plan.limit, "attempts": plan.rules.attempts}
+        terms: Any = {} if plan is None else plan.terms
         claimer, name = self._claimer, None
         # A claim in a pipeline looks only after the frontier, unless a server searches.
         if plan is not None and (
@@ -151,8 +154,19 @@ class WorkLoop:
             if name is not None and self._max_wait == inf and claimer.puts_off_search(name):
                 self._rotation.poll_later()
             else:
-                claimed = claimer.claim(plan.list, thorough=True, **terms)
-        return claimed
+                return self._search(plan)
+        return [] if plan is None else [(plan, claimed)]
+
+    def _search(self, first: PlannedClaim) -> Taken:
+        """Claim from anywhere in the planned list, and from the lists after it as far as there is room."""
+        others = self._rotation.others(first, Load.of(self._in_flight))
+        if not others:
+            return [(first, self._claimer.claim(first.list, thorough=True, **first.terms))]
+        plans = {plan.list: plan for plan in (first, *others)}
+        taken = self._claimer.claim_several({name: plan.terms for name, plan in plans.items()})
+        for name in taken:
+            self._rotation.pass_turn(name)
+        return [(plans[name], claimed) for name, claimed in taken.items()] or [(first, None)]
 
     def _start(self, claimed: ClaimedItems | None, plan: PlannedClaim) -> bool:
         """Have the handler run what was claimed; return whether there was anything."""
@@ -255,8 +269,8 @@ class WorkLoop:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is in flight and no list has its turn. Work may have come since the last poll."""
-        return not self._in_flight and not self._rotation.turns
+        """Whether nothing is in flight and all lists have had their turns. Work may have come since the last poll."""
+        return not self._in_flight and not self._rotation.turns and not self._rotation.has_more
 
     def offer(self, names: Sequence[str]) -> None:
         """Claim of these lists next, whatever the last poll has shown."""
