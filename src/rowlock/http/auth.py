@@ -3,7 +3,7 @@
 import asyncio
 import ipaddress
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -82,6 +82,25 @@ ANONYMOUS = Principal("nobody", None)
 
 LOCAL_ADMIN = Principal("anybody", Role.ADMIN)
 """The caller on loopback while there are no tokens: it could open the database file as well."""
+
+
+Authorize = Callable[["Request"], Awaitable[Principal]]
+
+
+def checked(authorize: Authorize) -> Authorize:
+    """Return a function that finds callers by that of an outer application, and checks them as it checks tokens."""
+
+    async def authorize_and_check(request: "Request") -> Principal:
+        if request.route.role is None:
+            return await authorize(request)
+        headers = request.headers
+        if b"authorization" not in headers and (b"origin" in headers or b"sec-fetch-site" in headers):
+            refuse_foreign_page(request)
+        principal = await authorize(request)
+        check(request, principal)
+        return principal
+
+    return authorize_and_check
 
 
 class Authenticator:

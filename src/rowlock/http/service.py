@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import unquote
 
@@ -16,7 +16,7 @@ from rowlock.errors import Overloaded, RowlockError
 from rowlock.http import auth, openapi, pages
 from rowlock.http.applications import Application, ApplicationRoutes
 from rowlock.http.asgi import ClientDisconnected, Receive, Scope, Send
-from rowlock.http.auth import Principal
+from rowlock.http.auth import Authorize, Principal
 from rowlock.http.compression import CompressedResponse, choose_coding
 from rowlock.http.executor import BackgroundThreads, ItemReader, VerbExecutor
 from rowlock.http.long_poll import LongPollLimiter, RemoteClaimer
@@ -28,8 +28,6 @@ from rowlock.http.routing import NO_IIDY_ROUTE, Router
 from rowlock.http.session_pollers import SessionPollers
 from rowlock.worker import Worker
 
-Authorize = Callable[[Request], Awaitable[Principal]]
-
 log = logging.getLogger("rowlock.http")
 
 IIDY = b"/iidy/"
@@ -40,8 +38,9 @@ _ROUTER = Router((*ROUTES, *pages.PAGE_ROUTES))
 class Service:
     """An ASGI application that answers requests with an engine's verbs.
 
-    With `loopback`, for addresses that only this machine can reach, it is open until the first token exists. A
-    `worker` runs as long as the service does.
+    With `loopback`, for addresses that only this machine can reach, it is open until the first token exists. With
+    `authorize`, an outer application tells the caller of a request; role, prefixes and the origin of pages are checked
+    here. A `worker` runs as long as the service does.
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class Service:
         self.audit_keep = audit_keep
         self.memory = MemoryBudget(self.limits.buffered_bytes)
         self._authenticator = auth.Authenticator(engine.tokens, self.executor, loopback=loopback)
-        self._authorize = authorize or self._authenticator.authorize
+        self._authorize = auth.checked(authorize) if authorize else self._authenticator.authorize
         self._log = access_log
         self.requests = RequestMetrics()
         self.watchers = 0
