@@ -205,6 +205,10 @@ def _load_batch(tx: Tx, row: lists.ListRow, records: Sequence[ItemRecord]) -> in
     rows = [_row(each, waits=waits) for each in records if each.key not in done]
     columns = {"separator": row.settings.separator, "rows": encode_json(rows)}
     new = {each.key: each for each in tx.structs(ItemStatus, "items/import", list=row.id, **columns)}
+    late = done_keys.among_added(tx, row.id, sorted(new)) if new and row.settings.once else set()
+    if late:
+        for each in tx.structs(ItemStatus, "items/delete", list=row.id, keys=encode_json(sorted(late))):
+            del new[each.key]
     for gate in sorted({each.gate for each in new.values()}):
         here = [each for each in new.values() if each.gate == gate]
         numbers = {

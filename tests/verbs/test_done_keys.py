@@ -8,7 +8,7 @@ from tests.conftest import Clock
 from tests.verbs.claiming import Desk, broken
 from tests.waiting import WAIT_SECONDS, until
 
-from rowlock import Added, Counts, Done, Engine, Fail, Invalid, NotFound, Refused, Worker
+from rowlock import Added, Counts, Done, Engine, Fail, Invalid, NotFound, Refused, Worker, transfers
 
 
 @pytest.fixture
@@ -145,6 +145,20 @@ def test_an_add_that_waits_for_a_settlement_finds_the_key_done(engine: Engine, u
             until(lambda: waiting(engine))
         assert adding.result(WAIT_SECONDS) == Added(1, 0, 1)
     assert ([item.key for item in engine["work"]], broken(engine)) == (["b", "c"], [])
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "serializable"])
+def test_an_import_that_waits_for_a_settlement_finds_the_key_done(engine: Engine, url: str) -> None:
+    engine["work"].settings(once=True)
+    engine["work"].add(["a", "b"], due="1h")
+    records = [engine.read(transfers.show, "work"), *engine.read(transfers.page, "work")]
+    with ThreadPoolExecutor(1) as threads, Engine(url) as other:
+        with engine.transaction() as tx:
+            tx["work"].done("a")
+            loading = threads.submit(partial(other.run, transfers.load, records))
+            until(lambda: waiting(engine))
+        assert loading.result(WAIT_SECONDS).added == 0
+    assert ([item.key for item in engine["work"]], broken(engine)) == (["b"], [])
 
 
 def waiting(engine: Engine) -> bool:
