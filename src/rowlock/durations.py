@@ -12,6 +12,8 @@ UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w":
 MAX_MILLISECONDS = 100 * 365 * UNITS["d"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MIN_TIME = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
+"""The first time that can be read again, in milliseconds since 1970."""
 MAX_TIME = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
 """The last time that can be read again, in milliseconds since 1970."""
 
@@ -84,6 +86,8 @@ def delay_or_time(due: DurationOrTime | None) -> tuple[int, int | None]:
             f"a time must have a time zone, got {due}", "give an aware datetime, such as datetime.now(UTC)"
         )
     at = (due - _EPOCH) // timedelta(milliseconds=1)
+    if at < MIN_TIME:
+        raise InvalidDuration(f"a time must not be before the year 1 in UTC, got {due}", "give a later time")
     if at > MAX_TIME:
         raise InvalidDuration(f"a time must be before the year 10000 in UTC, got {due}", "give an earlier time")
     return 0, at

@@ -14,7 +14,8 @@ from rowlock.durations import delay_or_time
 from rowlock.errors import GatePassed, Invalid, InvalidData, ListSealed
 from rowlock.json_codec import check_levels, encode_json
 from rowlock.model import GATES, MAX_DATA_BYTES, PAYLOAD_COLUMNS, PRIORITIES, Failure, Item, ItemStatus, Settings
-from rowlock.names import check_key, check_name
+from rowlock.names import check_key, check_name, short_repr
+from rowlock.tracing import check_traceparent
 
 T = TypeVar("T")
 
@@ -121,8 +122,15 @@ def _check_item(record: ItemRecord) -> None:
     for name, allowed in (("gate", GATES), ("priority", PRIORITIES), ("attempts", GATES), ("version", GATES)):
         if getattr(record, name) not in allowed:
             raise Invalid(f"{name} must be 0 to {allowed[-1]}, got {getattr(record, name)}", "give a whole number")
-    for time in (record.due, record.failed_at, *(each.at for each in record.errors)):
+    for time in (record.due, record.failed_at):
         _milliseconds(time)
+    for error in record.errors:
+        _check_error(error)
+    check_traceparent(record.trace)
+    if record.until is not None:
+        check_name(record.until)
+    if record.until == record.list:
+        raise Invalid(f"the item {record.key!r} waits for its own list", "name another list in until, or leave it out")
     if record.due is not None and record.failed_at is not None:
         raise Invalid(f"the item {record.key!r} is both due and failed", "leave due or failed_at out")
     text = record.raw_data or ""
@@ -130,6 +138,16 @@ def _check_item(record: ItemRecord) -> None:
     if (size := len(text.encode())) > MAX_DATA_BYTES:
         what = f"the data of {record.key!r} must be at most {MAX_DATA_BYTES} bytes, got {size}"
         raise InvalidData(what, "store it elsewhere, and its address as data")
+
+
+def _check_error(error: Failure) -> None:
+    _milliseconds(error.at)
+    if error.attempt not in GATES:
+        raise Invalid(f"attempt of an error must be 0 to {GATES[-1]}, got {error.attempt}", "give a whole number")
+    for name, text in (("holder", error.holder), ("kind", error.kind)):
+        if "\0" in text or len(text) > failures.MAX_MESSAGE_CHARACTERS:
+            rule = f"text of at most {failures.MAX_MESSAGE_CHARACTERS} characters without NUL"
+            raise Invalid(f"{name} of an error must be {rule}, got {short_repr(text)}", "shorten it")
 
 
 def load(tx: Tx, records: Sequence[Record]) -> Loaded:

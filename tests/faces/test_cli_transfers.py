@@ -95,6 +95,12 @@ ITEM = (
 )
 
 
+def failed(**fields: object) -> str:
+    """Return the record of an item with one error, which has these fields."""
+    error = {"attempt": 1, "at": "2030-01-01T00:00:00Z", "holder": "ann", "kind": "Bad", "message": "luck"} | fields
+    return f'{ITEM[:-2]},"errors":[{msgspec.json.encode(error).decode()}]}}\n'
+
+
 @pytest.mark.parametrize(
     ("given", "wrong"),
     [
@@ -107,7 +113,18 @@ ITEM = (
             "line 2: a time must be before the year 10000",
         ),
         (LIST + ITEM.replace('"due":null', '"due":"10000-01-01T00:00:00Z"'), "line 2: "),
+        (
+            LIST + ITEM.replace('"due":null', '"due":"0001-01-01T00:00:00+23:59"'),
+            "line 2: a time must not be before the year 1 in UTC",
+        ),
         (LIST + ITEM.replace('"gate":0', '"gate":-1'), "line 2: gate must be 0 to "),
+        (LIST + ITEM.replace('"attempts":0', '"attempts":-1'), "line 2: attempts must be 0 to "),
+        (LIST + ITEM.replace('"trace":null', '"trace":"x"'), "line 2: trace must be a W3C traceparent"),
+        (LIST + ITEM[:-2] + ',"until":"work"}', "line 2: the item 'a' waits for its own list"),
+        (LIST + ITEM[:-2] + ',"until":""}', "line 2: the list name ''"),
+        (LIST + failed(attempt=2**31), "line 2: attempt of an error must be 0 to "),
+        (LIST + failed(holder="a\0"), "line 2: holder of an error must be text"),
+        (LIST + failed(kind="\0"), "line 2: kind of an error must be text"),
         (LIST + ITEM[:-2] + ',"colour":1}', "line 2: unknown field 'colour'"),
         (LIST + "{", "line 2: it must be a JSON object"),
         ('{"record":"list","list":"work","settings":{"attempts":-1}}', "line 1: "),

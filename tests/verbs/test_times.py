@@ -60,6 +60,12 @@ def test_an_item_may_be_due_in_the_last_year_there_is(timed: Engine) -> None:
     assert timed["work"].show("a").due == last
 
 
+def test_a_time_before_the_year_1_in_utc_is_refused(timed: Engine) -> None:
+    with pytest.raises(InvalidDuration, match="must not be before the year 1 in UTC"):
+        timed["work"].add("a", due="0001-01-01T00:00:00+23:59")
+    assert timed.lists() == []
+
+
 @pytest.mark.parametrize("due", [-1, "soon", float("nan"), float("inf"), 1e30, datetime(2030, 1, 1), True, []])
 def test_a_due_time_that_cannot_be_is_refused(timed: Engine, due: object) -> None:
     with pytest.raises(InvalidDuration):
