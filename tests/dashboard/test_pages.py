@@ -13,6 +13,7 @@ from tests.dashboard.conftest import COLOURS, OpenPage, accessibility_violations
 from tests.http.serving import Serving, serving
 
 from rowlock import Engine
+from rowlock.dashboard import PAGES as ENTRIES
 from rowlock.dashboard.assets import ASSETS, STATIC
 
 PAGES = [
@@ -105,6 +106,16 @@ def test_a_page_has_twins_as_json_and_csv(filled: Serving) -> None:
     shown = filled.client("GET", "/overview.json").json
     assert {each["name"] for each in shown["lists"]} == {"mail/in", "thumbs"}
     assert filled.client("GET", "/overview.csv").text.startswith("name,state,")
+
+
+@pytest.mark.parametrize("ending", [".json", ".csv"])
+def test_every_page_with_rows_has_twins(filled: Serving, ending: str) -> None:
+    paths = [
+        page.path.replace("{list}", "thumbs") for page in ENTRIES if page.method == "GET" and page.role is not None
+    ]
+    asked = ["/overview" if path == "/" else path for path in paths if "{" not in path]
+    statuses = {path: filled.client("GET", path + ending).status for path in asked}
+    assert set(statuses.values()) == {200}, statuses
 
 
 def test_a_page_allows_no_script_or_style_within_it(filled: Serving) -> None:

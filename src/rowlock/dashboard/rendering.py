@@ -102,7 +102,7 @@ def json(view: View) -> bytes:
 
 def csv_text(view: View) -> bytes:
     """Return the rows of a view as CSV with a header; fields of fields become columns such as `counts.ready`."""
-    rows = [dict(_flat("", msgspec.to_builtins(row))) for row in view.rows]
+    rows = [dict(_flat("", msgspec.json.decode(msgspec.json.encode(row)))) for row in view.rows]
     names = list(dict.fromkeys(name for row in rows for name in row))
     written = io.StringIO()
     writer = csv.writer(written)
