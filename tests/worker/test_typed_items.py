@@ -135,3 +135,24 @@ def test_a_gate_that_the_list_does_not_have_is_named(engine: Engine) -> None:
     assert [record.getMessage() for record in records] == [
         "the list 'flow' has no gate 'fech'; its gates are fetch, parse"
     ]
+
+
+class Bomb(pydantic.BaseModel):
+    to: str
+
+    @pydantic.field_validator("to")
+    @classmethod
+    def explode(cls, to: str) -> str:
+        if to == "ann":
+            raise SystemExit(3)
+        return to
+
+
+def test_a_validator_that_exits_fails_its_item_and_not_the_worker(engine: Engine) -> None:
+    engine["mail"].add([{"key": "bad", "data": {"to": "ann"}}, {"key": "good", "data": {"to": "bob"}}])
+    worker = Worker(engine)
+    got: list[str] = []
+    worker.on("mail", lambda item: got.append(item.data.to), data=Bomb)
+    work_off(worker)
+    assert (got, [item.key for item in engine["mail"].page(state="failed")]) == (["bob"], ["bad"])
+    assert sound(engine)

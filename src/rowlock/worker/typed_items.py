@@ -75,7 +75,7 @@ def decode_all(
     for item in items:
         try:
             decoded = decode(bytes(item.raw))
-        except Exception as error:  # a validator of somebody else's may do anything
+        except BaseException as error:  # a validator of somebody else's may do anything
             what = f"the data of {short_repr(item.key)} does not fit: {_mismatch(error)}"
             bad.append((item, InvalidData(what, "save other data, then retry it")))
             continue
@@ -84,7 +84,7 @@ def decode_all(
     return good, bad
 
 
-def _mismatch(error: Exception) -> str:
+def _mismatch(error: BaseException) -> str:
     """Return what does not fit, with the name of the field."""
     errors = getattr(error, "errors", None)
     if not callable(errors):
