@@ -89,3 +89,9 @@ def test_a_group_of_failures_is_retried_alone(served: Serving) -> None:
     assert "Retry: 2 items" in post(served, "/lists/work/items", **asked).text
     post(served, "/lists/work/items", **asked, confirmed="yes")
     assert {key: work.show(key).state for key in "abcd"} == {"a": "ready", "b": "failed", "c": "ready", "d": "failed"}
+
+
+def test_a_gate_of_thousands_of_digits_is_refused(served: Serving) -> None:
+    served.service.engine["work"].add("a")
+    assert post(served, "/lists/work/gate", gate="9" * 5_000).status // 100 == 4
+    assert served.service.engine["work"].info().gate == 0

@@ -81,6 +81,11 @@ def test_a_wrong_limit_is_refused_with_the_right_form(text: str) -> None:
         parse_halt(text)
 
 
+def test_a_limit_of_thousands_of_digits_is_refused() -> None:
+    with pytest.raises(Invalid, match="halt must be like soon,fail=3, got"):
+        parse_halt("now,fail=" + "9" * 5_000)
+
+
 def test_a_dry_run_prints_commands_and_changes_nothing(names: Shell) -> None:
     ran = names("work", "names", "--dry-run", "-n", "2", "--", "echo", "it's")
     assert ran.lines == ["""echo 'it'"'"'s' a b""", """echo 'it'"'"'s' c"""]

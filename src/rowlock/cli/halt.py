@@ -9,7 +9,7 @@ from rowlock.errors import Invalid
 from rowlock.outcomes import Done, Outcome
 
 MIN_ATTEMPTS_FOR_A_SHARE = 3
-_TEXT = re.compile(r"(now|soon),(fail|success|done)=([1-9]\d*)(%?)")
+_TEXT = re.compile(r"(now|soon),(fail|success|done)=([1-9][0-9]{0,11})(%?)")
 
 
 class Halt(msgspec.Struct):
@@ -50,5 +50,5 @@ def parse_halt(text: str | None) -> Halt:
     found = _TEXT.fullmatch(text)
     if found is None or (found[4] and int(found[3]) > 100):
         hint = "soon lets running commands finish, now ends them; the number may be a share, as in now,fail=20%"
-        raise Invalid(f"halt must be like soon,fail=3, got {text!r}", hint)
+        raise Invalid(f"halt must be like soon,fail=3, got {text[:50]!r}", hint)
     return Halt(found[1] == "now", found[2], int(found[3]), bool(found[4]))

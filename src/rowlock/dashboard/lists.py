@@ -171,7 +171,7 @@ def _read_others(text: str) -> dict[str, Any]:
 async def open_gate(page: PageRequest) -> Redirect:
     """Open a gate by hand."""
     name, gate = page.parameters["list"], page.field("gate")
-    await page.call("gates.open_gate", name, body={"gate": int(gate) if gate.isdecimal() else gate})
+    await page.call("gates.open_gate", name, body={"gate": int(gate) if gate.isdecimal() and len(gate) <= 12 else gate})
     return page.redirect(page.url("lists", name), f"Gate {gate} is open.")
 
 
