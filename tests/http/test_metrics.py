@@ -77,6 +77,14 @@ def test_what_a_browser_asks_for_as_events_is_offered(ask: Client) -> None:
     assert ask("GET", "/v1/events?after=x", accept="text/event-stream").status == 400
 
 
+def test_open_pages_take_no_place_of_clients_that_follow_events(
+    served: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rowlock.http.events.MAX_WATCHERS", 1)
+    with listening(served.client, "/live"), listening(served.client):
+        assert served.client("GET", "/v1/events").status == 503
+
+
 def next_event(response: http.client.HTTPResponse) -> tuple[str, dict[str, object]]:
     number = ""
     while line := response.readline():

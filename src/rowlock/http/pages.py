@@ -17,7 +17,6 @@ from rowlock.dashboard.frame import BY_NAME, TWINS, PageEntry, PageRequest, Redi
 from rowlock.errors import InvalidBody, NoSuchPath, Overloaded, RowlockError, TokenRefused
 from rowlock.http import auth, problems
 from rowlock.http.asgi import Header
-from rowlock.http.events import MAX_WATCHERS
 from rowlock.http.requests import Request
 from rowlock.http.responses import Response
 from rowlock.http.routing import NO_ROUTE, Route
@@ -34,6 +33,8 @@ CHANGES_SECONDS = 1.0
 """How often an open page is refreshed at most."""
 REFRESH_SECONDS = 3.0
 """How often it is refreshed although no item has changed: sessions and ages change too."""
+MAX_OPEN_PAGES = 100
+"""How many pages are kept up to date; clients that follow the events are counted apart."""
 SESSION_SECONDS = 12 * 3600
 AWAY = -2
 """Stands for the number of the newest tally while the database is away."""
@@ -236,8 +237,8 @@ class ChangeClock:
 async def live(request: Request) -> Response:
     """Stream when pages should be read again: at most once a second, and when the database is away or back."""
     service = request.service
-    if service.watchers >= MAX_WATCHERS:
-        raise Overloaded(f"{service.watchers} clients follow the events already", "try again later")
+    if service.open_pages >= MAX_OPEN_PAGES:
+        raise Overloaded(f"{service.open_pages} pages are open already", "close some, or try again later")
     service.long_polls.check(request.client_host)
     return Response(stream=_changes(request), live=True, media_type=b"text/event-stream")
 
@@ -246,7 +247,7 @@ async def _changes(request: Request) -> AsyncIterator[bytes]:
     service, known, silent_seconds = request.service, -1, 0.0
     with request.long_poll_slot():
         disconnect = asyncio.ensure_future(request.wait_for_half_close())
-        service.watchers += 1
+        service.open_pages += 1
         try:
             yield b"retry: 2000\n\n"
             while not service.stopping and not disconnect.done():
@@ -259,7 +260,7 @@ async def _changes(request: Request) -> AsyncIterator[bytes]:
                 known = latest
                 await asyncio.wait([disconnect], timeout=CHANGES_SECONDS)
         finally:
-            service.watchers -= 1
+            service.open_pages -= 1
             disconnect.cancel()
 
 

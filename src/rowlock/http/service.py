@@ -72,6 +72,8 @@ class Service:
         self.requests = RequestMetrics()
         self.watchers = 0
         """How many clients follow the events."""
+        self.open_pages = 0
+        """How many pages of the dashboard are kept up to date."""
         self.changes = pages.ChangeClock()
         self.checks = SystemChecks(engine)
         self.worker = worker
