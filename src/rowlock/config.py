@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rowlock.db.urls import masked, with_schema
+from rowlock.db.urls import masked, parse, with_schema
 from rowlock.errors import Invalid
 from rowlock.names import closest
 
@@ -62,9 +62,8 @@ def load(
     layers = (_home(environment), _project(folder or Path()), _variables(environment), _flags(flags))
     for precedence, layer in enumerate(layers, 1):
         values |= {value.name: msgspec.structs.replace(value, precedence=precedence) for value in layer}
-    if schema := _beside_database(values, "schema"):
-        database = values["database"]
-        values["database"] = msgspec.structs.replace(database, value=with_schema(database.value, schema))
+    if "schema" in values:
+        values["database"] = _in_schema(values["database"], values["schema"])
     return values
 
 
@@ -80,13 +79,15 @@ def target(values: Mapping[str, ConfigValue]) -> ConfigValue:
 
 def listen_url(values: Mapping[str, ConfigValue]) -> str | None:
     """Return where to listen for notifications; None if the database has the higher precedence, and so is another."""
-    return _beside_database(values, "listen_url")
-
-
-def _beside_database(values: Mapping[str, ConfigValue], name: str) -> str | None:
-    """Return a value that belongs to the database; None if the database has the higher precedence."""
-    value = values.get(name)
+    value = values.get("listen_url")
     return value.value if value is not None and value.precedence >= values["database"].precedence else None
+
+
+def _in_schema(database: ConfigValue, schema: ConfigValue) -> ConfigValue:
+    """Return the database with the schema, if it names none; a file from a nearer place has none."""
+    if schema.precedence < database.precedence and parse(database.value).dialect == "sqlite":
+        return database
+    return msgspec.structs.replace(database, value=with_schema(database.value, schema.value))
 
 
 def _flags(flags: Mapping[str, str | None]) -> Iterator[ConfigValue]:

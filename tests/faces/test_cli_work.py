@@ -69,6 +69,23 @@ def test_options_after_the_first_word_belong_to_the_command(shell: Shell, names:
     )
 
 
+def test_an_option_of_work_after_the_command_gets_a_warning(names: QuickShell) -> None:
+    warned = names("work", "names", "echo", "--attempts", "--tag").error
+    assert warned.count("warning:") == 1
+    assert "warning: --attempts is passed to echo; put options of work before the command" in warned
+
+
+def test_two_dashes_say_that_such_an_option_is_meant(names: QuickShell) -> None:
+    assert "warning" not in names("work", "names", "--", "echo", "--attempts").error
+
+
+def test_a_line_for_the_shell_is_one_word(names: QuickShell) -> None:
+    ran = names("work", "names", "--shell", "exit 1", "--attempts", "1")
+    assert ran.status == 2
+    assert "the command of --shell must be one word, got '--attempts' after 'exit 1'" in ran.error
+    assert "put options before the command" in ran.error
+
+
 def test_a_command_does_not_read_our_stdin(shell: Shell, names: Shell) -> None:
     assert shell("work", "names", *sh("cat; : {}"), given="not for you\n").out == ""
 

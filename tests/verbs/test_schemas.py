@@ -188,6 +188,20 @@ def test_a_schema_can_be_configured_beside_the_database(
     assert parse(config.load({"database": "work.db"})["database"].value).schema == ""
 
 
+def test_a_configured_schema_is_valid_for_an_address_of_the_command_line_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROWLOCK_SCHEMA", "apart")
+    plain, named = "postgresql://other/work", "postgresql://other/work?schema=mine"
+    schemas = [parse(config.load({"database": url})["database"].value).schema for url in (plain, named)]
+    assert schemas == ["apart", "mine"]
+    assert Engine(plain).database.address.schema == ""
+
+
+def test_an_engine_takes_a_schema_beside_its_address() -> None:
+    assert Engine("postgresql://other/work", schema="mine").database.address.schema == "mine"
+    with pytest.raises(InvalidUrl, match="schema must be the one that the address names, 'a', got 'b'"):
+        Engine("postgresql://other/work?schema=a", schema="b")
+
+
 def test_the_hint_to_migrate_can_be_pasted(unmigrated_url: str) -> None:
     with Engine(unmigrated_url) as engine, pytest.raises(SchemaMissing) as raised:
         engine.lists()

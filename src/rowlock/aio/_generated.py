@@ -208,6 +208,7 @@ class AsyncEngine(AsyncHandle[Engine]):
         url: str | Path | db.Address | None = None,
         *,
         listen_url: str | None = None,
+        schema: str | None = None,
         patience: float = PATIENCE_SECONDS,
         connections: int = MAX_CONNECTIONS,
         statement_seconds: float = 0,
@@ -220,6 +221,7 @@ class AsyncEngine(AsyncHandle[Engine]):
             Engine(
                 url,
                 listen_url=listen_url,
+                schema=schema,
                 patience=patience,
                 connections=connections,
                 statement_seconds=statement_seconds,

@@ -193,6 +193,12 @@ def summary(command: click.Command) -> str:
     return " ".join(command.get_short_help_str(limit=1_000).split())
 
 
+def long_options(command: click.Command) -> set[str]:
+    """Return the names of the options of a command that begin with two dashes."""
+    options = (each for each in command.params if isinstance(each, click.Option))
+    return {name for each in options for name in each.opts if name.startswith("--")}
+
+
 def command(name: str) -> Callable[[Callable[..., Any]], Command]:
     """Make a function the command of that name."""
     return click.command(name, cls=Command)

@@ -13,7 +13,7 @@ from rowlock.cli import work_handlers
 from rowlock.cli.claims import held_by_another
 from rowlock.cli.command_output import CommandOutput, OutputStyle
 from rowlock.cli.halt import parse_halt
-from rowlock.cli.invocation import SOME_FAILED, Command, Invocation, every, list_argument
+from rowlock.cli.invocation import SOME_FAILED, Command, Invocation, every, list_argument, long_options
 from rowlock.cli.job_log import JobLog
 from rowlock.cli.output import plural, visible, write
 from rowlock.cli.progress import ListProgress, Lists, OtherHolders, VerdictCounts, format_seconds
@@ -54,7 +54,20 @@ class WorkCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put `--` before the program's name if it is missing."""
         place = self._program_at(args)
-        return super().parse_args(ctx, args if place is None else [*args[:place], "--", *args[place:]])
+        if place is None:
+            return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, [*args[:place], "--", *args[place:]])
+        if not ctx.resilient_parsing and not ctx.params["shell"]:
+            self._warn_of_option(ctx, args[place:])
+        return rest
+
+    def _warn_of_option(self, ctx: click.Context, words: Sequence[str]) -> None:
+        """Say that an option after the program's name belongs to the program, if `work` has one of that name."""
+        if (option := next((word for word in words if word in long_options(self)), None)) is not None:
+            passed = f"{option} is passed to {words[0]}"
+            ctx.ensure_object(Invocation).say(
+                f"warning: {passed}; put options of work before the command, or -- before it if this is meant"
+            )
 
     def _program_at(self, args: Sequence[str]) -> int | None:
         """Return where the second argument that is no option stands; None after `--`."""
@@ -104,7 +117,7 @@ class WorkCommand(Command):
 )
 @click.option("--later", metavar="DURATION", default="30s", show_default=True, help="Wait after exit code 75.")
 @click.option("-n", "--batch", type=click.IntRange(1, 10_000), help="Items for each command.")
-@click.option("--shell", is_flag=True, help="The command is a line for /bin/sh.")
+@click.option("--shell", is_flag=True, help="The command is one word: a line for /bin/sh.")
 @click.option("--stdin", is_flag=True, help="The command reads its keys from stdin, one to a line.")
 @click.option("--tag", is_flag=True, help="Put the key before each line of output.")
 @click.option("-k", "--keep-order", is_flag=True, help=ORDER_HELP)
@@ -131,7 +144,7 @@ def work(invocation: Invocation, /, *, name: str, log_format: str, **given: Any)
     {} is. {name} is its last part, {stem} that without its suffix; {.} {/} {//} {/.} {#} {%} are as in GNU parallel;
     {attempt} is the number of this attempt, {list} the list, {data.FIELD} or {FIELD} a field of the item's data; {{}}
     is {} itself. Exit code 0 is done, 75 is tried later without counting, 65 has failed for good, any other is one
-    failed attempt. Ctrl-C once lets running commands finish; the same command continues from there.
+    failed attempt. Options stand before the command: what follows its first word belongs to it. Ctrl-C once lets running commands finish; the same command continues from there.
 
     Without a command each item is sent by HTTP: to --http URL, or to the processor of the list's settings.
     """

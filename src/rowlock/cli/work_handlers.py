@@ -10,6 +10,7 @@ import msgspec
 from click.core import ParameterSource
 
 from rowlock.cli.halt import parse_halt
+from rowlock.cli.invocation import long_options
 from rowlock.errors import Invalid
 from rowlock.model import ListInfo
 from rowlock.settings import Processor, secrets_in
@@ -64,6 +65,8 @@ class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
         _refuse_given(REQUEST_OPTIONS if self.words else COMMAND_OPTIONS, needs, "leave it out")
         if self.keep_order and self.line_buffer:
             raise Invalid("--keep-order cannot be combined with --line-buffer", "give one of them")
+        if self.shell and len(self.words) > 1:
+            raise _too_many_words(self.words)
         parse_halt(self.halt)
         self.throttle()
         if self.words:
@@ -88,6 +91,13 @@ class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
                 raise Invalid(f"a header must be NAME: VALUE, got {name!r}", "write it like 'x-team: blue'")
             headers[name.strip()] = value.strip()
         return Processor(url, timeout=self.timeout or "30s", headers=headers)
+
+
+def _too_many_words(words: Sequence[str]) -> Invalid:
+    options = long_options(click.get_current_context().command)
+    word = next((each for each in words[1:] if each in options), words[1])
+    what = f"the command of --shell must be one word, got {word!r} after {words[0]!r}"
+    return Invalid(what, "put options before the command, and quote the command as one word")
 
 
 def _usable_cores() -> int:

@@ -22,7 +22,7 @@ from rowlock.engine.protocols import Writer
 from rowlock.engine.tokens import Tokens
 from rowlock.engine.transaction import Transaction
 from rowlock.environment import REAL_ENVIRONMENT, Environment
-from rowlock.errors import DatabaseBusy, InvalidTransaction
+from rowlock.errors import DatabaseBusy, InvalidTransaction, InvalidUrl
 from rowlock.group_commit import GroupCommit, GroupedCall, GroupKey, groupable
 from rowlock.operation_history import History, Sink, to_file
 from rowlock.schedules import Tick
@@ -50,6 +50,7 @@ class Engine(Handles):
         url: str | Path | db.Address | None = None,
         *,
         listen_url: str | None = None,
+        schema: str | None = None,
         patience: float = PATIENCE_SECONDS,
         connections: int = MAX_CONNECTIONS,
         statement_seconds: float = 0,
@@ -59,7 +60,7 @@ class Engine(Handles):
         wrap: Callable[[Any], Any] = lambda connection: connection,
     ) -> None:
         self.database = db.connect(
-            _address(url, listen_url),
+            _address(url, listen_url, schema=schema),
             patience=patience,
             connections=connections,
             statement_seconds=statement_seconds,
@@ -321,14 +322,19 @@ class BatchedFunction(Generic[X, Y]):
         return self._grouped.awaited(self._verb, given)
 
 
-def _address(url: str | Path | db.Address | None, listen_url: str | None) -> db.Address:
+def _address(url: str | Path | db.Address | None, listen_url: str | None, *, schema: str | None) -> db.Address:
+    given = schema
     if not url and (url := os.environ.get("ROWLOCK_DATABASE_URL")):
         # What these say belongs to that database.
         listen_url = listen_url or os.environ.get("ROWLOCK_LISTEN_URL")
-        url = db.with_schema(url, os.environ.get("ROWLOCK_SCHEMA"))
-    address = (
-        url if isinstance(url, db.Address) else db.parse(str(url) if isinstance(url, Path) else url or DEFAULT_URL)
-    )
+        schema = schema or os.environ.get("ROWLOCK_SCHEMA")
+    if isinstance(url, db.Address):
+        address = url
+    else:
+        address = db.parse(db.with_schema(str(url) if isinstance(url, Path) else url or DEFAULT_URL, schema))
+    if given and address.schema != given:
+        what = f"schema must be the one that the address names, {address.schema!r}, got {given!r}"
+        raise InvalidUrl(what, "name it once: in the address, or as schema=")
     return db.listening_at(address, listen_url) if listen_url else address
 
 
