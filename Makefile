@@ -40,7 +40,7 @@ $(VENV)/.test: pyproject.toml tools/groups.py
 	@touch $(VENV)/.setup $(VENV)/.lint $@
 
 up: setup
-	@$(BIN)/rowlock up
+	@$(BIN)/rowlock up $(if $(PORT),--port $(PORT))
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal

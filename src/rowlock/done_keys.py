@@ -1,6 +1,7 @@
 """Keys that were done: lists with the setting `once` remember them, and do not add them again."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import msgspec
 
@@ -9,11 +10,18 @@ from rowlock.db import Tx
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import AlreadyThere, Invalid
 from rowlock.json_codec import encode_json
-from rowlock.names import check_keys, check_limit
+from rowlock.names import check_keys, check_limit, check_start
 from rowlock.settings import Settings
 
 MAX_FORGOTTEN_PER_STEP = 10_000
 """Keys that are forgotten in one transaction."""
+
+
+class DoneKey(msgspec.Struct, frozen=True):
+    """A key that a list remembers as done."""
+
+    key: str
+    at: datetime
 
 
 class RememberingList(msgspec.Struct, frozen=True):
@@ -48,6 +56,13 @@ def count(tx: Tx, name: str) -> int:
     """Return how many keys the list remembers as done."""
     number: int = tx.value("done_keys/count", list=lists.get(tx, name).id)
     return number
+
+
+def page(tx: Tx, name: str, *, after: str = "", limit: int = 1000) -> list[DoneKey]:
+    """Return the keys that the list remembers as done, in their byte order, strictly after one."""
+    check_limit(limit, "keys")
+    check_start(after)
+    return tx.structs(DoneKey, "done_keys/page", list=lists.get(tx, name).id, after=after, limit=limit)
 
 
 def forget(

@@ -172,7 +172,7 @@ class _SessionState(msgspec.Struct, frozen=True):
     def alert(self) -> Alert:
         """What to say if it is late."""
         silent = max(0, self.now - self.expires_at + (self.expiry or 0)) / 1_000
-        what = f"{self.holder} has sent no heartbeat for {silent:,.0f} s and holds {self.items:,} items"
+        what = f"{self.holder} has sent no heartbeat for {silent:,.0f} s and holds {_items(self.items)}"
         hint = "its items return by themselves; end the session to return them at once"
         return Alert("late-session", what, hint, session=self.id, at=to_datetime(self.expires_at))
 
@@ -225,15 +225,16 @@ def _list_alerts(each: _ListSums, patterns: set[str]) -> Iterator[Alert]:
     name, counts = each.name, each.counts
     is_worked = counts.claimed or each.recently_settled or any(matches_pattern(pattern, name) for pattern in patterns)
     if each.state == "open" and counts.ready and not is_worked:
-        what = f"{counts.ready:,} items of {name!r} are ready, and nobody works on them"
+        what = f"{_items(counts.ready, 'is', 'are', of=name)} ready, and nobody works on the list"
         yield Alert("nobody-works", what, "start a worker", name)
     if counts.failed:
-        yield Alert("failing", f"{counts.failed:,} items of {name!r} have failed", "retry or abandon them", name)
+        what = f"{_items(counts.failed, 'has', 'have', of=name)} failed"
+        yield Alert("failing", what, "retry or abandon what failed", name)
     if each.recently_added > each.recently_settled > 0 and counts.ready > each.recently_settled:
         what = f"{name!r} receives more items than are done: {counts.ready:,} are ready"
         yield Alert("falling-behind", what, "start more workers", name)
     if each.state == "paused" and counts.total > counts.failed:
-        yield Alert("paused", f"{name!r} is paused with {counts.total - counts.failed:,} items left", "resume it", name)
+        yield Alert("paused", f"{name!r} is paused with {_items(counts.total - counts.failed)} left", "resume it", name)
 
 
 def _rank(each: _ListSums, alerts: Sequence[Alert]) -> tuple[int, int, str]:
@@ -303,3 +304,9 @@ def of_list(tx: Tx, name: str, *, span: Duration = "1h", prefixes: Sequence[str]
     info = lists.info_of(row, by_gate, holder=lease_holder if row.settings.exclusive else None)
     series = throughput.of_row(tx, row.id, span=span)
     return ListDetails(redact(info, prefixes), gates.of_row(row, by_gate), workers, series)
+
+
+def _items(count: int, *verbs: str, of: str = "") -> str:
+    """Return a number of items with the verb that fits it, in the singular or the plural."""
+    words = ["1 item" if count == 1 else f"{count:,} items", f"of {of!r}" if of else "", *verbs[count != 1 :][:1]]
+    return " ".join(filter(None, words))

@@ -1,4 +1,4 @@
-"""Transfers: lists with their items, errors and results, as records that another database can load."""
+"""Transfers: lists with their items, errors, results and remembered keys, as records that another database can load."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -54,7 +54,15 @@ class ResultRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
     settled_at: Time
 
 
-Record = ListRecord | ItemRecord | ResultRecord
+class DoneKeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="record", tag="done_key"):
+    """A key that a list with the setting `once` remembers as done."""
+
+    list: str
+    key: str
+    done_at: Time
+
+
+Record = ListRecord | ItemRecord | ResultRecord | DoneKeyRecord
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -65,6 +73,8 @@ class Loaded(msgspec.Struct, frozen=True):
     existing: int
     """Items that were on their list already, or were done there on a list that remembers it."""
     results: int
+    remembered: int
+    """Keys that are remembered as done, and were not before."""
 
 
 class _KeyedFailure(msgspec.Struct, frozen=True):
@@ -103,6 +113,11 @@ def results_page(tx: Tx, name: str, *, after: str = "", limit: int = 1000) -> li
     return [ResultRecord(name, each.key, each.result, each.attempts, each.settled_at) for each in found]
 
 
+def done_keys_page(tx: Tx, name: str, *, after: str = "", limit: int = 1000) -> list[DoneKeyRecord]:
+    """Return the records of the keys that a list remembers as done, in their byte order, strictly after one."""
+    return [DoneKeyRecord(name, each.key, each.at) for each in done_keys.page(tx, name, after=after, limit=limit)]
+
+
 def check(record: Record) -> Record:
     """Return a record whose names, key, times and data can be stored; Invalid if one cannot."""
     check_name(record.list)
@@ -113,6 +128,9 @@ def check(record: Record) -> Record:
     check_key(record.key)
     if isinstance(record, ResultRecord):
         _milliseconds(record.settled_at)
+        return record
+    if isinstance(record, DoneKeyRecord):
+        _milliseconds(record.done_at)
         return record
     _check_item(record)
     return record
@@ -151,7 +169,7 @@ def _check_error(error: Failure) -> None:
 
 
 def load(tx: Tx, records: Sequence[Record]) -> Loaded:
-    """Make the lists of the records, and add the items and results that are not there yet.
+    """Make the lists of the records, and add the items, results and remembered keys that are not there yet.
 
     A list that exists keeps its settings and its state, and an item that is on its list stays as it is: a second load
     changes nothing. Invalid, and nothing is written, if a list, an item or a result is there twice, or the list of an
@@ -174,14 +192,16 @@ def load(tx: Tx, records: Sequence[Record]) -> Loaded:
             raise ListSealed(f"the list {name!r} is sealed and takes no new items", "reopen it, or rename it first")
         added += new
     kept = sum(_load_results(tx, lists.get(tx, name), records) for name in rows)
-    return Loaded(len(rows), added, sum(map(len, by_list.values())) - added, kept)
+    # After the items: one whose key is remembered too was added before the list had the setting `once`.
+    remembered = sum(_load_done_keys(tx, lists.get(tx, name), records) for name in rows)
+    return Loaded(len(rows), added, sum(map(len, by_list.values())) - added, kept, remembered)
 
 
 def _refuse_twice(records: Iterable[Record]) -> None:
     seen = set()
     known = {each.list for each in records if isinstance(each, ListRecord)}
     for each in records:
-        kind = type(each).__name__.removesuffix("Record").lower()
+        kind = str(each.__struct_config__.tag).replace("_", " ")
         key = getattr(each, "key", None)
         what = f"the list {each.list!r}" if key is None else f"the {kind} {key!r} of the list {each.list!r}"
         if (kind, each.list, key) in seen:
@@ -274,6 +294,12 @@ def _load_results(tx: Tx, row: lists.ListRow, records: Sequence[Record]) -> int:
         ]
         kept += tx.run("results/import", list=row.id, keep=row.settings.keep, rows=encode_json(rows))
     return kept
+
+
+def _load_done_keys(tx: Tx, row: lists.ListRow, records: Sequence[Record]) -> int:
+    found = [each for each in records if isinstance(each, DoneKeyRecord) and each.list == row.name]
+    rows = [{"key": each.key, "at": _milliseconds(each.done_at)} for each in found]
+    return sum(tx.run("done_keys/import", list=row.id, rows=encode_json(some)) for some in _batches(rows))
 
 
 def _batches(records: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -133,6 +133,12 @@ def data_of(shell: Shell, name: str) -> dict[str, object]:
     return {item["key"]: item["data"] for item in items}
 
 
+def test_a_file_in_the_place_of_a_csv_column_is_suggested_as_the_file(quick: Shell) -> None:
+    quick.write("c.csv", "name\napple\n")
+    ran = quick("add", "fruit", "--csv", "c.csv", given="")
+    assert (ran.status, "did you mean -f c.csv?" in ran.error) == (2, True)
+
+
 def test_the_other_columns_of_csv_are_the_data_of_an_item(quick: Shell) -> None:
     quick("add", "fruit", "--csv", "name", given='id,name,\n1,apple,"a\nb"\n2,pear,\n')
     assert data_of(quick, "fruit") == {"apple": {"id": "1", "3": "a\nb"}, "pear": {"id": "2", "3": ""}}

@@ -57,7 +57,7 @@ def test_lists_are_the_same_after_a_way_through_a_file(
         pytest.importorskip("pyarrow")
     file = str(any_quick.folder / f"lists.{form}")
     assert any_quick("export", *NAMES, "-o", file).status == 0
-    assert other("import", file).lines == ["lists\t3", "added\t9", "existing\t0", "results\t1"]
+    assert other("import", file).lines == ["lists\t3", "added\t9", "existing\t0", "results\t1", "remembered\t0"]
     before, after = any_quick("export", *NAMES), other("export", *NAMES)
     assert comparable(after.lines) == comparable(before.lines)
     assert any_quick("ls", "work").out == other("ls", "work").out
@@ -67,7 +67,7 @@ def test_to_import_again_changes_nothing(filled: Engine, any_quick: QuickShell, 
     exported = any_quick("export", *NAMES).out
     other("import", "-", given=exported)
     before = other("export", *NAMES).out
-    assert other("import", given=exported).lines == ["lists\t3", "added\t0", "existing\t9", "results\t0"]
+    assert other("import", given=exported).lines == ["lists\t3", "added\t0", "existing\t9", "results\t0", "remembered\t0"]
     assert other("export", *NAMES).out == before
     assert other("doctor", "--json").status == 0
 
@@ -146,3 +146,13 @@ def test_a_key_that_was_done_is_not_imported_into_a_list_that_remembers(quick: Q
     exported = quick("export", "work").out
     quick("done", "work", "a")
     assert quick("import", given=exported).lines[1:3] == ["added\t0", "existing\t2"]
+
+
+def test_keys_that_are_remembered_as_done_travel_along(any_quick: QuickShell, other: QuickShell) -> None:
+    any_quick("add", "mail", "ann", "bob", "--once")
+    any_quick("done", "mail", "ann")
+    exported = any_quick("export", "mail").out
+    assert other("import", given=exported).lines[-1] == "remembered\t1"
+    assert other("add", "mail", "ann", "--json").document == {"added": 0, "existing": 0, "done_before": 1}
+    assert comparable(other("export", "mail").lines) == comparable(exported.splitlines())
+    assert other("import", given=exported).lines[-1] == "remembered\t0"

@@ -102,6 +102,11 @@ def test_the_mode_of_a_pooler_is_read_from_the_address(mode: str) -> None:
     assert (address.pooler, address.target) == (mode.lower(), "postgresql://host/db?sslmode=disable")
 
 
+def test_a_command_to_copy_names_another_database_than_the_default_one() -> None:
+    assert [parse(url).option for url in ("rowlock.db", "a b.db")] == ["", "-d 'a b.db' "]
+    assert parse("postgresql://ann:hush@host/db").option == "-d postgresql://ann@host/db "
+
+
 def test_a_pooler_of_another_mode_is_refused() -> None:
     with pytest.raises(InvalidUrl, match="pooler must be auto, session or transaction, got 'statement'"):
         parse("postgresql://host/db?pooler=statement")

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from rowlock.errors import Invalid, InvalidData
 from rowlock.item_input import Entry
@@ -55,6 +56,7 @@ def _key_column(headings: list[str], column: str) -> str:
     if not column.isdecimal():
         near = closest(column, headings)
         hint = f"did you mean {near!r}?" if near else f"its columns are {', '.join(headings) or 'none: it is empty'}"
+        hint = f"did you mean -f {column}?" if Path(column).is_file() else hint
         raise Invalid(f"the CSV file has no column {column!r}", hint)
     if not 1 <= int(column) <= len(headings):
         raise Invalid(f"column must be 1 to {len(headings)}, got {column}", "columns are counted from 1")

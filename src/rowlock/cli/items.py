@@ -45,6 +45,8 @@ TRACE_VARIABLE = "TRACEPARENT"
 # Changes that the audit records; done and increment are the daily work of workers.
 AUDITED_VERBS = ("retry", "abandon")
 
+ONCE_HELP = "Turn on the list's setting once: from now on no add takes a key that was done."
+
 keys_argument = click.argument("keys", metavar="[KEY]...|-", nargs=-1)
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would happen, and change nothing.")
 
@@ -69,7 +71,7 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would 
 @click.option("--due", metavar="TIME", help="Not ready before: 90s, 5m, 1h30m, or 2030-01-31T12:00Z.")
 @click.option("--gate", metavar="N|NAME", show_default="the open one", help="The gate that the items wait at.")
 @click.option("--priority", type=int, default=DEFAULT_PRIORITY, show_default=True, help="0 is handed out first.")
-@click.option("--once", is_flag=True, help="Remember keys that are done from now on, and do not add them again.")
+@click.option("--once", is_flag=True, help=ONCE_HELP)
 @click.option("--strict", is_flag=True, help="Add nothing if a key exists already, or is given twice.")
 @click.option("--stream", is_flag=True, help="Commit as lines arrive: every 1,000, and every second.")
 @json_option

@@ -184,8 +184,9 @@ class ListProgress:
         self._redraws = _can_redraw()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rowlock progress", daemon=True)
-        self._done_at: deque[tuple[float, int]] = deque()
-        self._retried_before = lists.info().progress.retried
+        before = lists.info().progress
+        self._done_at = deque([(time.monotonic(), before.done)])
+        self._retried_before = before.retried
         self._holders = OtherHolders(engine)
         self._next_due: float | None = None
         self._next_look = 0.0

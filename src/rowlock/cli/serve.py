@@ -143,7 +143,7 @@ def _serve(invocation: Invocation, options: ServeOptions) -> int:
     limits = within_files(configured(invocation.values(**flags)))
     host, database = options.host, invocation.database_value().value
     if not is_loopback(host) and parse(database).is_missing_file:
-        raise no_tokens(host)  # without creating the file
+        raise no_tokens(host, parse(database).option)  # without creating the file
     listen_url = invocation.listen_url()
     seconds = limits.request_seconds
     engine = Engine(database, listen_url=listen_url, patience=PATIENCE_SECONDS, statement_seconds=seconds)
@@ -198,7 +198,7 @@ def _introduce(invocation: Invocation, service: "Service", address: str, *, page
     for page in pages:
         invocation.say(f"  open   {address}{page}")
     if service.engine.tokens.exist():
-        invocation.say("  every request needs a token: rowlock token create --role worker")
+        invocation.say(f"  every request needs a token: rowlock {database.option}token create --role worker")
     invocation.say("  Ctrl-C stops")
 
 

@@ -21,8 +21,8 @@ from rowlock.model import PAYLOAD_COLUMNS
 from rowlock.transfers import ItemRecord, ListRecord, Record, ResultRecord
 
 FORMATS = ("ndjson", "csv", "parquet")
-KINDS = (ListRecord, ItemRecord, ResultRecord)
-COLUMNS = ["record", *dict.fromkeys(name for kind in KINDS for name in kind.__struct_encode_fields__)]
+TABLE_KINDS = (ListRecord, ItemRecord, ResultRecord)
+COLUMNS = ["record", *dict.fromkeys(name for kind in TABLE_KINDS for name in kind.__struct_encode_fields__)]
 JSON_COLUMNS = {"sealed", "settings", "position", "gate", "priority", "attempts", "version", "data", "errors", "result"}
 """Columns of tables that hold JSON; the others hold text as it is."""
 NULLS = {"item": ("due", "failed_at", *PAYLOAD_COLUMNS), "result": ("result",)}
@@ -45,18 +45,22 @@ format_option = click.option(
 def export(invocation: Invocation, *, names: tuple[str, ...], target: str, form: str | None) -> None:
     """Write lists with their settings, state, items, errors and results, for `rowlock import`.
 
-    Items that a worker holds are written as ready. Of each key the newest result is written.
+    Items that a worker holds are written as ready. Of each key the newest result is written. NDJSON also holds the keys
+    that a list with the setting `once` remembers; CSV and Parquet do not.
     """
+    form = _form(form, target)
     with invocation.open_database(why="it reads more than a server offers") as engine:
-        lines = (msgspec.json.encode(record) for name in dict.fromkeys(names) for record in _records(engine, name))
+        records = (record for name in dict.fromkeys(names) for record in _records(engine, name, form))
         with _opened_to_write(target) as file:
-            _WRITERS[_form(form, target)](lines, file)
+            _WRITERS[form](map(msgspec.json.encode, records), file)
 
 
-def _records(engine: Engine, name: str) -> Iterator[Record]:
+def _records(engine: Engine, name: str, form: str) -> Iterator[Record]:
     yield engine.read(transfers.show, name)
     yield from every(lambda **page: engine.read(transfers.page, name, **page), by="key")
     yield from every(lambda **page: engine.read(transfers.results_page, name, **page), by="key")
+    if form == "ndjson":
+        yield from every(lambda **page: engine.read(transfers.done_keys_page, name, **page), by="key")
 
 
 @command("import")

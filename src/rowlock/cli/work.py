@@ -144,7 +144,9 @@ def work(invocation: Invocation, /, *, name: str, log_format: str, **given: Any)
     {} is. {name} is its last part, {stem} that without its suffix; {.} {/} {//} {/.} {#} {%} are as in GNU parallel;
     {attempt} is the number of this attempt, {list} the list, {data.FIELD} or {FIELD} a field of the item's data; {{}}
     is {} itself. Exit code 0 is done, 75 is tried later without counting, 65 has failed for good, any other is one
-    failed attempt. Options stand before the command: what follows its first word belongs to it. Ctrl-C once lets running commands finish; the same command continues from there.
+    failed attempt. Ctrl-C once lets running commands finish; the same command continues from there.
+
+    Options stand before the command: what follows its first word belongs to it.
 
     Without a command each item is sent by HTTP: to --http URL, or to the processor of the list's settings.
     """

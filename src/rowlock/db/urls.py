@@ -1,6 +1,7 @@
 """Database addresses: a path, `sqlite:///…`, `postgresql://…`, `cockroachdb://…`; with secrets masked for display."""
 
 import re
+import shlex
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
@@ -15,6 +16,7 @@ DIALECTS = {
     "cockroachdb": "cockroach",
     "cockroach": "cockroach",
 }
+DEFAULT_FILE = "rowlock.db"
 ISOLATIONS = ("read committed", "serializable")
 POOLER_MODES = ("auto", "session", "transaction")
 """Detect a pooler; it gives each client a server connection for a session; it does so for one transaction."""
@@ -50,6 +52,11 @@ class Address(msgspec.Struct, frozen=True):
     """The mode of the connection pooler before the server, if there is one: auto, session or transaction."""
     listen: "Address | None" = None
     """Where to listen for notifications, if not here: the direct address of a server behind a pooler."""
+
+    @property
+    def option(self) -> str:
+        """The option that names this database in a command to copy, with a blank; empty for the default one."""
+        return "" if self.pasteable == DEFAULT_FILE else f"-d {shlex.quote(self.pasteable)} "
 
     @property
     def is_missing_file(self) -> bool:

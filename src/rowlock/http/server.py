@@ -50,13 +50,13 @@ def within_files(limits: ServerLimits) -> ServerLimits:
 def require_tokens(engine: Engine, host: str) -> None:
     """Refuse an address that other machines can reach, as long as there are no access tokens."""
     if not is_loopback(host) and not engine.tokens.page(limit=1):
-        raise no_tokens(host)
+        raise no_tokens(host, engine.database.address.option)
 
 
-def no_tokens(host: str) -> Refused:
-    """Return the error for an address that other machines can reach, without access tokens."""
+def no_tokens(host: str, option: str) -> Refused:
+    """Return the error for an address that other machines can reach, without tokens; `option` names the database."""
     what = f"refusing to listen on {host} without access tokens"
-    return Refused(what, "make one: rowlock token create --role admin; or serve on 127.0.0.1")
+    return Refused(what, f"make one: rowlock {option}token create --role admin; or serve on 127.0.0.1")
 
 
 def bind(host: str, port: int) -> socket.socket:
