@@ -125,7 +125,7 @@ def is_token(text: str) -> bool:
 
 def closest(name: str, names: Iterable[str]) -> str | None:
     """Return the most similar of the names; None if none is similar."""
-    near = get_close_matches(name, list(names), n=1, cutoff=0.6)
+    near = get_close_matches(name, list(names), n=1, cutoff=0.7)
     return near[0] if near else None
 
 

@@ -39,7 +39,8 @@ def is_short(ran: Ran) -> bool:
             5,
             "postgresql://ann:***@127.0.0.1:1/x cannot be reached: nothing listens there",
         ),
-        ("postgresql://ann:hush@127.0.0.1:1/x?nonsense=1", 2, "has a part that PostgreSQL does not know"),
+        ("postgresql://ann:hush@127.0.0.1:1/x?nonsense=1", 2, "has a part that PostgreSQL does not know: nonsense"),
+        ("postgresql://ann:hush@127.0.0.1:1/x?shema=a", 2, "did you mean 'schema'?"),
         ("sqlite://", 2, "names no file"),
         (":memory:", 2, ":memory: is not supported"),
         ("nowhere/work.db", 5, "the folder of nowhere/work.db does not exist"),
@@ -52,6 +53,26 @@ def test_a_database_that_cannot_be_had(quick: Shell, address: str, status: int, 
     assert (ran.status, ran.out, is_short(ran)) == (status, "", True)
     assert wrong in ran.error
     assert "hush" not in ran.error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong"),
+    [
+        (["work", "fruit", "-j", "many", "true"], "give a whole number from 1 to 10000"),
+        (["add", "fruit", ""], "the key '' is empty"),
+        (["add", "fruit", "a", "--due", "yesterday"], "write it like 90s, 1h30m or 2030-01-31T12:00Z"),
+        (["-d", "nowhere/x.db", "status"], "the folder nowhere is missing too: create it, then begin with"),
+        (["-d", "x.db", "status"], "begin with: rowlock -d x.db add LIST KEY"),
+        (["status", "--quie"], "did you mean '--quiet'?"),
+    ],
+)
+def test_an_error_says_what_is_allowed(quick: Shell, arguments: list[str], wrong: str) -> None:
+    assert wrong.lower() in quick(*arguments).error.lower()
+
+
+@pytest.mark.parametrize("arguments", [["help", "nope"], ["status", "--list"], ["xyzzy"]])
+def test_a_name_that_is_not_close_gets_no_guess(quick: Shell, arguments: list[str]) -> None:
+    assert "did you mean" not in quick(*arguments).error.lower()
 
 
 @pytest.mark.parametrize("command", [["add", "fruit", "apple"], ["ls", "fruit"], ["migrate"]])

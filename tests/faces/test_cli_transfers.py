@@ -67,7 +67,13 @@ def test_to_import_again_changes_nothing(filled: Engine, any_quick: QuickShell, 
     exported = any_quick("export", *NAMES).out
     other("import", "-", given=exported)
     before = other("export", *NAMES).out
-    assert other("import", given=exported).lines == ["lists\t3", "added\t0", "existing\t9", "results\t0", "remembered\t0"]
+    assert other("import", given=exported).lines == [
+        "lists\t3",
+        "added\t0",
+        "existing\t9",
+        "results\t0",
+        "remembered\t0",
+    ]
     assert other("export", *NAMES).out == before
     assert other("doctor", "--json").status == 0
 

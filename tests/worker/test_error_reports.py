@@ -43,7 +43,7 @@ def test_a_handler_that_raises_is_logged_with_its_item(engine: Engine, function:
     worker.on("work", function, attempts=2, backoff="0s", **options)
     with collected() as records:
         work_off(worker)
-    assert [record.getMessage() for record in records] == [
+    assert [record.getMessage().partition(" (")[0] for record in records] == [
         "work 'a.jpg' failed, attempt 1 of 2: OSError: no answer",
         "work 'a.jpg' failed, attempt 2 of 2: OSError: no answer",
     ]
@@ -151,9 +151,9 @@ def test_a_hook_is_called_once_for_a_batch_that_raises(engine: Engine) -> None:
     with collected() as records:
         work_off(worker)
     assert called == [("no answer", ["a", "b", "c"])]
-    assert [record.getMessage() for record in records] == [
-        "work 'a' and 2 more failed, attempt 1 of 1: OSError: no answer"
-    ]
+    [message] = [record.getMessage() for record in records]
+    assert message.startswith("work 'a' and 2 more failed, attempt 1 of 1: OSError: no answer (test_error_reports.py:")
+    assert message.endswith(" in broken_batch)")
 
 
 def test_an_exception_that_cannot_leave_its_process_is_reported_by_its_text(engine: Engine) -> None:
@@ -200,3 +200,17 @@ def test_a_hook_sends_what_a_handler_raised_to_sentry(engine: Engine) -> None:
     assert (raised["type"], raised["value"], event["tags"]) == ("OSError", "no answer", {"list": "work"})
     assert event["contexts"]["rowlock"] == {"keys": ["a"], "attempt": 1}
     assert raised["stacktrace"]["frames"][-1]["function"] == "broken"
+
+
+def test_a_failure_that_no_other_attempt_can_mend_is_logged_as_final(engine: Engine) -> None:
+    engine["work"].add("a", data="text")
+    worker = Worker(engine)
+
+    @worker.on("work", attempts=5, data=int)
+    def take(_: Item) -> None:
+        raise AssertionError
+
+    with collected() as records:
+        work_off(worker)
+    [message] = [record.getMessage() for record in records]
+    assert message.startswith("work 'a' failed for good: invalid-data: the data of 'a' does not fit")

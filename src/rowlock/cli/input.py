@@ -15,6 +15,7 @@ import click
 import msgspec
 
 from rowlock import json_codec
+from rowlock.durations import delay_or_time
 from rowlock.errors import Invalid, InvalidData, InvalidDuration, InvalidKey
 from rowlock.item_input import Entry, lines
 from rowlock.model import DurationOrTime
@@ -216,6 +217,16 @@ def time_value(text: str) -> DurationOrTime:
     return due
 
 
+def due_value(text: str) -> DurationOrTime:
+    """Return the time of --due; the error for another text names durations and times."""
+    due = time_value(text)
+    try:
+        delay_or_time(due)
+    except InvalidDuration as error:
+        raise InvalidDuration(f"--due: {error.what}", "write it like 90s, 1h30m or 2030-01-31T12:00Z") from None
+    return due
+
+
 def first_of(entries: Iterator[Entry]) -> Iterator[Entry] | None:
     """Return the entries, of which there is at least one; None if there are none."""
     for first in entries:
@@ -223,12 +234,17 @@ def first_of(entries: Iterator[Entry]) -> Iterator[Entry] | None:
     return None
 
 
+def checked_arguments(keys: Sequence[str]) -> list[str]:
+    """Return the keys of arguments, checked; their error names no line."""
+    for key in keys:
+        check_key(key)
+    return list(keys)
+
+
 def keys_from(arguments: Sequence[str]) -> list[str]:
     """Return the keys of the arguments, or of standard input, checked; InvalidKey names the line of an invalid one."""
     if arguments and list(arguments) != [STDIN]:
-        for number, key in enumerate(arguments, 1):
-            check_key(key, number)
-        return list(arguments)
+        return checked_arguments(arguments)
     return [str(key) for key in read_entries([], InputFormat())]
 
 

@@ -92,7 +92,11 @@ class Invocation:
         if self.verbose:
             self.say(f"database {address.shown} ({value.origin})")
         if not create and address.is_missing_file:
-            raise NotFound(f"the database {address.shown} does not exist", "begin with: rowlock add LIST KEY")
+            folder = Path(address.target).parent
+            hint = f"begin with: rowlock {address.option}add LIST KEY"
+            if not folder.is_dir():
+                hint = f"the folder {folder} is missing too: create it, then {hint}"
+            raise NotFound(f"the database {address.shown} does not exist", hint)
         return Engine(value.value, listen_url=self.listen_url())
 
     def listen_url(self) -> str | None:

@@ -14,14 +14,15 @@ from rowlock.cli.input import (
     STDIN,
     InputFormat,
     batches,
+    checked_arguments,
     confirm,
+    due_value,
     first_of,
     gate_value,
     json_value,
     keys_from,
     nothing_to_read,
     read_entries,
-    time_value,
 )
 from rowlock.cli.invocation import (
     Invocation,
@@ -103,7 +104,7 @@ def _add_given(to: List, keys: tuple[str, ...], options: dict[str, Any], progres
     if keys and keys != (STDIN,):
         if options["files"]:
             raise Invalid("keys must be given as arguments or by -f, got both", "give them one way")
-        entries: Iterator[Entry] | None = iter(keys)
+        entries: Iterator[Entry] | None = iter(checked_arguments(keys))
     else:
         entries = first_of(read_entries(options["files"], form, report=progress.read))
     if entries is None:
@@ -126,7 +127,7 @@ def _shared_fields(options: dict[str, Any]) -> dict[str, Any]:
     """Return what all items of one add have in common, as arguments of `List.add`."""
     return {
         "data": json_value(options["data"]),
-        "due": time_value(options["due"]) if options["due"] else None,
+        "due": due_value(options["due"]) if options["due"] else None,
         "gate": gate_value(options["gate"]),
         "priority": options["priority"],
         "strict": options["strict"],
@@ -193,7 +194,7 @@ def save(invocation: Invocation, /, *, name: str, key: str, version: int | None,
     With --version only if nobody has changed it since `rowlock show` printed that version. An item that a worker holds
     is refused; one that is gone is not added again.
     """
-    read: dict[str, Callable[[Any], Any]] = {"data": json_value, "due": time_value, "priority": int}
+    read: dict[str, Callable[[Any], Any]] = {"data": json_value, "due": due_value, "priority": int}
     changes = {option: read[option](value) for option, value in given.items() if value is not None}
     with invocation.open() as engine, invocation.acting():
         item = engine[name].save(key, version=version, **changes)
@@ -330,7 +331,7 @@ def _change(
         if not changed:
             engine[name].info()  # keys that are absent are no error, but a list that does not exist is
     missing = len(keys) - changed
-    more = f"; {missing:,} {'was' if missing == 1 else 'were'} not there to be" if missing else ""
+    more = f"; {missing:,} missing" if missing else ""
     return _report(invocation, name, {word: changed, "missing": missing}, more, dry_run=dry_run)
 
 

@@ -149,10 +149,7 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(error.format_message(), err=True)
         return error.exit_code
     except click.ClickException as error:
-        message = " ".join(error.format_message().split()).rstrip(".")  # click lists choices one to a line
-        context = getattr(error, "ctx", None)
-        hint = f"see: {context.command_path} --help" if context else ""
-        return _print_error(f"{message[:1].lower()}{message[1:]}", hint, error.exit_code)
+        return _print_usage_error(error)
     except (KeyboardInterrupt, click.Abort):
         return _print_error("interrupted", "", INTERRUPTED)
     except BrokenPipeError:
@@ -193,6 +190,20 @@ def _print_error(what: str, hint: str, status: int) -> int:
     for line in hint.splitlines():
         print(f"  {visible(line)}", file=sys.stderr)  # noqa: T201
     return status
+
+
+def _print_usage_error(error: click.ClickException) -> int:
+    if isinstance(error, click.NoSuchOption):
+        # click also suggests names that have little in common.
+        near = closest(error.option_name.lstrip("-"), [each.lstrip("-") for each in error.possibilities or ()])
+        error = click.NoSuchOption(error.option_name, possibilities=[f"--{near}"] if near else None, ctx=error.ctx)
+    message = " ".join(error.format_message().split()).rstrip(".")  # click lists choices one to a line
+    context = getattr(error, "ctx", None)
+    hint = f"see: {context.command_path} --help" if context else ""
+    kind = getattr(getattr(error, "param", None), "type", None)
+    if isinstance(kind, click.IntRange) and kind.max is not None:
+        hint = f"give a whole number from {kind.min} to {kind.max}"
+    return _print_error(f"{message[:1].lower()}{message[1:]}", hint, error.exit_code)
 
 
 def _discard_stdout() -> int:

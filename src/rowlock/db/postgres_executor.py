@@ -1,11 +1,12 @@
 """Statements on a psycopg connection, ours or a caller's, and what their errors mean."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.pq import TransactionStatus
+from psycopg.pq import Conninfo, TransactionStatus
 from psycopg.rows import tuple_row
 
 from rowlock.db.driver import (
@@ -18,7 +19,7 @@ from rowlock.db.driver import (
     RetryTransaction,
     Row,
 )
-from rowlock.db.urls import Address
+from rowlock.db.urls import OWN_OPTIONS, Address
 from rowlock.errors import (
     DatabaseBusy,
     DatabaseDenied,
@@ -32,7 +33,9 @@ from rowlock.errors import (
     SchemaMissing,
     Unavailable,
 )
+from rowlock.names import closest
 
+_UNKNOWN_OPTION = re.compile(r'(?:query parameter|connection option):? "([^"]+)"')
 _LOCK_TIMEOUT = "55P03"
 CONFLICTS = ("40001", "40P01", _LOCK_TIMEOUT, "CR000")
 # Of our own statements: two writers of one new row, or its owner just deleted. Run again, a statement sees the other.
@@ -214,8 +217,7 @@ def translate_connect_error(error: psycopg.Error, shown: str) -> Exception:
     if _mentions(error, "does not exist"):
         return error_of("3D", shown)
     if _mentions(error, "invalid connection option", "invalid URI", "invalid percent-encoded"):
-        what = f"the address {shown} has a part that PostgreSQL does not know"
-        return InvalidUrl(what, "see docs/reference/configuration.md")
+        return _unknown_part(error, shown)
     if _mentions(error, "unsupported startup parameter"):
         what = f"the pooler at {shown} takes no options for a session: {str(error).rpartition(': ')[2]}"
         return InvalidUrl(what, "leave it out, and set it for the role: alter role NAME set search_path = …")
@@ -224,6 +226,15 @@ def translate_connect_error(error: psycopg.Error, shown: str) -> Exception:
         ("", "check host and port, and that the server runs"),
     )
     return ConnectionLost(DatabaseUnreachable(f"{shown} cannot be reached{why}", hint))
+
+
+def _unknown_part(error: psycopg.Error, shown: str) -> InvalidUrl:
+    """Return the error for an address with an option that neither we nor libpq have; it suggests the closest one."""
+    found = _UNKNOWN_OPTION.search(str(error))
+    known = [*OWN_OPTIONS, *(option.keyword.decode() for option in Conninfo.get_defaults())]
+    near = closest(found[1], known) if found else None
+    what = f"the address {shown} has a part that PostgreSQL does not know{f': {found[1]}' if found else ''}"
+    return InvalidUrl(what, f"did you mean {near!r}?" if near else "see docs/reference/configuration.md")
 
 
 def translate_error(error: psycopg.Error, shown: str) -> RowlockError:

@@ -22,7 +22,7 @@ POOLER_MODES = ("auto", "session", "transaction")
 """Detect a pooler; it gives each client a server connection for a session; it does so for one transaction."""
 MAX_SCHEMA_CHARACTERS = 55
 """The name of a notification channel has at most 63 characters, and begins with `rowlock.`."""
-_OWN_OPTIONS = ("isolation=", "pooler=", "schema=")
+OWN_OPTIONS = ("isolation", "pooler", "schema")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]*")
 _SCHEMA_HINT = "write it like schema=rowlock, or leave it out for the first schema of the search_path"
 _HINT = "give a file's path, sqlite:///path, or postgresql://user@host/name"
@@ -137,7 +137,7 @@ def _server(url: str, dialect: str) -> Address:
     if pooler not in POOLER_MODES:
         raise InvalidUrl(f"pooler must be auto, session or transaction, got {pooler!r}", _POOLER_HINT)
     # The others are passed on unchanged: the driver decodes them.
-    others = "&".join(part for part in parts.query.split("&") if part and not part.startswith(_OWN_OPTIONS))
+    others = "&".join(part for part in parts.query.split("&") if part and part.partition("=")[0] not in OWN_OPTIONS)
     target = _joined("postgresql", parts.netloc, parts.path, others)
     schema = _checked_schema(options["schema"]) if "schema" in options else ""
     pasteable = _without_secrets(parts)
