@@ -12,6 +12,8 @@ MAX_NAME_BYTES = 200
 MAX_PAGE_ROWS = 100_000
 
 # NUL cannot be stored everywhere; a line break cannot travel in a line, and lines are how keys travel.
+MIN_PART_CHARACTERS = 3
+"""A shorter part of a name suggests nothing."""
 _NOT_IN_A_KEY = {"\0": "a NUL character", "\n": "a line break", "\r": "a carriage return"}
 # Characters that move the cursor, change colours or turn the direction of reading, and lone surrogates, which no
 # stream can write.
@@ -124,8 +126,11 @@ def is_token(text: str) -> bool:
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:
-    """Return the most similar of the names; None if none is similar."""
-    near = get_close_matches(name, list(names), n=1, cutoff=0.7)
+    """Return the most similar of the names; None if none is similar, and none contains this one."""
+    known = list(names)
+    near = get_close_matches(name, known, n=1, cutoff=0.7)
+    if not near and len(name) >= MIN_PART_CHARACTERS:
+        near = get_close_matches(name, [each for each in known if name in each], n=1, cutoff=0.6)
     return near[0] if near else None
 
 
