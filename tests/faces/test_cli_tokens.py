@@ -145,7 +145,7 @@ def test_all_failed_items_at_once_are_recorded_by_their_verb(worked: QuickShell)
     worked("settings", "work", "attempts=1")
     worked("work", "work", "-j1", "--", "false")
     worked("retry", "work", "--failed")
-    assert recorded(worked, "-n", "2")[-1] == [ME, "items.retry", "work", "3", ""]
+    assert recorded(worked, "-n", "1")[0] == [ME, "items.retry", "work", "3", ""]
 
 
 def test_what_workers_do_and_what_only_looks_is_not_recorded(worked: QuickShell) -> None:
