@@ -97,3 +97,11 @@ def test_a_document_is_indented_for_a_person(fruit: Shell) -> None:
 
 def test_a_plain_migration_says_that_all_is_well(fruit: Shell) -> None:
     assert fruit.screen("migrate").startswith("up to date at schema ")
+
+
+def test_an_export_is_not_written_to_a_terminal(fruit: Shell) -> None:
+    terminal = fruit.on_terminal("export", "fruit")
+    terminal.expect("an export is for files and pipes")
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert terminal.exitstatus == 2

@@ -163,3 +163,8 @@ def test_a_path_is_an_address(tmp_path: Path) -> None:
 def test_what_is_neither_text_nor_a_path_is_refused(wrong: object) -> None:
     with pytest.raises(InvalidUrl, match="text or a path"):
         Engine(wrong)  # type: ignore[arg-type]
+
+
+def test_two_schemas_are_refused() -> None:
+    with pytest.raises(InvalidUrl, match="schema must be given once"):
+        parse("postgresql://host/db?schema=one&schema=two")

@@ -48,6 +48,8 @@ def export(invocation: Invocation, *, names: tuple[str, ...], target: str, form:
     Items that a worker holds are written as ready. Of each key the newest result is written. NDJSON also holds the keys
     that a list with the setting `once` remembers; CSV and Parquet do not.
     """
+    if target == STDIN and output.on_terminal():
+        raise Invalid("an export is for files and pipes, and stdout is a terminal", "add -o FILE, or a pipe")
     form = _form(form, target)
     with invocation.open_database(why="it reads more than a server offers") as engine:
         records = (record for name in dict.fromkeys(names) for record in _records(engine, name, form))

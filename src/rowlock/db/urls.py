@@ -127,7 +127,10 @@ def listening_at(address: Address, listen_url: str) -> Address:
 
 def _server(url: str, dialect: str) -> Address:
     parts = _split(url)
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    given = parse_qsl(parts.query, keep_blank_values=True)
+    options = dict(given)
+    if [name for name, _ in given].count("schema") > 1:
+        raise InvalidUrl("schema must be given once, got it several times", _SCHEMA_HINT)
     isolation = options.get("isolation", "read committed").replace("-", " ").replace("_", " ").lower()
     if isolation not in ISOLATIONS:
         raise InvalidUrl(
