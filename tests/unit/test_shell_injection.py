@@ -171,6 +171,13 @@ CODE = [
     "env -S 'echo {}'",
     "unset {}",
     "let {}",
+    "echo {} | sh",
+    "printf '%s' {} | sudo /bin/bash -x; true",
+    'x={}; eval "$x"',
+    'x="{}"; sh -c "$x"',
+    "vim -c {} file",
+    "gdb -ex {} tool",
+    "python3 -m timeit {}",
 ]
 
 COMMON = [
@@ -203,6 +210,10 @@ COMMON = [
     "env A={} tool",
     "sort {} > $target",
     "[[ {} == *.jpg ]]",
+    "cat {} | sh",
+    "echo {} | sh script.sh",
+    "export x={}; sh -c 'echo \"$x\"'",
+    "vim {}",
 ]
 
 

@@ -18,14 +18,14 @@ _CODE_IN_EVERY_ARGUMENT = re.compile(
 )
 _CODE_AFTER_A_FLAG = re.compile(
     r"(?:a|ba|c|da|fi|k|tc|z)?sh|\$\{?SHELL.*|python[\d.]*|perl|ruby|node|bun|php|lua|julia|R|Rscript|osascript"
-    r"|psql|mysql|mariadb|flock|env"
+    r"|psql|mysql|mariadb|flock|env|n?vim|vi|gdb"
 )
 _CODE_AT = {"awk": 1, "gawk": 1, "mawk": 1, "nawk": 1, "sed": 1, "gsed": 1, "jq": 1, "yq": 1, "sqlite3": 2, "duckdb": 2}
 """Programs that read an argument as code, and which one it is, options and their values not counted."""
 _VALUES_OF_OPTIONS = {"--arg": 2, "--argjson": 2, "--rawfile": 2, "--slurpfile": 2} | dict.fromkeys(
     ("-F", "-L", "-l", "-v", "--indent", "-cmd", "-init", "-nullvalue", "-separator"), 1
 )
-_FLAG = re.compile(r"-\w*[ce](?!\w)|-cmd|--(?:command|eval|execute|expression|print|source)\b")
+_FLAG = re.compile(r"-\w*[ce](?!\w)|-cmd|-i?ex\b|timeit\Z|--(?:command|eval|execute|expression|print|source)\b")
 _FLAGS_OF = {
     "env": re.compile(r"-\w*S|--split-string"),
     "php": re.compile(r"-\w*r(?!\w)"),
@@ -52,6 +52,16 @@ _EXPRESSION = re.compile(r"\(\(.*?\)\)|\$\{[^}]*\{.*?\}|\[\[.*?-(?:eq|ge|gt|le|l
 """What some shells evaluate: they run a command that they find in a value there."""
 _UNCLEAR = re.compile(r"(?:<<(?!<).*?|\"[^\"]*(?:\$\(|`)[^)`]*?)" + VALUE.pattern, re.DOTALL)
 """A placeholder in a here-document, or in a substitution in quotes: no quotes fit there."""
+_SHELL = r"(?:\S*/)?(?:a|ba|c|da|fi|k|tc|z)?sh"
+_PIPED = re.compile(
+    rf"\b(?:echo|printf)\b[^|;&\n]*?{VALUE.pattern}[^|;&\n]*\|&?\s*(?:\w+\s+)*?{_SHELL}(?:\s+-\S*)*\s*(?:$|[;&|)\n])"
+)
+"""A placeholder that is written into a shell's input."""
+_BY_VARIABLE = re.compile(
+    rf"(?:^|[\s;&|(])(?P<name>\w+)\+?=\S*?{VALUE.pattern}.*?\b(?:eval|{_SHELL}\s+-\w*c)\b[^;&|\n']*\$\{{?(?P=name)\b",
+    re.DOTALL,
+)
+"""A variable that holds a placeholder, and is run as code."""
 
 _UNKNOWN = "a program whose name is computed"
 _WAYS_OUT = (
@@ -73,6 +83,8 @@ def refuse_code(line: str) -> None:
             "a placeholder stands in an expression that the shell evaluates: a key could run as a command",
             "check that it is a number first, then use a variable of your own",
         )
+    if _PIPED.search(line) or _BY_VARIABLE.search(line):
+        raise _refusal("a shell")
     if _UNCLEAR.search(line):
         what = "a placeholder stands in a here-document, or in $(…) inside quotes, where it cannot be quoted"
         raise Invalid(what, 'write $ROWLOCK_KEY in the document, "$ROWLOCK_KEY" in $(…)')
