@@ -47,6 +47,11 @@ def check_traceparent(trace: str | None) -> str | None:
     return parsed
 
 
+def check_item(item: Item) -> None:
+    """Refuse an item whose traceparent is malformed."""
+    check_traceparent(item.trace)
+
+
 def _api() -> Any:
     api = sys.modules.get(API)
     # Another thread may be importing it at this moment.

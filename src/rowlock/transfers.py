@@ -8,14 +8,13 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from rowlock import done_keys, failures, items, lists, results, tallies
+from rowlock import done_keys, failures, items, lists, results, tallies, tracing
 from rowlock.db import Tx
 from rowlock.durations import delay_or_time
 from rowlock.errors import GatePassed, Invalid, InvalidData, ListSealed
 from rowlock.json_codec import check_levels, encode_json
 from rowlock.model import GATES, MAX_DATA_BYTES, PAYLOAD_COLUMNS, PRIORITIES, Failure, Item, ItemStatus, Settings
 from rowlock.names import check_key, check_name, short_repr
-from rowlock.tracing import check_traceparent
 
 T = TypeVar("T")
 
@@ -144,7 +143,7 @@ def _check_item(record: ItemRecord) -> None:
         _milliseconds(time)
     for error in record.errors:
         _check_error(error)
-    check_traceparent(record.trace)
+    tracing.check_item(record)
     if record.until is not None:
         check_name(record.until)
     if record.until == record.list:
