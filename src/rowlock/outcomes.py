@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
-from traceback import format_exception
 from typing import Any, Literal
 
 import msgspec
@@ -199,6 +198,8 @@ def traceback_text(error: BaseException) -> str | None:
         frames = frames.tb_next
     if frames is None and (error.__traceback__ is None or isinstance(error, RowlockError)):
         return None
+    from traceback import format_exception  # only handlers that raise need it
+
     try:
         parts = format_exception(type(error), error, frames or error.__traceback__, limit=-MAX_TRACEBACK_FRAMES)
     except Exception:  # an exception of somebody else's may do anything

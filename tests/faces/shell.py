@@ -3,8 +3,9 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from unittest.mock import patch
@@ -118,8 +119,10 @@ def _written(stream: TextIOWrapper) -> str:
 @contextmanager
 def _standard_input(given: str | bytes) -> Iterator[None]:
     reading, writing = os.pipe()
-    os.write(writing, given.encode() if isinstance(given, str) else given)
-    os.close(writing)
+    content = given.encode() if isinstance(given, str) else given
+    # In a thread: a pipe holds less than some tests give.
+    writer = threading.Thread(target=_write_all, args=(writing, content))
+    writer.start()
     kept = os.dup(0)
     os.dup2(reading, 0)
     try:
@@ -128,3 +131,10 @@ def _standard_input(given: str | bytes) -> Iterator[None]:
         os.dup2(kept, 0)
         os.close(kept)
         os.close(reading)
+        writer.join()
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    with suppress(BrokenPipeError), os.fdopen(descriptor, "wb", buffering=0) as file:
+        while content:
+            content = content[file.write(content) :]
