@@ -172,7 +172,7 @@ def test_a_page_says_that_the_server_is_away_and_shows_what_it_knew(tmp_path: Pa
         engine["work"].add("a")
         with serving(engine) as found:
             page = open_page(address(found))
-            until(lambda: found.service.watchers == 1)
+            until(lambda: found.service.open_pages == 1)
         page.get_by_text("does not answer").wait_for()
         assert page.get_by_role("link", name="work", exact=True).is_visible()
         assert page.evaluate("document.body.classList.contains('stale')")
@@ -189,7 +189,7 @@ def test_a_page_says_that_the_database_is_away_and_that_it_is_back(open_page: Op
             engine["work"].add("a")
             with serving(engine) as found:
                 page = open_page(address(found))
-                until(lambda: found.service.watchers == 1)
+                until(lambda: found.service.open_pages == 1)
                 server.kill()
                 page.get_by_text("does not answer").wait_for()
                 assert page.get_by_role("link", name="work", exact=True).is_visible()

@@ -38,7 +38,7 @@ def test_a_session_is_ended_from_its_page_and_its_items_are_free(served: Serving
     session = engine.session(holder="<ann>", beats=False).open()
     session.take("work", limit=1)
     shown = page(served, "/sessions")
-    wanted = ("&lt;ann&gt;", "free 1 items", 'aria-label="Positions 1 to 1"')
+    wanted = ("&lt;ann&gt;", "free 1 item<", 'aria-label="Positions 1 to 1"')
     assert [text in shown for text in wanted] == [True, True, True]
     assert post(served, "/sessions", session=session.id).status == 303
     assert (engine.sessions(), engine["work"].counts().ready) == ([], 2)
