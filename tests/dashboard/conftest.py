@@ -1,4 +1,4 @@
-"""A browser for each process of tests, and a server on a fresh database."""
+"""A browser for each module of tests, and a server on a fresh database."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -29,9 +29,10 @@ COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
 OpenPage = Callable[..., Any]
 
 
-@pytest.fixture(scope="session")
+# For a module, not for the session: while playwright runs, its event loop runs in this thread, and `asyncio.run` fails.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium, started once; tests are skipped where it is not installed."""
+    """Chromium; tests are skipped where it is not installed."""
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed: apt-get install chromium")
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

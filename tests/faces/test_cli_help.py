@@ -17,7 +17,7 @@ from rowlock.cli.help import all_commands, topics
 from rowlock.cli.invocation import command_help
 from rowlock.cli.program import program
 
-ROOT = click.Context(program, info_name="rowlock", obj=None)
+ROOT = click.Context(program, info_name="rowlock", **program.context_settings)
 PATHS = [context.command_path for context in all_commands(ROOT)]
 # They run until somebody stops them.
 ENDLESS = re.compile(r"rowlock (up|serve|run|schedule run|topic deliver(?!.*--once))\b")

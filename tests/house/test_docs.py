@@ -171,7 +171,7 @@ def test_the_walk_shows_the_floors_in_their_order() -> None:
     assert [name for name, floor in zip(drawn, floors, strict=True) if name not in floor] == []
 
 
-COMMAND_CONTEXTS = list(all_commands(click.Context(program, info_name="rowlock")))
+COMMAND_CONTEXTS = list(all_commands(click.Context(program, info_name="rowlock", **program.context_settings)))
 
 
 def test_every_command_has_two_examples() -> None:
