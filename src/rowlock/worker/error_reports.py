@@ -48,7 +48,7 @@ def report(
 
 
 def _place(error: BaseException) -> str:
-    """Return the innermost frame outside of rowlock, ` (app.py:6 in f)`; empty if there is none in this process."""
+    """Return the innermost frame outside of rowlock, ` (app.py:6 in f)`; empty if all frames are of rowlock."""
     frames = [(frame, line) for frame, line in walk_tb(error.__traceback__) if not _is_ours(frame)]
     if not frames:
         return ""
