@@ -71,8 +71,9 @@ def test_items_added_while_a_list_is_dropped_are_on_the_old_list_or_on_a_new_one
         engine["work"].add("first")
         complaints = Crowd(url, [DROPPED] * 4).run()
         dropped = engine["dropped"].show("number").data
+        engine["work"].add("last")  # the last drop may have come after all adds
         left = sum(1 for _ in engine["work"])
-        assert (complaints, dropped + left) == ([""] * 4, 601)
+        assert (complaints, dropped + left) == ([""] * 4, 602)
         assert (counts_of(engine), orphans(engine)) == (left, 0)
 
 
