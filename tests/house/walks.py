@@ -4,6 +4,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -14,6 +15,7 @@ from tests.http.serving import serving
 
 from rowlock import Engine, Worker
 from rowlock.cli import main as main_of_cli
+from rowlock.environment import Environment
 
 _IN_THE_BACKGROUND = ("rowlock heart", "rowlock hints", "rowlock upkeep", "rowlock ticks", "rowlock http")
 """Threads that work at times of their own, beside every request."""
@@ -84,7 +86,10 @@ def post_of_one_item(directory: Path) -> Walk:
 def one_item_of_a_worker(directory: Path) -> Walk:
     """Walk through a worker's claim, run and settlement of one item, when caches are warm."""
     walk = Walk()
-    with walk.of_all_threads(), Engine(str(directory / "work.db")) as engine:
+    # A clock that moves with each look at it: on a busy machine the worker would look for other work in between.
+    ticks = count()
+    clock = Environment(monotonic=lambda: next(ticks) / 100_000)
+    with walk.of_all_threads(), Engine(str(directory / "work.db"), environment=clock) as engine:
         engine["walk"].add("0")
         worker = Worker(engine, concurrency=1)
         worker.on("walk", _adding_one_by_one(engine, walk.recorded()))
