@@ -41,16 +41,16 @@ class DiskServer(Server):
 
 
 @contextmanager
-def sqlite(place: str = DISK) -> Iterator[Fresh]:
-    """Gives addresses of new files, each with the schema in place."""
+def sqlite(place: str = DISK, *, schema: bool = True) -> Iterator[Fresh]:
+    """Gives addresses of new files, each with the schema in place unless another version is to make it."""
     numbers = count()
     with tempfile.TemporaryDirectory(prefix="rowlock-bench-", dir=place) as folder:
-        yield lambda: _with_schema(str(Path(folder) / f"{next(numbers)}.db"))
+        yield lambda: _prepared(str(Path(folder) / f"{next(numbers)}.db"), schema)
 
 
 @contextmanager
-def postgres(place: str = DISK) -> Iterator[Fresh]:
-    """Gives addresses of new databases on one server that flushes at every commit."""
+def postgres(place: str = DISK, *, schema: bool = True) -> Iterator[Fresh]:
+    """Gives addresses of new databases on one server that flushes at every commit, each with the schema as above."""
     numbers = count()
     server = DiskServer(place, **DURABLE).start()
 
@@ -59,7 +59,7 @@ def postgres(place: str = DISK) -> Iterator[Fresh]:
         with server.connect() as connection:
             connection.execute(f"create database {name}")
             connection.execute("checkpoint")
-        return _with_schema(server.url(name))
+        return _prepared(server.url(name), schema)
 
     try:
         yield fresh
@@ -67,9 +67,10 @@ def postgres(place: str = DISK) -> Iterator[Fresh]:
         server.remove()
 
 
-def _with_schema(url: str) -> str:
-    with Engine(url) as engine:
-        engine.migrate()
+def _prepared(url: str, schema: bool) -> str:
+    if schema:
+        with Engine(url) as engine:
+            engine.migrate()
     return url
 
 

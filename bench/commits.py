@@ -77,7 +77,7 @@ def main() -> int:
     good = True
     for database in options.database.split(","):
         print(database, flush=True)
-        with PLACES[database](options.place) as fresh:
+        with PLACES[database](options.place, schema=False) as fresh:
             for operation in options.only.split(","):
                 good &= compare(operation, fresh, options.old.resolve(), options.rounds)
     return 0 if good else 1

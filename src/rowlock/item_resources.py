@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from rowlock import done_keys, failures, item_input, items, lists
-from rowlock.db import Tx
+from rowlock.db import Pending, Tx, pipelined
 from rowlock.durations import DurationOrTime
 from rowlock.errors import Refused, RowlockError
 from rowlock.item_input import CheckedChanges, ItemDefaults
@@ -53,11 +53,31 @@ def show_many(tx: Tx, places: Sequence[tuple[str, str]]) -> list[ItemDetails | R
 
     One statement per list, and one more for each item that has failed or does not exist.
     """
-    keys_by_list: dict[str, list[str]] = defaultdict(list)
-    for name, key in places:
-        keys_by_list[name].append(key)
-    found = {name: items.show_many(tx, name, keys) for name, keys in keys_by_list.items()}
+    found = {name: items.show_many(tx, name, keys) for name, keys in _keys_by_list(places).items()}
     return [_show_one(tx, name, key, found[name].get(key)) for name, key in places]
+
+
+@pipelined
+def show_unfailed(tx: Tx, places: Sequence[tuple[str, str]]) -> Pending[list[ItemDetails | None]]:
+    """Return each item, by list and key; None in place of one that has failed or does not exist: `show_many` says more.
+
+    One statement per list, which all can be sent at once.
+    """
+    found = {name: items.show_many.send(tx, name, keys) for name, keys in _keys_by_list(places).items()}
+
+    def details() -> list[ItemDetails | None]:
+        shown = {name: pending.result() for name, pending in found.items()}
+        rows = (shown[name].get(key) for name, key in places)
+        return [None if row is None or row[1] else ItemDetails.of(row[0], []) for row in rows]
+
+    return Pending(details)
+
+
+def _keys_by_list(places: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    keys: dict[str, list[str]] = defaultdict(list)
+    for name, key in places:
+        keys[name].append(key)
+    return keys
 
 
 def _show_one(tx: Tx, name: str, key: str, found: tuple[Item, bool] | None) -> ItemDetails | RowlockError:

@@ -8,7 +8,14 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import msgspec
 
-from rowlock.db.driver import ConnectionLost, DatabaseConnection, RetryTransaction, StatementExecutor
+from rowlock.db.async_reader import AsyncReader
+from rowlock.db.driver import (
+    ConnectionLost,
+    DatabaseConnection,
+    RetryTransaction,
+    SocketConnection,
+    StatementExecutor,
+)
 from rowlock.db.orm_connections import driver_connection, in_transaction
 from rowlock.db.pipeline import Work
 from rowlock.db.pool import Pool
@@ -194,6 +201,13 @@ class Database:
         )
         made._pool.has_connected = self._pool.has_connected
         return made
+
+    def async_reader(self) -> AsyncReader:
+        """Open a connection of its own whose answers an event loop waits for; only for a server's database."""
+        deadline = self.environment.deadline(self.patience)
+        with _raising_conflicts():
+            connection = cast("SocketConnection", self.driver.open_connection(self.address, deadline))
+        return AsyncReader(connection, Tx(connection, self._statements, self.clock))
 
     def close(self) -> None:
         """Close all connections."""

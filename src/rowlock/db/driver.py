@@ -101,6 +101,22 @@ class DatabaseConnection(StatementExecutor, Protocol):
         """Roll back the transaction and close the connection; never raises, and may be called again."""
 
 
+class SocketConnection(DatabaseConnection, Protocol):
+    """A connection to a server: somebody else may wait for its socket."""
+
+    def send_pipeline(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Send every piece as a transaction of its own; nothing is waited for."""
+
+    def exchange(self) -> bool:
+        """Read what the socket has and send what it takes; return whether something is left to send."""
+
+    def receive_arrived(self) -> bool:
+        """Take the results that have arrived, and return whether these were all of the pipeline."""
+
+    def fileno(self) -> int:
+        """Return the socket's number."""
+
+
 class RetryTransaction(Exception):
     """The transaction was not committed and may be run again; `error` is raised when patience ends."""
 

@@ -99,12 +99,25 @@ class LibpqSession:
 
     def receive(self) -> None:
         """Wait for all results; raise the driver's error for the first statement, or commit, that failed."""
+        while not self.receive_arrived():
+            self._wait()
+
+    def receive_arrived(self) -> bool:
+        """Take the results that libpq has read already, and return whether these were all; raise as `receive` does."""
         while self._expected:
-            slot, result = self._expected.popleft(), self._next_result()
+            if self._pgconn.is_busy():
+                return False
+            slot, result = self._expected.popleft(), self._pgconn.get_result()
             if slot is not _NULL:
                 slot.append(self._check(result))
         self._pgconn.exit_pipeline_mode()
         self.pipelining = False
+        return True
+
+    def exchange(self) -> bool:
+        """Read what the socket has and send what it takes; return whether something is left to send."""
+        self._pgconn.consume_input()
+        return bool(self._pgconn.flush())
 
     def _last_result(self) -> PGresult:
         """Receive the results of what was sent, and return the last one or raise the first error.

@@ -288,6 +288,13 @@ class PostgresConnection(PostgresExecutor):
         return self._round_trip(works)
 
     def _round_trip(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        pending = self.send_pipeline(works)
+        with self._closing_on_error():
+            self._libpq.receive()
+        return pending
+
+    def send_pipeline(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Send every piece as a transaction of its own; nothing is waited for."""
         # The last piece needs no BEGIN and COMMIT: the sync ends it. In a shared session it must begin with settings.
         explicit = len(works) if self._shared else len(works) - 1
         pending = []
@@ -301,8 +308,21 @@ class PostgresConnection(PostgresExecutor):
                 if number < explicit:
                     self._libpq.send("commit", ())
             self._libpq.sync()
-            self._libpq.receive()
         return pending
+
+    def exchange(self) -> bool:
+        """Read what the socket has and send what it takes; return whether something is left to send."""
+        with self._closing_on_error():
+            return self._libpq.exchange()
+
+    def receive_arrived(self) -> bool:
+        """Take the results that have arrived, and return whether these were all of the pipeline."""
+        with self._closing_on_error():
+            return self._libpq.receive_arrived()
+
+    def fileno(self) -> int:
+        """Return the socket's number."""
+        return self._driver.fileno()
 
     @contextmanager
     def _closing_on_error(self) -> Iterator[None]:

@@ -13,11 +13,12 @@ from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from rowlock import upkeep
+from rowlock.db.async_reader import AsyncReader
 from rowlock.db.database import Database, Verb
 from rowlock.engine import Engine
-from rowlock.errors import DatabaseFull, DatabaseReadOnly, Overloaded, RowlockError, Unavailable
+from rowlock.errors import DatabaseFull, DatabaseReadOnly, Overloaded, RowlockError
 from rowlock.group_commit.calls import LoopMailbox, LoopWaiter
-from rowlock.item_resources import show_many
+from rowlock.item_resources import show_many, show_unfailed
 from rowlock.model import ItemDetails
 from rowlock.worker import Worker
 
@@ -114,7 +115,8 @@ class ItemReader:
     """Coalesces concurrent single-item reads into one query.
 
     An embedded database is read by the event loop itself: with four connections a request costs a third less CPU than
-    by a thread, with sixty-four about as much. Any other database is read by the executor's threads.
+    by a thread, with sixty-four about as much. For a server's answer the event loop waits. After an error of either,
+    the executor's threads read for a moment: they know how to go on.
     """
 
     def __init__(self, executor: VerbExecutor, *, waiting: int) -> None:
@@ -123,6 +125,7 @@ class ItemReader:
         database = executor.engine.database
         self._embedded = database.clone(connections=1, patience=0) if database.driver.embedded else None
         self._is_open = False
+        self._async_readers: list[AsyncReader] = []
         self._slow_until = 0.0
         self._waiting: list[tuple[Place, asyncio.Future[ItemDetails]]] = []
         self._queries: set[asyncio.Task[None] | None] = set()
@@ -173,9 +176,11 @@ class ItemReader:
 
     async def _read(self, places: list[Place]) -> Sequence[ItemDetails | Exception]:
         try:
-            if self._embedded is not None and time.perf_counter() >= self._slow_until:
-                return await self._read_embedded(self._embedded, places)
-        except Unavailable:
+            if time.perf_counter() >= self._slow_until:
+                if self._embedded is not None:
+                    return await self._read_embedded(self._embedded, places)
+                return await self._read_from_server(places)
+        except RowlockError:
             self._slow_until = time.perf_counter() + SLOW_PAUSE_SECONDS
         except Exception as error:
             return [error] * len(places)
@@ -183,6 +188,23 @@ class ItemReader:
             return await self._executor.read(show_many, places)
         except Exception as error:
             return [error] * len(places)
+
+    async def _read_from_server(self, places: list[Place]) -> Sequence[ItemDetails | RowlockError]:
+        readers, executor = self._async_readers, self._executor
+        reader = readers.pop() if readers else await executor.run_in_thread(self._open_async_reader)
+        try:
+            found: list[ItemDetails | None] = await reader.read(show_unfailed.bind(places))
+        except BaseException:
+            reader.close()
+            raise
+        readers.append(reader)
+        rest = [place for place, item in zip(places, found, strict=True) if item is None]
+        others = iter(await executor.read(show_many, rest) if rest else ())
+        return [next(others) if item is None else item for item in found]
+
+    def _open_async_reader(self) -> AsyncReader:
+        self._executor.engine.make_ready()
+        return self._executor.engine.database.async_reader()
 
     async def _read_embedded(self, database: Database, places: list[Place]) -> Sequence[ItemDetails | RowlockError]:
         engine = self._executor.engine
@@ -198,9 +220,11 @@ class ItemReader:
         return items
 
     def close(self) -> None:
-        """Close its connection."""
+        """Close its connections."""
         if self._embedded is not None:
             self._embedded.close()
+        while self._async_readers:
+            self._async_readers.pop().close()
 
 
 class BackgroundThreads:
