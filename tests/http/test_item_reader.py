@@ -2,9 +2,10 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import psycopg
 import pytest
@@ -12,6 +13,7 @@ from tests.http.serving import SECONDS, Client, Reply, Serving
 
 from rowlock import Engine, RowlockError
 from rowlock.db import Tx
+from rowlock.db.driver import SocketConnection
 from rowlock.http import executor
 from rowlock.http.executor import ItemReader, VerbExecutor
 from rowlock.item_resources import show_many
@@ -112,34 +114,45 @@ def test_nobody_waits_for_another_request_to_be_answered(engine: Engine) -> None
     assert asyncio.run(read_beside_each_other()) == [["plain"] * 20] * 3
 
 
-@pytest.mark.parametrize("dialect", ["postgres"])
-def test_what_is_asked_for_during_a_query_is_the_next_one(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(engine)
-    begun, go_on = threading.Event(), threading.Event()
-    sizes: list[int] = []
+class Sending:
+    """Stands before a real connection and counts its pipelines."""
 
-    def held_show_many(tx: Tx, places: Sequence[executor.Place]) -> list[ItemDetails | RowlockError]:
-        sizes.append(len(places))
-        begun.set()
-        assert go_on.wait(SECONDS)
-        return show_many(tx, places)
+    def __init__(self, connection: SocketConnection, sent: list[int]) -> None:
+        self._connection = connection
+        self._sent = sent
 
-    monkeypatch.setattr(executor, "show_many", held_show_many)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def send_pipeline(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        self._sent.append(len(works))
+        return self._connection.send_pipeline(works)
+
+
+def test_what_is_asked_for_during_a_query_is_the_next_one(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
     monkeypatch.setattr(executor, "SLOW_QUERY_SECONDS", 2 * SECONDS)
 
-    async def ask_during_a_query() -> None:
+    async def ask_during_a_query(engine: Engine, other: psycopg.Connection[Any]) -> None:
         verbs = VerbExecutor(engine, waiting=10)
         reader = ItemReader(verbs, waiting=10)
+        await reader.item("one", "plain")  # opens a connection
+        sent.clear()
+        other.execute("lock table rowlock_items in access exclusive mode")
         first = asyncio.ensure_future(reader.item("one", "plain"))
-        await asyncio.to_thread(begun.wait, SECONDS)
+        while not sent:
+            await asyncio.sleep(0)
         later = [asyncio.ensure_future(reader.item("one", "plain")) for _ in range(3)]
         await asyncio.sleep(0)  # they have asked
-        go_on.set()
+        other.rollback()
         await asyncio.gather(first, *later)
+        reader.close()
         verbs.close()
 
-    asyncio.run(ask_during_a_query())
-    assert sizes == [1, 3]
+    with Engine(postgres_url, wrap=partial(Sending, sent=sent)) as engine, psycopg.connect(postgres_url) as other:
+        fill(engine)
+        asyncio.run(ask_during_a_query(engine, other))
+    assert len(sent) == 2
 
 
 def test_an_item_is_shown_with_how_it_has_failed(served: Serving) -> None:
