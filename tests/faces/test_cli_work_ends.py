@@ -99,7 +99,7 @@ def test_ctrl_c_on_a_terminal_does_not_reach_the_commands(shell: Shell, patient:
 
 def test_a_terminal_shows_how_far_it_is(shell: Shell, patient: Shell) -> None:
     terminal = shell.on_terminal("work", "names", "-j", "1", "--", "sh", "-c", PATIENT)
-    terminal.expect_exact("0/4  0%")
+    terminal.expect_exact("0 done, 4 left  0%")
     shell.write("go", "")
     terminal.expect(r"done 4 · failed 0 · retried 0 in ")
     terminal.read()

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rowlock.cli import output
 from rowlock.cli.invocation import every
 from rowlock.cli.output import plural
 from rowlock.cli.terminal import STDERR, Terminal
@@ -184,9 +183,8 @@ class ListProgress:
         self._redraws = _can_redraw()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rowlock progress", daemon=True)
-        before = lists.info().progress
-        self._done_at = deque([(time.monotonic(), before.done)])
-        self._retried_before = before.retried
+        self._before = lists.info().progress
+        self._done_at = deque([(time.monotonic(), 0)])
         self._holders = OtherHolders(engine)
         self._next_due: float | None = None
         self._next_look = 0.0
@@ -214,22 +212,21 @@ class ListProgress:
                 self._terminal.say(line)
 
     def line(self, info: ListInfo, *, bar: bool) -> str:
-        """Return a line with the list's name, what is done, the rate, the time left, retries and failures."""
-        done, counts = info.progress.done, info.counts
-        known = done + counts.total
-        rate = self._rate(done)
-        left = counts.total - counts.failed
+        """Return a line with the list's name, what was done since this began, what is left, the rate and failures."""
+        before, progress, counts = self._before, info.progress, info.counts
+        done, left = max(0, progress.done - before.done), counts.total - counts.failed
+        known, rate = max(1, done + left), self._rate(done)
         parts = [
             info.name,
-            *([_bar(output.done_share(info, BAR_COLUMNS))] if bar else []),
-            f"{done:,}/{known:,}",
-            f"{output.done_share(info)}%",
+            *([_bar(done * BAR_COLUMNS // known)] if bar else []),
+            f"{done:,} done, {left:,} left",
+            f"{done * 100 // known}%",
             f"{rate:,.{0 if rate >= 10 else 1}f}/s",
             f"eta {format_seconds(left / rate)}" if rate and left else "",
             "" if counts.ready else self._delayed(counts.delayed),
             self._holders.sentence(counts),
-            f"↻ {info.progress.retried - self._retried_before:,}",
-            f"✕ {counts.failed:,}",
+            f"↻ {max(0, progress.retried - before.retried):,}",
+            f"✕ {max(0, progress.failed - before.failed):,}",
         ]
         return "  ".join(part for part in parts if part)
 

@@ -14,7 +14,7 @@ import msgspec
 
 from rowlock import config
 from rowlock.cli import output
-from rowlock.cli.invocation import Invocation, command
+from rowlock.cli.invocation import INTERRUPTED, Invocation, command
 from rowlock.cli.terminal import log_option, show_logs
 from rowlock.db import parse
 from rowlock.engine import Engine
@@ -164,7 +164,12 @@ def _serve(invocation: Invocation, options: ServeOptions) -> int:
         address = f"http://{shown}:{sock.getsockname()[1]}"
         pages = [path for each in applications.values() for path in each.pages]
         _collect_garbage_rarely()
-        Server(service, started=lambda: _introduce(invocation, service, address, pages=pages)).run(sockets=[sock])
+        server = Server(service, started=lambda: _introduce(invocation, service, address, pages=pages))
+        try:
+            server.run(sockets=[sock])
+        except KeyboardInterrupt:  # raised after an orderly shutdown; a terminal shows ^C before it
+            invocation.say("\nstopped" if sys.stderr.isatty() else "stopped")
+            return INTERRUPTED
     return 0
 
 
@@ -194,7 +199,7 @@ def _introduce(invocation: Invocation, service: "Service", address: str, *, page
     database = parse(invocation.database_value().value)
     invocation.say(f"rowlock serves {database.shown} at {address}")
     invocation.say(f"  add    printf 'a\\nb\\n' | curl --data-binary @- {address}/v1/lists/names/items")
-    invocation.say(f"  look   curl {address}/v1/lists      everything: {address}/openapi.json")
+    invocation.say(f"  look   curl {address}/v1/lists, or open {address} in a browser")
     for page in pages:
         invocation.say(f"  open   {address}{page}")
     if service.engine.tokens.exist():

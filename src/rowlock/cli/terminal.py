@@ -57,11 +57,12 @@ class Terminal:
             self._redraw()
 
     def draw(self, line: str) -> None:
-        """Replace the status line; an empty one removes it."""
+        """Replace the status line, by one write; an empty one removes it."""
         with self._lock:
-            self._clear()
-            self._line = line
-            self._redraw()
+            if line:
+                self._end_line(STDERR)
+            before, self._line = _CLEAR_LINE if self._line else "", line
+            _write_all(STDERR, f"{before}{line}".encode())
 
     def _clear(self) -> None:
         if self._line:

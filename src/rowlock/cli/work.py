@@ -21,7 +21,7 @@ from rowlock.cli.terminal import StopSignals, Terminal, log_option, show_logs
 from rowlock.cli.work_handlers import WorkOptions
 from rowlock.errors import Refused, RowlockError
 from rowlock.model import ListInfo
-from rowlock.outcomes import Outcome
+from rowlock.outcomes import Outcome, Verdict
 from rowlock.retry_policy import DEFAULT_ATTEMPTS, DEFAULT_BACKOFF
 from rowlock.settings import MAX_ATTEMPTS
 from rowlock.worker import Worker
@@ -269,7 +269,9 @@ class WorkRun:
         self._terminal.say(f"{self._counts.summary()} in {format_seconds(time.monotonic() - self._started)}")
         for info in infos:
             if info.counts.failed:
-                failed = f"{plural(info.counts.failed)} of {info.name} failed"
+                count = plural(info.counts.failed)
+                is_new = self._counts[Verdict.FAILED]
+                failed = f"{count} of {info.name} failed" if is_new else f"{info.name} still has {count} that failed"
                 self._terminal.say(f"{failed}; see: rowlock failures {info.name}")
         if status is not None:
             left = sum(info.counts.total - info.counts.failed for info in infos)
