@@ -144,6 +144,15 @@ def test_the_other_columns_of_csv_are_the_data_of_an_item(quick: Shell) -> None:
     assert data_of(quick, "fruit") == {"apple": {"id": "1", "3": "a\nb"}, "pear": {"id": "2", "3": ""}}
 
 
+def test_cells_of_csv_are_numbers_where_that_is_wanted(quick: Shell) -> None:
+    quick("add", "fruit", "--csv", "--numbers", given="key,a,b,c,d\napple,3,-0.5,007,1234567890123456789\n")
+    assert data_of(quick, "fruit") == {"apple": {"a": 3, "b": -0.5, "c": "007", "d": "1234567890123456789"}}
+
+
+def test_numbers_without_csv_are_refused(quick: Shell) -> None:
+    assert quick("add", "fruit", "--numbers", "apple").error.startswith("rowlock: --numbers is for --csv\n")
+
+
 def test_without_a_name_the_first_column_of_csv_has_the_keys(quick: Shell) -> None:
     quick("add", "fruit", "--csv", given="name,id\napple,1\n")
     quick("add", "plain", "--csv", "--no-header", given="apple,1\n")

@@ -321,3 +321,23 @@ def test_a_command_for_many_items_has_the_trace_that_they_share(shell: Shell) ->
     shell("add", "traced", "a", TRACEPARENT=trace)
     shell("add", "traced", "b")
     assert shell("work", "traced", "--batch", "2", *sh('echo "$TRACEPARENT"')).out == "\n"
+
+
+def test_what_a_command_printed_is_the_result_of_its_item(any_shell: Shell) -> None:
+    any_shell("add", "prints", "hello", '{"size": 3}', "[1, 2")
+    any_shell("settings", "prints", "keep_results=true")
+    any_shell("work", "prints", "--", "printf", "%s\\n")
+    found = [msgspec.json.decode(line) for line in any_shell("results", "prints", "--ndjson").lines]
+    assert {each["key"]: each["result"] for each in found} == {
+        "hello": "hello",
+        '{"size": 3}': {"size": 3},
+        "[1, 2": "[1, 2",
+    }
+
+
+def test_the_output_of_a_batch_is_the_result_of_no_item(any_shell: Shell) -> None:
+    any_shell("add", "prints", "a", "b")
+    any_shell("settings", "prints", "keep_results=true")
+    any_shell("work", "prints", "-n", "2", "--", "echo")
+    found = [msgspec.json.decode(line) for line in any_shell("results", "prints", "--ndjson").lines]
+    assert [each["result"] for each in found] == [None, None]

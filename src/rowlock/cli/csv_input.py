@@ -1,8 +1,11 @@
 """CSV input: one column holds the keys, the others become the data of the items."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import msgspec
 
 from rowlock.errors import Invalid, InvalidData
 from rowlock.item_input import Entry
@@ -12,10 +15,14 @@ from rowlock.names import check_key, closest
 
 MAX_CELL_BYTES = 1024 * 1024
 """A line is not longer; the size of an item's data is checked by itself."""
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?")
+"""Numbers that JSON reads, and that others read the same: an id of many digits stays text."""
 
 
-def csv_entries(lines: Iterable[str], column: str, *, header: bool | None = None) -> Iterator[Entry]:
-    """Yield an entry for each row: the key from one column, the other cells as text in its data.
+def csv_entries(
+    lines: Iterable[str], column: str, *, header: bool | None = None, numbers: bool = False
+) -> Iterator[Entry]:
+    """Yield an entry for each row: the key from one column, the other cells in its data, as text or as numbers.
 
     `column` is a heading, or a number from 1; the first column if it is empty. `header` says whether the first line
     has the headings; left out, it has unless the column is a number.
@@ -33,9 +40,8 @@ def csv_entries(lines: Iterable[str], column: str, *, header: bool | None = None
             if headings is None:
                 headings = [str(number) for number in range(1, len(row) + 1)]
             at = _key_column(headings, column) if at is None else at
-            yield _entry(
-                dict(zip(headings, _checked(row, headings, reader.line_num), strict=True)), at, reader.line_num
-            )
+            cells = dict(zip(headings, _checked(row, headings, reader.line_num), strict=True))
+            yield _entry(cells, at, line=reader.line_num, numbers=numbers)
     except csv.Error:
         line = reader.line_num
         raise InvalidData(f"line {line} must be CSV", "check its quotes and commas", line=line) from None
@@ -70,13 +76,19 @@ def _checked(row: list[str], headings: list[str], line: int) -> list[str]:
     return row
 
 
-def _entry(cells: dict[str, str], column: str, line: int) -> Entry:
+def _entry(cells: dict[str, str], column: str, *, line: int, numbers: bool) -> Entry:
     key = cells.pop(column)
     check_key(key, line)
     if not cells:
         return key
-    size = len(encode_json(cells).encode())
+    data = {name: _value(cell) for name, cell in cells.items()} if numbers else cells
+    size = len(encode_json(data).encode())
     if size > MAX_DATA_BYTES:
         what = f"the cells of line {line} must be at most {MAX_DATA_BYTES} bytes of JSON, got {size}"
         raise InvalidData(what, "store large values elsewhere, and their addresses in the file", line=line)
-    return {"key": key, "data": cells}
+    return {"key": key, "data": data}
+
+
+def _value(cell: str) -> str | int | float:
+    """Return the number that a cell is in JSON; 007 and 1,5 stay text."""
+    return msgspec.json.decode(cell, type=int | float) if _NUMBER.fullmatch(cell) else cell

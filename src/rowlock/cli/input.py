@@ -40,17 +40,21 @@ class InputFormat(msgspec.Struct, frozen=True):
     """Whether CSV files begin with headings; left out, unless the column is given by its number."""
     ndjson: bool = False
     null: bool = False
+    numbers: bool = False
+    """Whether cells of CSV that are numbers of JSON are read as numbers."""
 
     def __post_init__(self) -> None:
         if (self.csv is not None) + self.ndjson + self.null > 1:
             raise Invalid("--csv, --ndjson and -0 exclude each other", "give one of them")
         if self.header is not None and self.csv is None:
             raise Invalid("--header and --no-header are for --csv", "give --csv too")
+        if self.numbers and self.csv is None:
+            raise Invalid("--numbers is for --csv", "give --csv too")
 
     def entries(self, chunks: Chunks) -> Iterator[Entry]:
         """Yield the checked entries of one file; Invalid names the line of an invalid one."""
         if self.csv is not None:
-            return _csv_entries(chunks, self.csv, header=self.header)
+            return _csv_entries(chunks, self.csv, header=self.header, numbers=self.numbers)
         if self.ndjson:
             return _json_entries(chunks)
         return _null_entries(chunks) if self.null else _line_entries(chunks)
@@ -181,10 +185,11 @@ def decode_json(text: str | bytes, what: str, *, hint: str, **fields: Any) -> An
         raise InvalidData(f"{what} must be JSON", hint, **fields) from None
 
 
-def _csv_entries(chunks: Chunks, column: str, *, header: bool | None) -> Iterator[Entry]:
+def _csv_entries(chunks: Chunks, column: str, *, header: bool | None, numbers: bool) -> Iterator[Entry]:
     from rowlock.cli.csv_input import csv_entries  # imported only for --csv
 
-    return csv_entries((f"{_decoded(text, line)}\n" for line, text in _numbered(chunks)), column, header=header)
+    lines = (f"{_decoded(text, line)}\n" for line, text in _numbered(chunks))
+    return csv_entries(lines, column, header=header, numbers=numbers)
 
 
 def _decoded(text: bytes, line: int) -> str:

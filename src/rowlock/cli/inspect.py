@@ -44,7 +44,7 @@ RESULT_COLUMNS = (
     Column("KEY", lambda result: output.escaped(result.key), lambda result: result.key),
     Column("ATTEMPTS", "attempts"),
     Column("DONE AT", "settled_at"),
-    Column("RESULT", lambda result: output.format_json(result.result)),
+    Column("RESULT", lambda result: output.format_json(result.result), lambda result: output.as_text(result.result)),
 )
 RANGE_COLUMNS = (
     Column("AFTER", lambda part: output.escaped(part.after), lambda part: part.after),

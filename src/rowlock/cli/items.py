@@ -66,6 +66,7 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would 
 @click.option(
     "--header/--no-header", default=None, help="Whether CSV has headings; by default unless COLUMN is a number."
 )
+@click.option("--numbers", is_flag=True, help="Cells of CSV that are numbers become numbers; all are text otherwise.")
 @click.option("--ndjson", is_flag=True, help="Each line is a JSON string or object: key, data, due, gate, priority.")
 @click.option("-0", "--null", is_flag=True, help="Keys end with NUL, as from find -print0.")
 @click.option("--data", metavar="JSON", help="The data of every item.")
@@ -100,7 +101,7 @@ def add(invocation: Invocation, /, *, name: str, keys: tuple[str, ...], **option
 def _add_given(to: List, keys: tuple[str, ...], options: dict[str, Any], progress: AddProgress) -> Added | None:
     """Add the keys of the arguments, or the entries of files; None, and no list is made, if there are none."""
     shared = _shared_fields(options)
-    form = InputFormat(options["csv"], options["header"], options["ndjson"], options["null"])
+    form = InputFormat(**{name: options[name] for name in ("csv", "header", "ndjson", "null", "numbers")})
     if keys and keys != (STDIN,):
         if options["files"]:
             raise Invalid("keys must be given as arguments or by -f, got both", "give them one way")

@@ -181,6 +181,11 @@ def format_json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
+def as_text(value: object) -> str:
+    """Return a value for people: text as it is, others as JSON."""
+    return value if isinstance(value, str) else format_json(value)
+
+
 def colored(text: str, color: str, *, plain: bool) -> str:
     """Return text in a colour, or as it is if `plain`."""
     return text if plain or not color else f"\x1b[{_COLORS[color]}m{text}\x1b[0m"

@@ -19,7 +19,7 @@ from rowlock.durations import Duration, milliseconds
 from rowlock.model import Item
 from rowlock.outcomes import Done, Fail, Outcome, Retry
 from rowlock.worker.exec.command_template import CommandTemplate, check_program
-from rowlock.worker.exec.output_files import OutputFiles, tail
+from rowlock.worker.exec.output_files import OutputFiles, printed_result, tail
 from rowlock.worker.exec.placeholders import MissingField
 from rowlock.worker.exec.process_groups import CommandEnd, ProcessGroups
 from rowlock.worker.exec.throttle import Throttle
@@ -142,7 +142,9 @@ class Commands:
         if end.word != "exit":
             return Retry(after=0, counted=False)
         if status == 0:
-            return Done()
+            # A claim of a list that keeps no results is settled whole. The output of a batch is not that of one item.
+            is_kept = not (run.claim.settles_whole or self.template.batch)
+            return Done(printed_result(run.output[0]) if is_kept else None)
         if status == RETRY_LATER_STATUS:
             return Retry(after=self._later, counted=False)
         message = tail(run.output[1]) or _status_text(status)

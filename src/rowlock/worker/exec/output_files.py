@@ -6,10 +6,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from rowlock import json_codec
+from rowlock.errors import Invalid
 from rowlock.model import Item
 
 STDERR_TAIL_BYTES = 4096
+MAX_RESULT_BYTES = 32 * 1024
+"""How much of a command's output can be its result: as JSON text it is still less than the data of an item may have."""
 _MAX_NAME_BYTES = 180
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|%+]|^\.')
 
@@ -23,12 +30,23 @@ def safe_name(key: str) -> str:
     return f"{name.encode()[:_MAX_NAME_BYTES].decode(errors='ignore')}%-{digest}"
 
 
-def tail(path: str) -> str:
+def tail(path: str, limit: int = STDERR_TAIL_BYTES) -> str:
     """Return the last few kilobytes of a file as text; nothing if it is gone."""
     with suppress(OSError), Path(path).open("rb") as file:
-        file.seek(max(0, file.seek(0, 2) - STDERR_TAIL_BYTES))
+        file.seek(max(0, file.seek(0, 2) - limit))
         return file.read().decode(errors="replace").strip()
     return ""
+
+
+def printed_result(path: str) -> Any:
+    """Return what a command printed: the value of a JSON object or array, else the end of its text, or None."""
+    text = tail(path, MAX_RESULT_BYTES)
+    if text.startswith(("{", "[")):
+        with suppress(msgspec.DecodeError, RecursionError, Invalid):
+            value = msgspec.json.decode(text)
+            json_codec.encode(value, "the result")  # refuses what could not be stored
+            return value
+    return text or None
 
 
 class OutputFiles:
