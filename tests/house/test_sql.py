@@ -81,8 +81,8 @@ def test_a_variant_says_why_it_differs() -> None:
 
 def test_a_variant_takes_the_same_parameters() -> None:
     """Of whole statements: what a part of one takes may be taken elsewhere in the other."""
-    whole = [path for path in VARIANTS if path.parent.name != "parts"]
-    assert those(whole, lambda path: takes(path) != takes(sibling(path))) == []
+    statements = [path for path in VARIANTS if path.parent.name != "parts"]
+    assert those(statements, lambda path: takes(path) != takes(sibling(path))) == []
 
 
 def sibling(path: Path) -> Path:
@@ -91,9 +91,14 @@ def sibling(path: Path) -> Path:
 
 def takes(path: Path) -> set[str]:
     variant = path.name.split(".")[1]
-    text = _PART.sub(lambda match: code(source(match[1], (variant,))), code(path))
+    text = whole(path, variant)
     hidden = {fragment.removeprefix("among_") for fragment in _FRAGMENT.findall(text)}
     return set(_PARAMETER.findall(text)) | hidden & {"keys", "ids", "positions"}
+
+
+def whole(path: Path, variant: str) -> str:
+    """A statement with its parts, and theirs."""
+    return _PART.sub(lambda match: whole(source(match[1], (variant,)), variant), code(path))
 
 
 def test_keywords_and_names_are_in_lower_case() -> None:

@@ -82,14 +82,16 @@ class Statements:
         """Return the function that makes structs of a kind from a statement's rows."""
 
     def _translate(self, name: str) -> Statement:
-        bare = _PART.sub(lambda match: self._bare(match[1]), self._bare(name))
+        bare = self._bare(name)
         whole = _FRAGMENT.sub(lambda match: self._fragments[match[1]], bare)
         whole = _OURS.sub(self._qualifier, _CHANNEL.sub(self._channel, whole))
         ready = _PARAMETER.sub(lambda match: self._dialect.placeholder(match[1]), whole)
         return Statement(name, ready, "{now}" in bare, _WRITES.search(whole) is not None)
 
     def _bare(self, name: str) -> str:
-        return _COMMENT.sub("", source(name, self._dialect.names).read_text()).strip()
+        """Return a statement or part without comments, and with the parts that it names."""
+        text = _COMMENT.sub("", source(name, self._dialect.names).read_text()).strip()
+        return _PART.sub(lambda match: self._bare(match[1]), text)
 
 
 def source(name: str, dialects: tuple[str, ...]) -> Path:

@@ -1,11 +1,5 @@
--- How many of the next failed items match, and the last one if there may be more.
+-- How many of the next failed items match a filter.
 with scanned as materialized (
     {parts/scanned_failed_items}
 ),
-stated as (
-    select i.list, i.key, i.attempts, i.gate, i.due, i.failed_at, {parts/state} as state
-    from scanned i cross join rowlock_lists l where l.id = :list
-)
-select count(case when {parts/matches_filter} then 1 end) as count,
-    case when count(*) = :scan then max(i.key) end as next
-from stated i
+{parts/counted_items}
