@@ -1,6 +1,6 @@
-"""The overview: all lists, those with the most urgent alert first, and what is wrong; and one list with all about it.
+"""The overview: all lists, those with the most urgent alert first, and what is wrong; and all about a list or an item.
 
-Each is four statements, however many lists, items and sessions there are.
+Each is five statements at most, however many lists, items and sessions there are.
 """
 
 from collections import Counter, defaultdict
@@ -9,13 +9,14 @@ from datetime import datetime
 
 import msgspec
 
-from rowlock import gates, lists, tallies, throughput
+from rowlock import gates, item_resources, lists, results, tallies, throughput
 from rowlock.db import Tx
 from rowlock.durations import Duration
 from rowlock.errors import Invalid
 from rowlock.json_codec import encode_json
-from rowlock.model import Counts, GateInfo, ListInfo, to_datetime
+from rowlock.model import Counts, GateInfo, ItemDetails, ListInfo, to_datetime
 from rowlock.names import check_limit, check_start, matches_pattern
+from rowlock.results import Result
 from rowlock.roles import prefix_ranges, redact, within
 from rowlock.tallies import MINUTE_MILLISECONDS
 from rowlock.throughput import Throughput
@@ -98,6 +99,25 @@ class ListDetails(msgspec.Struct, frozen=True):
     gates: Sequence[GateInfo]
     workers: Sequence[ListWorker]
     throughput: Throughput
+
+
+class ItemTimes(msgspec.Struct, frozen=True):
+    """How long an item has waited at its place, and how long a worker has held it."""
+
+    waited_seconds: float | None = None
+    """At least so long, until it was claimed; watermarks measure it. Unknown for an item that came a moment ago."""
+    held_seconds: float | None = None
+    """Since the claim that holds it was taken; None if no claim does."""
+    holder: str | None = None
+
+
+class ItemOverview(msgspec.Struct, frozen=True):
+    """An item with its times, the name of its gate, and its results if the list keeps them."""
+
+    item: ItemDetails
+    times: ItemTimes
+    gate: str | None
+    results: Sequence[Result]
 
 
 class _ListSums(msgspec.Struct, frozen=True):
@@ -304,6 +324,17 @@ def of_list(tx: Tx, name: str, *, span: Duration = "1h", prefixes: Sequence[str]
     info = lists.info_of(row, by_gate, holder=lease_holder if row.settings.exclusive else None)
     series = throughput.of_row(tx, row.id, span=span)
     return ListDetails(redact(info, prefixes), gates.of_row(row, by_gate), workers, series)
+
+
+def of_item(tx: Tx, name: str, key: str) -> ItemOverview:
+    """Return an item with how it has failed, how long it has waited and a worker has held it, and its results.
+
+    Waiting is exact to within the time between two passes of upkeep: items hold no times of their own.
+    """
+    item, row = item_resources.show(tx, name, key), lists.get(tx, name)
+    times = tx.struct(ItemTimes, "overview/item_times", list=row.id, key=key) or ItemTimes()
+    kept = results.of_row(tx, row.id, key) if row.settings.keep_results else []
+    return ItemOverview(item, times, row.settings.gate_name(item.gate), kept)
 
 
 def _items(count: int, *verbs: str, of: str = "") -> str:

@@ -31,7 +31,12 @@ def of_item(tx: Tx, name: str, key: str, *, limit: int = 20) -> list[Result]:
     """Return the results of an item, the newest first; several if it was added and done again."""
     check_key(key)
     check_limit(limit, "results")
-    return tx.structs(Result, "results/of_item", list=lists.get(tx, name).id, key=key, limit=limit)
+    return of_row(tx, lists.get(tx, name).id, key, limit=limit)
+
+
+def of_row(tx: Tx, list_id: int, key: str, *, limit: int = 20) -> list[Result]:
+    """Return the results of an item of a list that was found before."""
+    return tx.structs(Result, "results/of_item", list=list_id, key=key, limit=limit)
 
 
 def page(tx: Tx, name: str, *, after: str = "", limit: int = 1000) -> list[Result]:

@@ -1,6 +1,8 @@
 """Throughput: how many items were added, done and failed in each minute, hour or day, of one list or of all."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -8,7 +10,7 @@ from rowlock import lists
 from rowlock.db import Tx
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid
-from rowlock.model import to_datetime
+from rowlock.model import Progress, to_datetime
 from rowlock.tallies import ALL_LISTS, DAY_MILLISECONDS, HOUR_MILLISECONDS, MINUTE_MILLISECONDS, PERIODS
 
 MIN_SPAN_MILLISECONDS = MINUTE_MILLISECONDS
@@ -21,19 +23,16 @@ STEPS = (
     (MAX_SPAN_MILLISECONDS, DAY_MILLISECONDS),
 )
 """The longest span of each step: a series has 200 steps at most, or a year of days."""
+EVENTS = len(Progress.__struct_fields__)
+NOTHING = (0,) * EVENTS + (0.0,)
+"""The numbers of a step in which nothing happened."""
 
 
-class ThroughputStep(msgspec.Struct, frozen=True):
+class ThroughputStep(Progress, frozen=True, kw_only=True):
     """What happened in one step, in numbers of items."""
 
     at: datetime
     """When the step begins."""
-    added: int = 0
-    done: int = 0
-    retried: int = 0
-    moved: int = 0
-    failed: int = 0
-    abandoned: int = 0
     seconds: float = 0.0
     """How long the claims were held that ended in it, in total."""
 
@@ -47,8 +46,8 @@ class Throughput(msgspec.Struct, frozen=True):
 
     def text(self) -> str:
         """Return a line for each step: its start, and the numbers added, done, retried, moved, failed and abandoned."""
-        rows = (msgspec.structs.astuple(each)[:-1] for each in self.steps)
-        return "".join(f"{at.isoformat()}\t" + "\t".join(map(str, numbers)) + "\n" for at, *numbers in rows)
+        rows = ((each.at.isoformat(), *msgspec.structs.astuple(each)[:EVENTS]) for each in self.steps)
+        return "".join("\t".join(map(str, row)) + "\n" for row in rows)
 
 
 class _StoredStep(msgspec.Struct, frozen=True):
@@ -84,5 +83,9 @@ def of_row(tx: Tx, list_id: int, *, span: Duration) -> Throughput:
     known = {row.at: msgspec.structs.astuple(row)[2:] for row in rows if row.at is not None}
     now = rows[0].now
     first, last = (now - length) // step * step, now // step * step
-    steps = [ThroughputStep(to_datetime(at), *known.get(at, ())) for at in range(first, last + 1, step)]
-    return Throughput(step // 1_000, steps)
+    return Throughput(step // 1_000, [_step(at, known.get(at, NOTHING)) for at in range(first, last + 1, step)])
+
+
+def _step(at: int, numbers: Sequence[Any]) -> ThroughputStep:
+    *events, seconds = numbers
+    return ThroughputStep(*events, at=to_datetime(at), seconds=seconds)

@@ -5,6 +5,8 @@ from tests.conftest import Clock
 from tests.verbs.claiming import EVERY, Desk
 
 from rowlock import Engine, watermarks
+from rowlock.errors import NoSuchItem, NoSuchList
+from rowlock.overview import ItemTimes
 
 pytestmark = pytest.mark.parametrize("dialect", EVERY)
 
@@ -53,3 +55,20 @@ def test_old_marks_are_forgotten(timed: Engine, clock: Clock) -> None:
     timed.upkeep()
     rows = timed.read(lambda tx: tx.execute("select count(*) from rowlock_marks").fetchone())
     assert rows[0] == 1
+
+
+def test_the_times_of_an_item_are_since_a_watermark_and_since_its_claim(timed: Engine, clock: Clock) -> None:
+    timed["work"].add(["a", "b"])
+    unknown = timed["work"].item_overview("a").times
+    timed.upkeep()
+    clock.advance(60)
+    session = timed.session(holder="ann").open()
+    session.take("work", limit=1)
+    clock.advance(5)
+    assert unknown == ItemTimes(None, None, None)
+    assert timed["work"].item_overview("a").times == ItemTimes(60, 5, "ann")
+    assert timed["work"].item_overview("b").times == ItemTimes(65, None, None)
+    with pytest.raises(NoSuchItem):
+        timed["work"].item_overview("c")
+    with pytest.raises(NoSuchList):
+        timed["nothing"].item_overview("c")

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     )
     from rowlock.operation_history import Sink
     from rowlock.outcomes import Outcome, Verdict
-    from rowlock.overview import ListDetails, Overview
+    from rowlock.overview import ItemOverview, ListDetails, Overview
     from rowlock.ranges import Range
     from rowlock.results import Result
     from rowlock.schedules import Change, ScheduleInfo, Tick
@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from rowlock.sessions import ClaimInfo, SessionInfo
     from rowlock.throughput import Throughput
     from rowlock.tokens import NewToken, TokenInfo
+    from rowlock.topics.overview import TopicOverview
     from rowlock.topics.subscriptions import Entry
     from rowlock.trees import RankedSet
 
@@ -629,6 +630,10 @@ class AsyncList(AsyncHandle[List]):
         """Return the list with its gates, the sessions that work it, and its throughput in a span."""
         return await self._run(lambda: self._plain.overview(span=span))
 
+    async def item_overview(self, key: str) -> ItemOverview:
+        """Return an item with its failures, how long it has waited and a worker has held it, and its results."""
+        return await self._run(lambda: self._plain.item_overview(key))
+
     async def throughput(self, *, span: Duration = "1h") -> Throughput:
         """Return how many items were added, done and failed in each minute, hour or day of a span."""
         return await self._run(lambda: self._plain.throughput(span=span))
@@ -900,6 +905,10 @@ class AsyncTopic(AsyncHandle[Topic]):
     async def info(self) -> TopicInfo:
         """Return the topic's fields and settings; NoSuchTopic if it does not exist."""
         return await self._run(self._plain.info)
+
+    async def overview(self, *, limit: int = 50) -> TopicOverview:
+        """Return the topic with its first subscriptions, undelivered notifications and failed deliveries."""
+        return await self._run(lambda: self._plain.overview(limit=limit))
 
     async def subscribe(
         self, subscriber: str, predicates: Mapping[str, Any] | None = None, /, *, using: Any = None, **more: Any

@@ -9,7 +9,7 @@ from rowlock.api.documents import Value, page
 from rowlock.api.operation import Operation
 from rowlock.failures import FailureGroup
 from rowlock.model import GateInfo, ListInfo, Settings, Then
-from rowlock.overview import ListDetails, Overview
+from rowlock.overview import ItemOverview, ListDetails, Overview
 from rowlock.ranges import Range
 from rowlock.roles import Role
 from rowlock.throughput import Throughput
@@ -70,6 +70,7 @@ KeyPage = page("KeyPage", "keys", of=str)
 OPERATIONS = (
     Operation(overview.show, "GET", "/v1/overview", VIEWER, Overview),
     Operation(overview.of_list, "GET", f"{LIST_PATH}/overview", VIEWER, ListDetails),
+    Operation(overview.of_item, "GET", f"{LIST_PATH}/items/{{key}}/overview", VIEWER, ItemOverview, deep=True),
     Operation(throughput.total, "GET", "/v1/throughput", VIEWER, Throughput),
     Operation(throughput.of_list, "GET", f"{LIST_PATH}/throughput", VIEWER, Throughput),
     Operation(lists.page, "GET", "/v1/lists", VIEWER, ListPage, streamed=True),

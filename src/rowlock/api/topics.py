@@ -16,7 +16,8 @@ from rowlock.json_codec import is_finite
 from rowlock.model import Notification, Published, RecordInfo, Subscription, TopicInfo
 from rowlock.names import check_key
 from rowlock.roles import Role
-from rowlock.topics import matching, notifications, predicates, records, subscriptions
+from rowlock.topics import matching, notifications, overview, predicates, records, subscriptions
+from rowlock.topics.overview import TopicOverview
 from rowlock.topics.records import FailedDelivery, KeyedRecord
 from rowlock.topics.subscriptions import Entry, Subscribed, TopicDetails
 
@@ -196,6 +197,7 @@ OPERATIONS = (
         also={topics.show: TopicInfo, subscriptions.count: SubscriptionCount},
         name="topics.show",
     ),
+    Operation(overview.show, "GET", f"{TOPIC_PATH}/overview", VIEWER, TopicOverview, name="topics.overview"),
     Operation(
         topics.put,
         "PUT",

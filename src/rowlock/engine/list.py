@@ -40,7 +40,7 @@ from rowlock.model import (
 )
 from rowlock.names import short_repr
 from rowlock.outcomes import UNCHANGED
-from rowlock.overview import ListDetails
+from rowlock.overview import ItemOverview, ListDetails
 from rowlock.ranges import Range
 from rowlock.results import Result
 from rowlock.throughput import Throughput
@@ -281,6 +281,10 @@ class List(NamedHandle):
     def overview(self, *, span: Duration = "1h") -> ListDetails:
         """Return the list with its gates, the sessions that work it, and its throughput in a span."""
         return self._runner.read(overview.of_list, self.name, span=span)
+
+    def item_overview(self, key: str) -> ItemOverview:
+        """Return an item with its failures, how long it has waited and a worker has held it, and its results."""
+        return self._runner.read(overview.of_item, self.name, key)
 
     def throughput(self, *, span: Duration = "1h") -> Throughput:
         """Return how many items were added, done and failed in each minute, hour or day of a span."""

@@ -9,7 +9,8 @@ from rowlock.engine.notification_handler import Notifier
 from rowlock.engine.protocols import NamedHandle, Runner
 from rowlock.errors import Invalid
 from rowlock.model import Notification, Published, RecordInfo, Subscription, TopicInfo
-from rowlock.topics import check_topic, matching, notifications, records, subscriptions
+from rowlock.topics import check_topic, matching, notifications, overview, records, subscriptions
+from rowlock.topics.overview import TopicOverview
 from rowlock.topics.records import FailedDelivery
 from rowlock.topics.subscriptions import Entry
 
@@ -38,6 +39,10 @@ class Topic(NamedHandle):
     def info(self) -> TopicInfo:
         """Return the topic's fields and settings; NoSuchTopic if it does not exist."""
         return self._runner.read(topics.show, self.name)
+
+    def overview(self, *, limit: int = 50) -> TopicOverview:
+        """Return the topic with its first subscriptions, undelivered notifications and failed deliveries."""
+        return self._runner.read(overview.show, self.name, limit=limit)
 
     def subscribe(
         self, subscriber: str, predicates: Mapping[str, Any] | None = None, /, *, using: Any = None, **more: Any

@@ -47,7 +47,19 @@ def page(
 ) -> list[Notification]:
     """Return notifications, the newest first, strictly before one; filtered by subscriber and by delivery."""
     check_limit(limit, "notifications")
-    row = topics.find(tx, topic)
+    return page_of(tx, topics.find(tx, topic), subscriber=subscriber, delivered=delivered, before=before, limit=limit)
+
+
+def page_of(
+    tx: Tx,
+    row: topics.TopicRow,
+    *,
+    subscriber: str | None = None,
+    delivered: bool | None = None,
+    before: int | None = None,
+    limit: int,
+) -> list[Notification]:
+    """Return notifications of a topic that was found before; see `page`."""
     asked: dict[str, Any] = {
         "topic": row.id,
         "before": before or commit_order.NOW,
@@ -59,7 +71,7 @@ def page(
     else:
         check_key(subscriber)
         found = tx.rows("notifications/page_of_subscriber", subscriber=subscriber, **asked)
-    return [_notification(topic, columns) for columns in found]
+    return [_notification(row.name, columns) for columns in found]
 
 
 def _notification(topic: str, columns: tuple[Any, ...]) -> Notification:

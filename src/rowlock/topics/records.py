@@ -164,8 +164,14 @@ def failed(tx: Tx, topic: str, *, after_list: str = "", after_key: str = "", lim
     check_limit(limit, "deliveries")
     check_start(after_list)
     check_start(after_key)
-    topics.find(tx, topic)
-    prefix = list_of(topic, "")
+    return failed_of(tx, topics.find(tx, topic), after_list=after_list, after_key=after_key, limit=limit)
+
+
+def failed_of(
+    tx: Tx, row: topics.TopicRow, *, after_list: str = "", after_key: str = "", limit: int
+) -> list[FailedDelivery]:
+    """Return failed deliveries of a topic that was found before; see `failed`."""
+    prefix = list_of(row.name, "")
     # The last character of Unicode: no name contains it, so all names with the prefix sort before it.
     span = {"prefix": prefix, "beyond": f"{prefix}\U0010ffff", "after_list": after_list, "after_key": after_key}
     return tx.structs(FailedDelivery, "records/failed_deliveries", **span, limit=limit)
