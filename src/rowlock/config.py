@@ -20,6 +20,7 @@ VARIABLES = {
     "token": "ROWLOCK_TOKEN",
     "audit_keep": "ROWLOCK_AUDIT_KEEP",
     "allow_hosts": "ROWLOCK_ALLOW_HOSTS",
+    "trace_url": "ROWLOCK_TRACE_URL",
     "connections": "ROWLOCK_CONNECTIONS",
     "connections_per_address": "ROWLOCK_CONNECTIONS_PER_ADDRESS",
     "long_polls": "ROWLOCK_LONG_POLLS",

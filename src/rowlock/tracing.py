@@ -17,6 +17,8 @@ from rowlock.outcomes import Fail, Outcome, Retry
 
 API = "opentelemetry.trace"
 MAX_LINKS = 128
+TRACE_ID = "{trace_id}"
+"""Stands for the id in the address of a trace."""
 
 Ended = Callable[[Outcome], None]
 
@@ -45,6 +47,19 @@ def check_traceparent(trace: str | None) -> str | None:
         what = f"trace must be a W3C traceparent, got {short_repr(trace)}"
         raise Invalid(what, "it looks like 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
     return parsed
+
+
+def check_trace_url(url: str) -> str:
+    """Return the address of traces in a viewer, which may be empty; refuse one that is no http URL, or has no id."""
+    if url and (not url.startswith(("http://", "https://")) or TRACE_ID not in url):
+        what = f"trace_url must be an http URL that contains {TRACE_ID}, got {short_repr(url)}"
+        raise Invalid(what, f"write it like https://jaeger.example/trace/{TRACE_ID}")
+    return url
+
+
+def trace_id(traceparent: str) -> str:
+    """Return the id of the trace of a traceparent."""
+    return traceparent.split("-")[1]
 
 
 def check_item(item: Item) -> None:

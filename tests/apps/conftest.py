@@ -6,6 +6,8 @@ from contextlib import AbstractContextManager, nullcontext
 import pytest
 from tests.apps.chatting import WAYS, Chatting, chatting
 from tests.apps.shopping import Shopping, shopping
+from tests.dashboard.conftest import browser as browser
+from tests.dashboard.conftest import open_page as open_page
 from tests.redis_servers import RedisServer
 
 from rowlock import Engine

@@ -18,7 +18,7 @@ from rowlock.apps.comics.secrets import OLD_LIST, unsubscribe_secret
 from rowlock.http.routes import ROUTES
 
 EMAIL = "ann@example.org"
-OWN = ("/comics", "/subscriptions", "/notifications", "/sales", "/refunds", "/pending", "/shop", "/shop/page.js")
+OWN = ("/comics", "/subscriptions", "/notifications", "/sales", "/refunds", "/pending", "/shop", "/shop.json")
 NAMES = {
     "list": [
         "comics/settings",

@@ -9,8 +9,9 @@ from urllib.parse import urlencode
 import pytest
 from tests.http.serving import Reply, Serving, serving
 
-from rowlock import Engine
+from rowlock import Engine, Invalid
 from rowlock.dashboard.system import _bar
+from rowlock.http import Service
 from rowlock.model import to_datetime
 from rowlock.sessions import ClaimInfo
 
@@ -95,3 +96,28 @@ def test_a_gate_of_thousands_of_digits_is_refused(served: Serving) -> None:
     served.service.engine["work"].add("a")
     assert post(served, "/lists/work/gate", gate="9" * 5_000).status // 100 == 4
     assert served.service.engine["work"].info().gate == 0
+
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def test_the_page_of_an_item_links_its_trace_and_tells_who_holds_it(tmp_path: Path) -> None:
+    with Engine(tmp_path / "work.db") as engine:
+        engine["work"].add("a", trace=TRACE)
+        with serving(engine, trace_url="https://traces.example/t/{trace_id}?x=<") as linked:
+            engine.session(holder="<ann>").open().take("work", limit=1)
+            shown = page(linked, "/lists/work/items/a")
+    link = 'href="https://traces.example/t/0af7651916cd43dd8448eb211c80319c?x=&lt;"'
+    wanted = (link, "<dt>Running</dt>", "<dt>Waited</dt>", "&lt;ann&gt;")
+    assert [text for text in wanted if text not in shown] == []
+
+
+def test_without_a_viewer_of_traces_the_id_is_shown(served: Serving) -> None:
+    served.service.engine["work"].add("a", trace=TRACE)
+    assert "<code>0af7651916cd43dd8448eb211c80319c</code>" in page(served, "/lists/work/items/a")
+
+
+@pytest.mark.parametrize("url", ["https://traces.example/", "javascript:alert({trace_id})"])
+def test_an_address_of_traces_that_cannot_be_one_is_refused(served: Serving, url: str) -> None:
+    with pytest.raises(Invalid, match="trace_url must be an http URL"):
+        Service(served.service.engine, trace_url=url)

@@ -2,7 +2,8 @@
 
 Each is a package here, or registered by an entry point in the group `rowlock.apps`, with a function
 `build(engine, **options)` that returns an `Application`. `rowlock.apps.tables` has migrations and statements for an
-application's own tables, `rowlock.apps.web` routes, JSON, pages, ETags and idempotency keys.
+application's own tables, `rowlock.apps.web` routes, JSON, ETags and idempotency keys, and `rowlock.apps.pages`
+pages in the look of the dashboard.
 """
 
 from rowlock.http.applications import Application

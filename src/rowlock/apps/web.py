@@ -1,8 +1,7 @@
-"""Web helpers for applications on Starlette: routes, JSON, pages, ETags, idempotency keys, as in the service."""
+"""Web helpers for applications on Starlette: routes, JSON, ETags, idempotency keys, as in the service."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,17 +18,6 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 MAX_IDEMPOTENCY_KEY_CHARACTERS = 200
 MAX_NUMBER = 10**18 - 1
-PAGE_HEADERS = {
-    "content-security-policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; "
-        "frame-ancestors 'none'; base-uri 'none'"
-    ),
-    "x-content-type-options": "nosniff",
-    "cache-control": "no-cache",
-    "referrer-policy": "no-referrer",
-}
-"""Headers of pages for people: they load scripts and styles of this server only, and no other page frames them."""
-MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 
 _ETAG = re.compile(r'(?:W/)?"(\d{1,19})"')
 
@@ -63,21 +51,6 @@ def problem_response(error: RowlockError, engine: Engine) -> Response:
 def json_response(value: Any, status: int = 200, *, headers: Mapping[str, str] | None = None) -> Response:
     """Return a value as JSON."""
     return Response(msgspec.json.encode(value), status, headers, "application/json")
-
-
-def page_response(content: bytes | str, media_type: str = "text/html") -> Response:
-    """Return a page for people, or a script or style of one, with headers that protect it."""
-    return Response(content, headers=PAGE_HEADERS, media_type=f"{media_type}; charset=utf-8")
-
-
-def static_file(path: Path) -> Endpoint:
-    """Return an endpoint that serves a file of the application; it is read once."""
-    content, media_type = path.read_bytes(), MEDIA_TYPES[path.suffix]
-
-    async def serve(_: Request) -> Response:
-        return page_response(content, media_type)
-
-    return serve
 
 
 async def json_object(request: Request, *, max_bytes: int = 16 * 1024 * 1024) -> dict[str, Any]:

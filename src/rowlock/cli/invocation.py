@@ -109,6 +109,11 @@ class Invocation:
             return nullcontext()
         return audit.acting(_user(), verb=verb, keep=self.audit_keep())
 
+    def trace_url(self) -> str:
+        """Return the configured address of traces in a viewer; empty if there is none."""
+        value = self.values().get("trace_url")
+        return value.value if value else ""
+
     def audit_keep(self) -> str:
         """Return how long audit records are kept."""
         keep = self.values()["audit_keep"].value

@@ -157,6 +157,7 @@ def _serve(invocation: Invocation, options: ServeOptions) -> int:
             loopback=is_loopback(host),
             access_log=AccessLog(sys.stderr) if options.access_log else None,
             audit_keep=invocation.audit_keep(),
+            trace_url=invocation.trace_url(),
             worker=_worker(engine, options, applications.values()),
             applications=applications,
         )

@@ -1,6 +1,7 @@
 """What a page is: the request that it gets, the view that it returns, and the row of the table of pages."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
@@ -22,10 +23,22 @@ class OperationCaller(Protocol):
         """Run the operation of that name; RowlockError if it is refused."""
 
 
+async def _call_no_operation(name: str, *_: str, query: Mapping[str, Any] | None = None, body: Any = None) -> Any:
+    raise NotImplementedError(f"this page calls no operation, got {name}")
+
+
+class RejectedForm(msgspec.Struct, frozen=True):
+    """A form that was refused, and why."""
+
+    form: str
+    what: str
+    hint: str = ""
+
+
 class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request for a page."""
 
-    call: OperationCaller
+    call: OperationCaller = _call_no_operation
     path: str
     """The path below the prefix, percent-encoded, without the ending of a twin."""
     parameters: Mapping[str, str] = {}
@@ -39,10 +52,26 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
     role: Role | None = None
     signed_in: bool = False
     """Whether the caller has signed in with a token."""
+    trace_url: str = ""
+    """The address of traces in their viewer, with `{trace_id}` in it; empty if there is no viewer."""
+    rejected: RejectedForm | None = None
+    """The form that was refused, if the page is shown again because of it."""
+
+    def is_rejected(self, form: str) -> bool:
+        """Return whether the page is shown again because this form was refused."""
+        return self.rejected is not None and self.rejected.form == form
+
+    def value(self, form: str, name: str, *, stored: Any = "") -> Any:
+        """Return what a field of a form shows: what was typed if the form was refused, else what is stored."""
+        return self.field(name) if self.is_rejected(form) else stored
 
     def may(self, name: str) -> bool:
         """Return whether the caller's role allows the operation of that name."""
-        return allows(self.role, BY_NAME[name].role)
+        return self.has_role(BY_NAME[name].role)
+
+    def has_role(self, need: Role | str | None) -> bool:
+        """Return whether the caller's role includes another."""
+        return allows(self.role, Role(need) if need else None)
 
     def field(self, name: str, default: str = "") -> str:
         """Return a field of the form."""
@@ -75,6 +104,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     rows: Sequence[Any] = ()
     """The lines of the `.csv` twin: structs or dictionaries."""
     status: int = 200
+    folder: Path | None = None
+    """Where the template of an application lies; it may extend those of the dashboard."""
 
 
 class Redirect(msgspec.Struct, frozen=True):
@@ -85,6 +116,7 @@ class Redirect(msgspec.Struct, frozen=True):
 
 
 PageFunction = Callable[[PageRequest], Awaitable[View | Redirect]]
+ViewFunction = Callable[[PageRequest], Awaitable[View]]
 
 
 class PageEntry(msgspec.Struct, frozen=True):
@@ -94,6 +126,10 @@ class PageEntry(msgspec.Struct, frozen=True):
     function: PageFunction
     method: str = "GET"
     role: Role | None = Role.VIEWER
+    form: str = ""
+    """The name of the form that it reads."""
+    shown_on: ViewFunction | None = None
+    """The page of the form: it is shown again, with the error and what was typed, if the form is refused."""
 
 
 def url_path(*segments: str, **query: Any) -> str:

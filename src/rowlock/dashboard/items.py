@@ -10,6 +10,7 @@ from rowlock.dashboard.item_filters import FilterText
 from rowlock.dashboard.lists import shell_quoted
 from rowlock.errors import Invalid
 from rowlock.model import ItemDetails, ListInfo
+from rowlock.overview import ItemOverview
 
 ROWS = 50
 SAMPLES = 5
@@ -26,12 +27,17 @@ async def show(page: PageRequest) -> View:
     """Show a page of the items that match the filter."""
     name = page.parameters["list"]
     info: ListInfo = await page.call("lists.show", name)
-    where = item_filters.parse(page.query.get("q", ""), info.settings)
-    query = {**where.query, "count": ROWS, "after": page.query.get("after", "")}
-    found = await page.call("items.search", name, query=query)
-    document = {"list": name, "filter": where.query, "items": found.items, "next": found.next}
-    more = {"info": info, "where": where, "changes": CHANGES, "after": page.query.get("after", "")}
-    return View(template="items.html", title=f"Items of {name}", document=document, more=more, rows=found.items)
+    text = page.field("q") or page.query.get("q", "")
+    after = page.query.get("after", "")
+    if page.is_rejected("items.search"):
+        where, items, following = FilterText(text, {}), [], None
+    else:
+        where = item_filters.parse(text, info.settings)
+        found = await page.call("items.search", name, query={**where.query, "count": ROWS, "after": after})
+        items, following = found.items, found.next
+    document = {"list": name, "filter": where.query, "items": items, "next": following}
+    more = {"info": info, "where": where, "changes": CHANGES, "after": after, "ticked": set(page.fields("key"))}
+    return View(template="items.html", title=f"Items of {name}", document=document, more=more, rows=items)
 
 
 async def show_failures(page: PageRequest) -> View:
@@ -86,12 +92,26 @@ async def _preview(page: PageRequest, where: FilterText | None, *, verb: str, ke
 async def show_item(page: PageRequest) -> View:
     """Show one item with its data and its attempts."""
     name, key = page.parameters["list"], page.parameters["key"]
-    item: ItemDetails = await page.call("items.show", name, key)
-    info: ListInfo = await page.call("lists.show", name)
-    results = (await page.call("items.results", name, key)).results if info.settings.keep_results else []
-    document = {"item": item, "results": results}
-    more = {"info": info, "data": _pretty(item.raw_data), "commands": _commands(page, item), "changes": CHANGES}
+    found: ItemOverview = await page.call("overview.of_item", name, key)
+    item = found.item
+    document = {"item": item, "times": found.times, "gate": found.gate, "results": found.results}
+    more = {
+        "data": _pretty(item.raw_data),
+        "commands": _commands(page, item),
+        "changes": CHANGES,
+        "pauses": _pauses(item),
+    }
     return View(template="item.html", title=key, document=document, more=more, rows=item.failures)
+
+
+def _pauses(item: ItemDetails) -> dict[int, float]:
+    """Return how many seconds after the failed attempt before it each attempt failed."""
+    earlier = {each.attempt: each.at for each in item.failures}
+    return {
+        each.attempt: (each.at - earlier[each.attempt - 1]).total_seconds()
+        for each in item.failures
+        if each.attempt - 1 in earlier
+    }
 
 
 def _pretty(text: str | None) -> str:

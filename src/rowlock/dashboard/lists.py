@@ -186,16 +186,14 @@ async def ask_to_drop(page: PageRequest) -> View:
     name = page.parameters["list"]
     info = await page.call("lists.show", name)
     samples = (await page.call("items.page", name, query={"count": 5})).items
-    document = {"list": info, "samples": [item.key for item in samples], "wrong": ""}
+    document = {"list": info, "samples": [item.key for item in samples]}
     return View(template="drop.html", title=f"Drop {name}", document=document)
 
 
-async def drop(page: PageRequest) -> View | Redirect:
+async def drop(page: PageRequest) -> Redirect:
     """Drop a list whose name was typed."""
     name = page.parameters["list"]
     if page.field("name") != name:
-        asked = await ask_to_drop(page)
-        wrong = {"wrong": f"What was typed is not the name of the list: {page.field('name')[:200]!r}"}
-        return msgspec.structs.replace(asked, document={**asked.document, **wrong}, status=400)
+        raise Invalid(f"name must be that of the list, {name!r}, got {page.field('name')[:200]!r}", "type it again")
     dropped = await page.call("lists.drop", name)
     return page.redirect(page.url(), f"Dropped {name} with {dropped.dropped:,} items.")

@@ -4,9 +4,11 @@ import csv
 import io
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from uuid import uuid4
 
 import jinja2
 import msgspec
@@ -18,6 +20,7 @@ from rowlock.dashboard.charts import chart
 from rowlock.dashboard.frame import PageRequest, View, url_path
 from rowlock.errors import RowlockError
 from rowlock.model import State
+from rowlock.tracing import trace_id
 
 TEMPLATES = Path(__file__).parent / "templates"
 POLICY = (
@@ -62,16 +65,27 @@ def number(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}".removesuffix(".0")
 
 
-def _environment() -> jinja2.Environment:
+def json_text(value: Any) -> str:
+    """Return a value as JSON with indentation."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+@cache
+def _environment(folder: Path | None) -> jinja2.Environment:
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.FileSystemLoader([*([folder] if folder else []), TEMPLATES]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     made.filters |= {"ago": ago, "clock": clock, "duration": duration, "number": number, "path": _quote, "chart": chart}
-    made.globals |= {"version": rowlock.__version__, "states": list(State)}
+    made.filters |= {
+        "trace_id": trace_id,
+        "json": json_text,
+        "compact_json": lambda value: msgspec.json.encode(value).decode(),
+    }
+    made.globals |= {"version": rowlock.__version__, "states": list(State), "new_key": lambda: uuid4().hex}
     return made
 
 
@@ -79,12 +93,9 @@ def _quote(text: str) -> str:
     return quote(text, safe="")
 
 
-_ENVIRONMENT = _environment()
-
-
 def html(page: PageRequest, view: View, *, navigation: Any) -> bytes:
     """Return a view as HTML."""
-    template = _ENVIRONMENT.get_template(view.template)
+    template = _environment(view.folder).get_template(view.template)
     shared = {"page": page, "view": view, "navigation": navigation, "asset": lambda name: asset_url(page.root, name)}
     written = template.render(**view.document, **view.more, **shared)
     return written.encode(errors="replace")

@@ -5,6 +5,7 @@ from typing import Any
 from rowlock.dashboard.frame import PageRequest, Redirect, View
 from rowlock.errors import Invalid
 from rowlock.sessions import ClaimInfo
+from rowlock.topics.overview import TopicOverview
 
 MAX_SESSIONS, MAX_CLAIMS, MAX_NAMES = 200, 200, 500
 DRAWN_WIDTH = 1_000
@@ -74,13 +75,11 @@ async def show_topics(page: PageRequest) -> View:
 
 async def show_topic(page: PageRequest) -> View:
     """Show a topic: its subscriptions, and notifications that were not delivered with the predicates that matched."""
-    name, rows = page.parameters["topic"], {"count": ROWS_OF_A_TOPIC}
-    topic = await page.call("topics.show", name)
-    subscriptions = (await page.call("subscriptions.page", name, query=rows)).subscriptions
-    undelivered = (await page.call("notifications.page", name, query={**rows, "delivered": "false"})).notifications
-    failed = (await page.call("records.failed", name, query=rows)).failed
-    document = {"topic": topic, "subscriptions": subscriptions, "undelivered": undelivered, "failed": failed}
-    return View(template="topic.html", title=name, document=document, more={"limit": rows["count"]}, rows=undelivered)
+    name = page.parameters["topic"]
+    found: TopicOverview = await page.call("topics.overview", name, query={"count": ROWS_OF_A_TOPIC})
+    document = {field: getattr(found, field) for field in found.__struct_fields__}
+    more = {"limit": ROWS_OF_A_TOPIC}
+    return View(template="topic.html", title=name, document=document, more=more, rows=found.undelivered)
 
 
 async def retry_deliveries(page: PageRequest) -> Redirect:

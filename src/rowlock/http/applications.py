@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from starlette.routing import Match
 
+from rowlock.dashboard.frame import PageEntry
 from rowlock.errors import RowlockError
 from rowlock.http.asgi import EXTENSION, Asgi, Header, Receive, Send, send_whole
 from rowlock.http.auth import CREDENTIALS, SAFE_METHODS
@@ -41,7 +42,9 @@ class Application(msgspec.Struct, frozen=True):
     open_paths: tuple[str, ...] = ()
     """Paths that need no token; a path that ends with a star stands for all that begin with it."""
     pages: tuple[str, ...] = ()
-    """Paths to open in a browser, printed when serving begins."""
+    """Paths to open in a browser: printed when serving begins, and linked from the dashboard."""
+    page_entries: tuple[PageEntry, ...] = ()
+    """Pages in the look of the dashboard, with its sign-in, roles and twins: see `rowlock.apps.pages`."""
 
     def is_open(self, path: str) -> bool:
         """Return whether a path needs no token."""
@@ -53,6 +56,8 @@ class ApplicationRoutes:
 
     def __init__(self, applications: Mapping[str, Application]) -> None:
         self._applications = dict(applications)
+        self.pages = [path for each in applications.values() for path in each.pages]
+        self.page_entries = [entry for each in applications.values() for entry in each.page_entries]
         self._cache: dict[tuple[str, str, str, Role | None], Route] = {}
 
     def match(self, scope: Mapping[str, Any], path: str) -> Route | None:

@@ -188,8 +188,11 @@ def check(request: "Request", principal: Principal) -> None:
 
 
 def audit_context(request: "Request", need: Role | None = None, *, verb: str = "") -> AbstractContextManager[None]:
-    """Return a block whose writes are audited, if the request needs an operator or an admin and may write."""
-    if request.method in SAFE_METHODS or (need or request.route.role) not in AUDITED_ROLES:
+    """Return a block whose writes are audited, if the request needs an operator or an admin and may write.
+
+    A page writes by operations only, which are audited themselves.
+    """
+    if request.route.is_page or request.method in SAFE_METHODS or (need or request.route.role) not in AUDITED_ROLES:
         return NOT_AUDITED
     if request.principal is ANONYMOUS or getattr(request.query, "dry_run", False):
         return NOT_AUDITED

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl, quote, urlencode
 import msgspec
 
 from rowlock import tallies
-from rowlock.dashboard import NAVIGATION, PAGES, rendering
+from rowlock.dashboard import PAGES, rendering
 from rowlock.dashboard.assets import ASSETS
-from rowlock.dashboard.frame import BY_NAME, TWINS, PageEntry, PageRequest, Redirect, View
+from rowlock.dashboard.frame import BY_NAME, TWINS, PageEntry, PageRequest, Redirect, RejectedForm, View, ViewFunction
 from rowlock.errors import InvalidBody, NoSuchPath, Overloaded, RowlockError, TokenRefused
 from rowlock.http import auth, problems
 from rowlock.http.asgi import Header
@@ -30,7 +30,7 @@ PAGE_HEADERS: list[Header] = [
 ]
 STATIC_HEADERS: list[Header] = [(b"cache-control", b"public, max-age=31536000, immutable")]
 CHANGES_SECONDS = 1.0
-"""How often an open page is refreshed at most."""
+"""How often the database is asked whether something has changed."""
 REFRESH_SECONDS = 3.0
 """How often it is refreshed although no item has changed: sessions and ages change too."""
 MAX_OPEN_PAGES = 100
@@ -38,6 +38,8 @@ MAX_OPEN_PAGES = 100
 SESSION_SECONDS = 12 * 3600
 AWAY = -2
 """Stands for the number of the newest tally while the database is away."""
+REFRESHES = b"hx-request"
+"""The header of a request by which an open page reads itself again."""
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 _PATH = re.compile(r"/(?![/\\])[!-~]*")
@@ -105,6 +107,7 @@ async def _page_request(request: Request, page: PageEntry, ending: str) -> PageR
         caller=request.principal.name,
         role=request.principal.role,
         signed_in=bool(auth.session_cookie(request)),
+        trace_url=request.service.trace_url,
     )
 
 
@@ -128,21 +131,46 @@ def _pairs(text: bytes) -> list[tuple[str, str]]:
 
 
 async def _respond(page: PageEntry, request: Request) -> Response:
-    """Respond with a page, or with its data."""
+    """Respond with a page, or with its data; open tabs that read the same page again share one copy."""
+    if REFRESHES not in request.headers or page.method != "GET":
+        return await _response_of(page, request)
+    key = (request.base_url, request.raw_path, request.scope["query_string"], request.principal)
+    shared = await request.service.shared_pages.get(key, partial(_response_of, page, request))
+    return Response(shared.value, shared.status, [*shared.headers], media_type=shared.media_type)
+
+
+async def _response_of(page: PageEntry, request: Request) -> Response:
     ending = _ending(request) if page.method == "GET" else ""
     asked = await _page_request(request, page, ending)
-    shown = await page.function(asked)
+    try:
+        shown = await page.function(asked)
+    except RowlockError as error:
+        if page.shown_on is None or ending or error.http_status >= 500:
+            raise
+        known = problems.without_address(auth.redact(error, request), request.service.engine)
+        asked = msgspec.structs.replace(asked, rejected=RejectedForm(page.form, known.what, known.hint))
+        shown = await _shown_again(page.shown_on, asked, error=error)
     if isinstance(shown, Redirect):
         return Response(b"", 303, _redirect_headers(request, shown))
-    return _written(asked, shown, ending)
+    return _written(request, asked, view=shown, ending=ending)
 
 
-def _written(page: PageRequest, view: View, ending: str = "") -> Response:
+async def _shown_again(show: ViewFunction, page: PageRequest, *, error: RowlockError) -> View:
+    """Return the page of a form that was refused; if it cannot be shown, raise why the form was refused."""
+    try:
+        view = await show(page)
+    except RowlockError:
+        raise error from None
+    return msgspec.structs.replace(view, status=error.http_status)
+
+
+def _written(request: Request, page: PageRequest, *, view: View, ending: str = "") -> Response:
     if ending == ".json":
         return Response(rendering.json(view), view.status, media_type=JSON)
     if ending == ".csv":
         return Response(rendering.csv_text(view), view.status, media_type=CSV)
-    return Response(rendering.html(page, view, navigation=NAVIGATION), view.status, [*PAGE_HEADERS], media_type=HTML)
+    content = rendering.html(page, view, navigation=request.service.navigation)
+    return Response(content, view.status, [*PAGE_HEADERS], media_type=HTML)
 
 
 def _redirect_headers(request: Request, redirect: Redirect) -> list[Header]:
@@ -182,7 +210,7 @@ def error_response(error: RowlockError, request: Request) -> Response:
         role=request.principal.role,
         caller=request.principal.name,
     )
-    response = _written(page, rendering.error_view(shown))
+    response = _written(request, page, view=rendering.error_view(shown))
     response.headers += problems.headers(shown)
     return response
 
@@ -197,7 +225,7 @@ async def sign_in(request: Request) -> Response:
     except TokenRefused as error:
         document = {"next": target, "refused": error.what}
         page = PageRequest(call=OperationCall(request), path="/login", root=request.root_path)
-        return _written(page, View(template="login.html", title="Sign in", document=document, status=403))
+        return _written(request, page, view=View(template="login.html", title="Sign in", document=document, status=403))
     if not _PATH.fullmatch(target):
         target = "/"
     return Response(b"", 303, _redirect_headers(request, Redirect(request.root_path + target, token)))
@@ -254,10 +282,11 @@ async def _changes(request: Request) -> AsyncIterator[bytes]:
                 await service.reauthorize(request)
                 event, latest = await _observe(request, known)
                 silent_seconds += CHANGES_SECONDS
-                if event or silent_seconds >= REFRESH_SECONDS:
-                    silent_seconds = 0.0
+                interval = service.shared_pages.interval_seconds
+                is_due = silent_seconds >= (interval if event else max(interval, REFRESH_SECONDS))
+                if is_due or latest == AWAY != known:
+                    known, silent_seconds = latest, 0.0
                     yield b"event: %b\ndata: \n\n" % (event or b"changed")
-                known = latest
                 await asyncio.wait([disconnect], timeout=CHANGES_SECONDS)
         finally:
             service.open_pages -= 1
@@ -273,21 +302,23 @@ async def _observe(request: Request, known: int) -> tuple[bytes, int]:
     return b"changed" if latest != known else b"", latest
 
 
-def _routes() -> list[Route]:
-    shared: dict[str, Any] = {"media_type": HTML.decode(), "checks_prefixes": True, "is_page": True}
-    found = [
-        Route(None, "POST", "/login", None, str, endpoint=sign_in, **shared),
-        Route(None, "POST", "/logout", None, str, endpoint=sign_out, **shared),
-        Route(None, "GET", "/live", Role.VIEWER, str, endpoint=live, **shared),
-        Route(None, "GET", "/static/{file}", None, str, endpoint=static_file, **shared),
-    ]
-    for page in PAGES:
+def routes_of(entries: Iterable[PageEntry], *, checks_prefixes: bool) -> list[Route]:
+    """Return the routes of pages and of their twins; with `checks_prefixes` tokens for some lists may ask too."""
+    found: list[Route] = []
+    for page in entries:
         # A twin of a page whose path ends with a parameter is found by the route of the page.
         is_fixed = page.method == "GET" and page.role is not None and not page.path.endswith("}")
         twins = [("/overview" if page.path == "/" else page.path) + ending for ending in TWINS if is_fixed]
-        make = partial(Route, None, page.method, endpoint=partial(_respond, page), **shared)
-        found += [make(path=path, role=page.role, gives=str) for path in (page.path, *twins)]
+        shared: dict[str, Any] = {**PAGE_ROUTE, "endpoint": partial(_respond, page), "checks_prefixes": checks_prefixes}
+        found += [Route(None, page.method, path, page.role, str, **shared) for path in (page.path, *twins)]
     return found
 
 
-PAGE_ROUTES = _routes()
+PAGE_ROUTE: dict[str, Any] = {"media_type": HTML.decode(), "is_page": True}
+PAGE_ROUTES = [
+    Route(None, "POST", "/login", None, str, endpoint=sign_in, **PAGE_ROUTE),
+    Route(None, "POST", "/logout", None, str, endpoint=sign_out, **PAGE_ROUTE),
+    Route(None, "GET", "/live", Role.VIEWER, str, endpoint=live, checks_prefixes=True, **PAGE_ROUTE),
+    Route(None, "GET", "/static/{file}", None, str, endpoint=static_file, **PAGE_ROUTE),
+    *routes_of(PAGES, checks_prefixes=True),
+]

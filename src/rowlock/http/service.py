@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import unquote
 
@@ -10,6 +10,8 @@ import msgspec
 
 from rowlock.api.server_limits import ServerLimits
 from rowlock.audit import DEFAULT_KEEP
+from rowlock.dashboard import NAVIGATION
+from rowlock.dashboard.frame import PageEntry
 from rowlock.durations import Duration
 from rowlock.engine import Engine
 from rowlock.errors import Overloaded, RowlockError
@@ -26,6 +28,8 @@ from rowlock.http.responses import Response, problem_response, send_response
 from rowlock.http.routes import ROUTES
 from rowlock.http.routing import NO_IIDY_ROUTE, Router
 from rowlock.http.session_pollers import SessionPollers
+from rowlock.http.shared_pages import SharedPages
+from rowlock.tracing import check_trace_url
 from rowlock.worker import Worker
 
 log = logging.getLogger("rowlock.http")
@@ -35,12 +39,19 @@ IIDY = b"/iidy/"
 _ROUTER = Router((*ROUTES, *pages.PAGE_ROUTES))
 
 
+def _router(entries: Iterable[PageEntry]) -> Router:
+    """Return the router of a service whose applications have these pages; its own routes are never replaced."""
+    routes = pages.routes_of(entries, checks_prefixes=False)
+    return Router((*routes, *ROUTES, *pages.PAGE_ROUTES)) if routes else _ROUTER
+
+
 class Service:
     """An ASGI application that answers requests with an engine's verbs.
 
     With `loopback`, for addresses that only this machine can reach, it is open until the first token exists. With
     `authorize`, an outer application tells the caller of a request; role, prefixes and the origin of pages are checked
-    here. A `worker` runs as long as the service does.
+    here. A `worker` runs as long as the service does. The dashboard links traces by `trace_url`, such as
+    `https://jaeger.example/{trace_id}`.
     """
 
     def __init__(
@@ -54,9 +65,11 @@ class Service:
         access_log: AccessLog | None = None,
         worker: Worker | None = None,
         applications: Mapping[str, Application] | None = None,
+        trace_url: str = "",
     ) -> None:
         self.engine = engine
         self.limits = limits or ServerLimits()
+        self.audit_keep, self.trace_url = audit_keep, check_trace_url(trace_url)
         self.executor = VerbExecutor(engine, waiting=self.limits.waiting_requests)
         self.item_reader = ItemReader(self.executor, waiting=self.limits.waiting_requests)
         self.claimer = RemoteClaimer(self.executor)
@@ -64,7 +77,6 @@ class Service:
         self.session_pollers = SessionPollers(self.executor, self.claimer.long_poll)
         self.stopping = False
         """Whether it shuts down: it is not ready, and long polls return at once."""
-        self.audit_keep = audit_keep
         self.memory = MemoryBudget(self.limits.buffered_bytes)
         self._authenticator = auth.Authenticator(engine.tokens, self.executor, loopback=loopback)
         self._authorize = auth.checked(authorize) if authorize else self._authenticator.authorize
@@ -74,14 +86,19 @@ class Service:
         """How many clients follow the events."""
         self.open_pages = 0
         """How many pages of the dashboard are kept up to date."""
-        self.changes = pages.ChangeClock()
+        self.changes, self.shared_pages = pages.ChangeClock(), SharedPages()
         self.checks = SystemChecks(engine)
         self.worker = worker
         self._applications = ApplicationRoutes(applications or {})
-        self._prefix = engine.environment.token()[:8].encode()
-        self._count = 0
+        self._router = _router(self._applications.page_entries)
+        self._prefix, self._count = engine.environment.token()[:8].encode(), 0
         self._background = BackgroundThreads(engine, worker)
         self._descriptions: dict[str, bytes] = {}
+
+    @property
+    def navigation(self) -> tuple[tuple[str, str], ...]:
+        """The titles and paths of the links at the top of every page."""
+        return *NAVIGATION, *((path.strip("/").capitalize(), path.strip("/")) for path in self._applications.pages)
 
     def request_id(self, given: bytes | None) -> bytes:
         """Return the id of a request in logs and problems: the one that the client gave, or a new one."""
@@ -201,15 +218,15 @@ class Service:
     def _find_route(self, request: Request) -> None:
         method, path = request.method, request.raw_path
         try:
-            match = _ROUTER.match(method, path)
+            match = self._router.match(method, path)
             if match is not None:
                 request.route, request.path_params = match
-            elif _ROUTER.allowed_methods(path):
-                raise _ROUTER.missing(method, path)
+            elif self._router.allowed_methods(path):
+                raise self._router.missing(method, path)
             elif (route := self._applications.match(request.scope, unquote(path.decode("latin-1")))) is not None:
                 request.route = route
             else:
-                raise _ROUTER.missing(method, path)
+                raise self._router.missing(method, path)
         except RowlockError:
             if path.startswith(IIDY):
                 request.route = NO_IIDY_ROUTE

@@ -8,6 +8,8 @@ from rowlock import Engine, Invalid, RedisCounters, Worker
 from rowlock.apps import Application
 from rowlock.apps.chat import counts, messages
 from rowlock.apps.chat.chats import Chats
+from rowlock.apps.chat.numbers import MessageNumbers
+from rowlock.apps.chat.pages import ChatPages
 from rowlock.apps.chat.routes import ChatRoutes
 from rowlock.apps.chat.tables import ChatTables
 
@@ -35,15 +37,17 @@ def build(
     chats = Chats(engine, tables, behind=write_behind == "on")
     engine[messages.LIST].add([])  # makes the list, so that it can be read
     chats.counts.plan(engine, refresh)
-    numbers = RedisCounters(engine, redis, fallback="database" if redis_fallback else None) if redis else None
+    counters = RedisCounters(engine, redis, fallback="database" if redis_fallback else None) if redis else None
 
     def work(worker: Worker) -> None:
         worker.on(messages.LIST, chats.messages.drain, batch=messages.BATCH, attempts=UNLIMITED, backoff="100ms..1m")
         worker.on(counts.LIST, chats.counts.refresh, batch=1, attempts=UNLIMITED, backoff="1s..1m")
 
     def close() -> None:
-        if numbers is not None:
-            numbers.close()
+        if counters is not None:
+            counters.close()
 
+    numbers = MessageNumbers(chats, counters)
     asgi = ChatRoutes(engine, chats, numbers).app()
-    return Application(asgi, work, close, open_paths=("/chat", "/chat/page.js", "/chat/page.css"), pages=("/chat",))
+    entries = ChatPages(engine, chats, numbers).entries()
+    return Application(asgi, work, close, pages=("/chat",), page_entries=entries)

@@ -1,9 +1,7 @@
-"""The routes under /api/v1, and the page that shows a chat."""
+"""The routes under /api/v1."""
 
 import asyncio
-from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,12 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Router
 
-from rowlock import Engine, RedisCounters
+from rowlock import Engine
 from rowlock.apps import web
 from rowlock.apps.chat.chats import Chats, CreateApplication, EditMessage, OpenChat, PostMessage, RenameApplication
 from rowlock.apps.chat.model import MAX_BODY_CHARACTERS, ChatMessage, check_body, check_name, check_number, check_token
+from rowlock.apps.chat.numbers import MessageNumbers
 
-HERE = Path(__file__).parent
 MAX_REQUEST_BYTES = 6 * MAX_BODY_CHARACTERS + 1_000
 """Every character of a message may be written as an escape."""
 DEFAULT_PAGE, MAX_PAGE = 1_000, 10_000
@@ -25,10 +23,10 @@ DEFAULT_PAGE, MAX_PAGE = 1_000, 10_000
 class ChatRoutes:
     """Answers requests with the chats of an engine."""
 
-    def __init__(self, engine: Engine, chats: Chats, redis: RedisCounters | None) -> None:
+    def __init__(self, engine: Engine, chats: Chats, numbers: MessageNumbers) -> None:
         self._engine = engine
         self._chats = chats
-        self._redis = redis
+        self._numbers = numbers
 
     def app(self) -> Router:
         """Return the ASGI application."""
@@ -43,9 +41,6 @@ class ChatRoutes:
             base: {"GET": self.applications, "POST": self.create},
             f"{base}/": {"GET": self.applications, "POST": self.create},
             f"{base}/{{token}}": {"GET": self.application, "PUT": self.rename},
-            "/chat": {"GET": web.static_file(HERE / "page.html")},
-            "/chat/page.js": {"GET": web.static_file(HERE / "page.js")},
-            "/chat/page.css": {"GET": web.static_file(HERE / "page.css")},
         }
         routes = [web.resource(path, engine=self._engine, **endpoints) for path, endpoints in paths.items()]
         return Router(routes, redirect_slashes=False)
@@ -77,7 +72,7 @@ class ChatRoutes:
     async def open(self, request: Request) -> Response:
         """Open a chat."""
         token = _token(request)
-        number = await self._number(self._chats.counter_of_chats, token)
+        number = await self._numbers.next_chat(token)
         number, again = await self._chats.open.awaited(OpenChat(token, number, _key(request)))
         return web.json_response({"number": number}, headers=web.replayed(again=again))
 
@@ -95,7 +90,7 @@ class ChatRoutes:
         """Post a message."""
         token, chat = _chat(request)
         body = check_body((await _document(request)).get("body"))
-        number = await self._number(self._chats.counter_of_messages, token, chat)
+        number = await self._numbers.next_message(token, chat)
         number, again = await self._chats.post.awaited(PostMessage(token, chat, body, number, _key(request)))
         return web.json_response({"number": number}, headers=web.replayed(again=again))
 
@@ -134,13 +129,6 @@ class ChatRoutes:
 
     def _search(self, token: str, chat: int, *, text: str, **page: int) -> list[dict[str, Any]]:
         return self._chats.messages.search(self._engine, self._chats.find(token, chat), text=text, **page)
-
-    async def _number(self, counter_of: Callable[..., str], *named: Any) -> int:
-        """Return a number from Redis if it is used; else 0, and the transaction takes it from the counter."""
-        redis = self._redis
-        if redis is None:
-            return 0
-        return await asyncio.to_thread(lambda: redis.counter(counter_of(*named)).next())
 
 
 async def _document(request: Request) -> dict[str, Any]:

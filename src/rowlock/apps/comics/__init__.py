@@ -11,6 +11,7 @@ from rowlock import Engine, Invalid, Worker
 from rowlock.apps import Application
 from rowlock.apps.comics.links import UnsubscribeLinks
 from rowlock.apps.comics.notifier import ShopNotifier
+from rowlock.apps.comics.pages import ShopPages
 from rowlock.apps.comics.routes import ComicRoutes
 from rowlock.apps.comics.secrets import unsubscribe_secret
 from rowlock.apps.comics.shop import Shop
@@ -50,4 +51,11 @@ def build(
         shop.topic.deliver(worker, notifier.deliver, attempts=int(attempts), backoff=backoff)
 
     asgi: Any = ComicRoutes(shop, links).app()
-    return Application(asgi, work, notifier.close, open_paths=("/shop", "/shop/*", "/unsubscribe/*"), pages=("/shop",))
+    return Application(
+        asgi,
+        work,
+        notifier.close,
+        open_paths=("/unsubscribe/*",),
+        pages=("/shop",),
+        page_entries=ShopPages(shop).entries(),
+    )

@@ -1,10 +1,8 @@
-"""The routes of the shop, and its page for people."""
+"""The routes of the shop, for programs; and the links to unsubscribe."""
 
 from asyncio import to_thread
 from collections.abc import Mapping
 from functools import partial
-from html import escape
-from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,9 +13,10 @@ from rowlock import Invalid, NotFound, Subscription
 from rowlock.apps import web
 from rowlock.apps.comics import model
 from rowlock.apps.comics.links import UnsubscribeLinks
+from rowlock.apps.comics.pages import TEMPLATES
 from rowlock.apps.comics.shop import REFUNDS, SALES, Shop
+from rowlock.apps.pages import View, open_page
 
-HERE = Path(__file__).parent
 DEFAULT_PAGE, MAX_PAGE = 50, 1_000
 MAX_NUMBER = 10**12 - 1
 DELETE_ROLE = "worker"
@@ -45,9 +44,6 @@ class ComicRoutes:
                 web.resource("/refunds", GET=partial(self.ledger, REFUNDS)),
                 web.resource("/pending", GET=self.pending),
                 web.resource("/unsubscribe/{who}/{proof}", GET=self.ask_to_unsubscribe, POST=self.unsubscribe),
-                web.resource("/shop", GET=web.static_file(HERE / "page.html")),
-                web.resource("/shop/page.js", GET=web.static_file(HERE / "page.js")),
-                web.resource("/shop/page.css", GET=web.static_file(HERE / "page.css")),
             ]
         )
 
@@ -124,17 +120,13 @@ class ComicRoutes:
 
     async def ask_to_unsubscribe(self, request: Request) -> Response:
         """Return a page with a button: following the link alone, as mail programs do, changes nothing."""
-        email = self._owner(request)
-        return _page(
-            f"<p>Shall <b>{escape(email)}</b> hear no more of us?</p>"
-            '<form method="post"><button>Unsubscribe</button></form>'
-        )
+        return _page(request, self._owner(request), count=None)
 
     async def unsubscribe(self, request: Request) -> Response:
         """Remove all subscriptions of the customer that the link belongs to."""
         email = self._owner(request)
         count = await self._shop.unsubscribe(email)
-        return _page(f"<p><b>{escape(email)}</b> gets no more notifications; subscriptions removed: {count}.</p>")
+        return _page(request, email, count=count)
 
     def _owner(self, request: Request) -> str:
         email = self._links.read(request.path_params["who"], request.path_params["proof"])
@@ -155,9 +147,10 @@ def _json(value: Any, headers: dict[str, str] | None = None) -> Response:
     return Response(model.canonical(value) + "\n", media_type="application/json", headers=headers)
 
 
-def _page(body: str) -> Response:
-    head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Comics</title>'
-    return web.page_response(f'{head}<link rel="stylesheet" href="/shop/page.css"><main>{body}</main></html>')
+def _page(request: Request, email: str, *, count: int | None) -> Response:
+    document = {"email": email, "count": count}
+    view = View(template="unsubscribe.html", title="Unsubscribe", document=document, folder=TEMPLATES)
+    return open_page(request, view)
 
 
 def _number(text: str) -> int:

@@ -47,6 +47,10 @@ function prepare() {
 function open() {
   close();
   if (!refresh || document.hidden || isPaused()) return;
+  if (refresh.dataset.every) {
+    polling = setInterval(reload, 1000 * Number(refresh.dataset.every));
+    return;
+  }
   source = new EventSource(refresh.dataset.live);
   source.addEventListener("open", () => showAway(false));
   source.addEventListener("changed", reload);
@@ -144,6 +148,7 @@ document.addEventListener("visibilitychange", () => {
 });
 
 enhance();
+document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 const themeSwitch = document.getElementById("theme-switch");
 if (themeSwitch) {
   themeSwitch.hidden = false;
