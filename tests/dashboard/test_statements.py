@@ -1,10 +1,10 @@
 """How many statements a page takes, and whom the page of a list names as its workers."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from tests.http.serving import Serving, serving
+from tests.statements import Statements
 
 from rowlock import Engine
 
@@ -20,36 +20,12 @@ PAGES = (
     "/schedules",
     "/schedules/nightly",
     "/topics",
+    "/topics/comics",
     "/counters",
     "/system",
     "/docs",
     "/help",
 )
-
-
-class Statements:
-    """Counts the statements that read, by all connections of an engine; tokens are not counted."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self, connection: Any) -> "CountedConnection":
-        return CountedConnection(connection, self)
-
-
-class CountedConnection:
-    """A connection whose queries are counted."""
-
-    def __init__(self, connection: Any, statements: Statements) -> None:
-        self._connection, self._statements = connection, statements
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._connection, name)
-
-    def query(self, sql: str, *parameters: Any) -> Any:
-        """Count a query and run it; to look up tokens belongs to no page."""
-        self._statements.count += "rowlock_tokens" not in sql
-        return self._connection.query(sql, *parameters)
 
 
 @pytest.fixture
@@ -61,10 +37,13 @@ def statements() -> Statements:
 def counted(url: str, statements: Statements) -> Iterator[Serving]:
     """A server whose statements are counted, without the upkeep that a server does beside its pages."""
     with Engine(url) as filled, Engine(url, wrap=statements) as engine:
-        filled["thumbs"].settings(gates=("fetch", "scale"), exclusive=True)
+        filled["thumbs"].settings(gates=("fetch", "scale"), exclusive=True, keep_results=True)
         filled["thumbs"].add(["a", "b"])
+        filled["thumbs"].increment("a", error="an error")
         filled["mail"].add("c")
         filled.schedule("nightly").set("thumbs", cron="0 3 * * *")
+        filled.topic("comics").define(series="text")
+        filled.topic("comics").subscribe("fan", series="Tintin")
         with serving(engine) as found:
             found.service._background.stop()
             yield found
