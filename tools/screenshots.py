@@ -13,6 +13,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from rowlock import Engine
+from rowlock.apps import chat, comics
 from rowlock.http import Service
 from rowlock.http.server import Server, bind
 
@@ -24,15 +25,31 @@ PICTURES = {
     "items": "/lists/thumbnails/items",
     "failures": "/lists/thumbnails/failures",
     "item": "/lists/thumbnails/items/img-0003.jpg",
-    "preview": "",
+    "preview": "/lists/thumbnails/failures",
     "api": "/docs",
     "help": "/help",
     "drop": "/lists/thumbnails/drop",
     "sessions": "/sessions",
     "schedules": "/schedules",
+    "schedule": "/schedules/nightly",
+    "topics": "/topics",
+    "topic": "/topics/comics",
+    "counters": "/counters",
     "system": "/system",
+    "search": "/search?q=crawl",
+    "login": "/login",
+    "rejected": "/lists/thumbnails/items?q=stat:failed",
+    "missing": "/lists/nowhere",
+    "shop": "/shop",
+    "chats": "/chat",
+    "application": "/chat",
+    "chat": "/chat",
 }
+CLICKS = {"preview": 1, "application": 1, "chat": 2}
+"""Links or buttons that lead from the path to the page, each the first in its table."""
 IN_DOCS = ("overview", "list", "failures")
+IN_DOCS_NARROW = ("overview",)
+WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
 COUNT = range(240)
 ERRORS = ("HTTP Error 503: Service Unavailable", "HTTP Error 404: Not Found", "timed out after 30 seconds")
@@ -64,15 +81,36 @@ def fill(engine: Engine) -> None:
     engine["backups"].pause()
     for part in ("eu", "us", "asia", "africa"):
         engine[f"crawl/{part}"].add(f"https://{part}.example/{number}" for number in range(50))
+    engine.schedule("nightly").set("backups", cron="0 3 * * *")
+    engine.schedule("nightly").trigger()
+    engine.counter("invoices").next()
+
+
+def fill_applications(request: Any, url: str) -> None:
+    """Say something in a chat, and stock the shop."""
+
+    def post(path: str, document: dict[str, Any]) -> Any:
+        return request.post(path, data=document, headers={"accept": "application/json"}).json()
+
+    applications = f"{url}/api/v1/applications"
+    token = post(applications, {"name": "Support"})["token"]
+    for path in ("", "/1/messages", "/1/messages"):
+        post(f"{applications}/{token}/chats{path}", {"body": "My order has not arrived yet. Can you help?"})
+    for number, series in enumerate(("X-Men", "Tintin in Tibet", "Watchmen"), 1):
+        comic = {"series": series, "issue": number, "publisher": "Marvel", "superhero": "", "author": "A. Writer"}
+        post(f"{url}/comics", {**comic, "artist": "B. Painter", "year": 1990 + number, "mint": True})
+    post(f"{url}/subscriptions", {"email": "ann@example.org", "series": "X-Men"})
 
 
 @contextmanager
-def server() -> Iterator[str]:
+def server(*, has_applications: bool) -> Iterator[str]:
     """A server with sample work on a port of its own."""
     with tempfile.TemporaryDirectory() as folder, Engine(Path(folder) / "work.db") as engine:
         fill(engine)
         sock, started = bind("127.0.0.1", 0), threading.Event()
-        running = Server(Service(engine, loopback=True), drain=0.0, started=started.set)
+        applications = {"chat": chat.build(engine), "comics": comics.build(engine)} if has_applications else {}
+        service = Service(engine, loopback=True, applications=applications)
+        running = Server(service, drain=0.0, started=started.set)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [sock]}, daemon=True)
         thread.start()
         started.wait()
@@ -85,13 +123,11 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-def photograph(page: Any, url: str, name: str) -> None:
-    """Open a page, and the preview of a change by its form."""
-    if name == "preview":
-        page.goto(f"{url}{PICTURES['failures']}")
-        page.locator("button[value=retry]").first.click()
-    else:
-        page.goto(url + PICTURES[name])
+def go(page: Any, url: str, name: str) -> None:
+    """Open a page, by the links and buttons that lead there."""
+    page.goto(url + PICTURES[name])
+    for _ in range(CLICKS.get(name, 0)):
+        page.locator("button[value=retry], table th a").first.click()
 
 
 def main() -> None:
@@ -102,18 +138,21 @@ def main() -> None:
     target: Path = arguments.all or TARGET
     target.mkdir(parents=True, exist_ok=True)
     chromium = shutil.which("chromium") or sys.exit("install chromium first")
-    with server() as url, sync_playwright() as playwright:
+    with server(has_applications=bool(arguments.all)) as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        if arguments.all:
+            fill_applications(browser.new_context().request, url)
         for theme in ("light", "dark"):
-            context = browser.new_context(color_scheme=theme, viewport={"width": 1200, "height": 760})
+            context = browser.new_context(color_scheme=theme, viewport=WIDE)
             page = context.new_page()
             for name in PICTURES if arguments.all else IN_DOCS:
-                page.set_viewport_size({"width": 1200, "height": 760})
-                photograph(page, url, name)
+                page.set_viewport_size(WIDE)
+                go(page, url, name)
                 page.screenshot(path=target / f"{name}-{theme}.png", full_page=bool(arguments.all))
-                if theme == "light" and (arguments.all or name == "overview"):
-                    page.set_viewport_size({"width": 360, "height": 740})
-                    page.screenshot(path=target / f"{name}-360.png", full_page=bool(arguments.all))
+                if arguments.all or (theme == "light" and name in IN_DOCS_NARROW):
+                    page.set_viewport_size(NARROW)
+                    suffix = f"360-{theme}" if arguments.all else "360"
+                    page.screenshot(path=target / f"{name}-{suffix}.png", full_page=bool(arguments.all))
             context.close()
         browser.close()
 
