@@ -15,6 +15,8 @@ from rowlock.apps.pages import PageEntry, PageRequest, Redirect, Role, View, onc
 
 TEMPLATES = Path(__file__).parent / "templates"
 COMICS_SHOWN = 200
+SHOWN_FIELDS = ("series", "issue", "publisher", "superhero", "author", "artist", "year", "mint")
+"""The fields of a comic in the order of the page."""
 _INTEGER = re.compile(r"-?[0-9]{1,10}")
 _MASKED = re.compile(r"(?<=.)[^@]*(?=@|$)", re.DOTALL)
 
@@ -40,7 +42,11 @@ class ShopPages:
         told = await to_thread(self._shop.told)
         stock.sort(key=lambda each: (each["comic"]["series"], each["comic"]["issue"]))
         document = {"stock": stock, "told": [{**each, "email": _masked(each["email"])} for each in told]}
-        more = {"fields": model.FIELDS, "encoded": model.canonical, "limit": COMICS_SHOWN}
+        more = {
+            "fields": {name: model.FIELDS[name] for name in SHOWN_FIELDS},
+            "encoded": model.canonical,
+            "limit": COMICS_SHOWN,
+        }
         return View(template="shop.html", title="Shop", document=document, more=more, rows=stock, folder=TEMPLATES)
 
     async def add(self, page: PageRequest) -> Redirect:
