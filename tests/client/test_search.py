@@ -26,3 +26,14 @@ def test_a_group_with_an_empty_kind_or_shape_is_sent_to_the_server(client: Clien
     client["work"].add("a")
     client["work"].increment("a", error="boom")
     assert client["work"].count_matching(kind="", shape="").count == 0
+
+
+def test_an_item_and_a_topic_are_shown_with_all_about_them(client: Client) -> None:
+    client["work"].add("a", data={"n": 1})
+    client["work"].increment("a", error="boom")
+    item = client["work"].item_overview("a")
+    assert (item.item.data, item.item.failures[0].message, item.times.held_seconds) == ({"n": 1}, "boom", None)
+    client.topic("comics").define(series="text")
+    client.topic("comics").subscribe("fan", series="Tintin")
+    topic = client.topic("comics").overview()
+    assert (topic.count, topic.subscriptions[0].subscriber, topic.failed) == (1, "fan", [])

@@ -70,7 +70,7 @@ KeyPage = page("KeyPage", "keys", of=str)
 OPERATIONS = (
     Operation(overview.show, "GET", "/v1/overview", VIEWER, Overview),
     Operation(overview.of_list, "GET", f"{LIST_PATH}/overview", VIEWER, ListDetails),
-    Operation(overview.of_item, "GET", f"{LIST_PATH}/items/{{key}}/overview", VIEWER, ItemOverview, deep=True),
+    Operation(overview.of_item, "GET", f"{LIST_PATH}/items/{{key}}/overview", VIEWER, ItemOverview),
     Operation(throughput.total, "GET", "/v1/throughput", VIEWER, Throughput),
     Operation(throughput.of_list, "GET", f"{LIST_PATH}/throughput", VIEWER, Throughput),
     Operation(lists.page, "GET", "/v1/lists", VIEWER, ListPage, streamed=True),
