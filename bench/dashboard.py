@@ -131,6 +131,8 @@ async def measure(service: Service, statements: Statements, *, rounds: int) -> b
     """Ask for every page, and print what each took."""
     print(f"  {'page':<34} {'median ms':>9} {'worst ms':>9} {'CPU ms':>7} {'statements':>10}")
     is_good = True
+    await ask(service, "/help")
+    service._background.stop()  # upkeep would be counted with the pages
     for path in PAGES:
         await ask(service, path)
         took, counts, spent = [], [], time.process_time()
@@ -139,7 +141,6 @@ async def measure(service: Service, statements: Statements, *, rounds: int) -> b
             await ask(service, path)
             took.append(1_000 * (time.perf_counter() - start))
             counts.append(statements.count - before)
-        # The smallest number: upkeep runs beside some of the rounds.
         cpu, count = 1_000 * (time.process_time() - spent) / rounds, min(counts)
         good = median(took) <= MAX_MILLISECONDS and count <= MAX_STATEMENTS
         is_good &= good
@@ -271,8 +272,8 @@ def run(url: str, options: argparse.Namespace) -> bool:
     with Engine(url) as worker, working(worker), Engine(url, wrap=statements) as engine:
 
         async def measured() -> bool:
+            is_good = await measure(Service(engine, loopback=True), statements, rounds=options.rounds)
             service = Service(engine, loopback=True)
-            is_good = await measure(service, statements, rounds=options.rounds)
             is_cheap = await measure_drain(service, url, rounds=options.rounds, drained=options.drained)
             return is_good and is_cheap
 
