@@ -50,6 +50,8 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str = ""
     caller: str = ""
     role: Role | None = None
+    limited: bool = False
+    """Whether the caller's token is for some lists only."""
     signed_in: bool = False
     """Whether the caller has signed in with a token."""
     trace_url: str = ""
@@ -66,8 +68,10 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
         return self.field(name) if self.is_rejected(form) else stored
 
     def may(self, name: str) -> bool:
-        """Return whether the caller's role allows the operation of that name."""
-        return self.has_role(BY_NAME[name].role)
+        """Return whether the caller's role allows the operation of that name, and its prefixes some of its requests."""
+        operation = BY_NAME[name]
+        is_whole = not operation.scoped and not operation.parameters
+        return self.has_role(operation.role) and not (self.limited and is_whole)
 
     def has_role(self, need: Role | str | None) -> bool:
         """Return whether the caller's role includes another."""

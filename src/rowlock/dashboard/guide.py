@@ -8,7 +8,7 @@ import msgspec
 from rowlock.api.operation import Operation
 from rowlock.api.operations import OPERATIONS
 from rowlock.dashboard.frame import PageRequest, Redirect, View
-from rowlock.errors import Invalid, NotFound
+from rowlock.errors import Invalid, NotAllowed, NotFound
 
 MAX_FOUND_LISTS = 50
 MAX_SPLITS = 3
@@ -33,7 +33,7 @@ async def search(page: PageRequest) -> View | Redirect:
 async def _exists(page: PageRequest, name: str, key: str) -> bool:
     try:
         await page.call("items.show", name, key)
-    except (NotFound, Invalid):
+    except (NotFound, Invalid, NotAllowed):
         return False
     return True
 

@@ -106,6 +106,7 @@ async def _page_request(request: Request, page: PageEntry, ending: str) -> PageR
         base_url=request.base_url,
         caller=request.principal.name,
         role=request.principal.role,
+        limited=bool(request.principal.lists),
         signed_in=bool(auth.session_cookie(request)),
         trace_url=request.service.trace_url,
     )
@@ -208,6 +209,7 @@ def error_response(error: RowlockError, request: Request) -> Response:
         root=request.root_path,
         base_url=request.base_url,
         role=request.principal.role,
+        limited=bool(request.principal.lists),
         caller=request.principal.name,
     )
     response = _written(request, page, view=rendering.error_view(shown))
