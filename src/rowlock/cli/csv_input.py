@@ -1,9 +1,9 @@
 """CSV input: one column holds the keys, the others become the data of the items."""
 
 import csv
+import os.path
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import msgspec
 
@@ -15,6 +15,7 @@ from rowlock.names import check_key, closest
 
 MAX_CELL_BYTES = 1024 * 1024
 """A line is not longer; the size of an item's data is checked by itself."""
+MAX_COLUMN_DIGITS = 9
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?")
 """Numbers that JSON reads, and that others read the same: an id of many digits stays text."""
 
@@ -62,11 +63,12 @@ def _key_column(headings: list[str], column: str) -> str:
     if not column.isdecimal():
         near = closest(column, headings)
         hint = f"did you mean {near!r}?" if near else f"its columns are {', '.join(headings) or 'none: it is empty'}"
-        hint = f"did you mean -f {column}?" if Path(column).is_file() else hint
-        raise Invalid(f"the CSV file has no column {column!r}", hint)
-    if not 1 <= int(column) <= len(headings):
-        raise Invalid(f"column must be 1 to {len(headings)}, got {column}", "columns are counted from 1")
-    return headings[int(column) - 1]
+        hint = f"did you mean -f {column}?" if os.path.isfile(column) else hint  # noqa: PTH113 - Path refuses long names
+        raise Invalid(f"the CSV file has no column {column[:100]!r}", hint)
+    number = int(column) if len(column) <= MAX_COLUMN_DIGITS else 0
+    if not 1 <= number <= len(headings):
+        raise Invalid(f"column must be 1 to {len(headings)}, got {column[:100]}", "columns are counted from 1")
+    return headings[number - 1]
 
 
 def _checked(row: list[str], headings: list[str], line: int) -> list[str]:

@@ -24,6 +24,7 @@ from rowlock.names import all_simple_keys, check_key
 STDIN = "-"
 READ_BYTES = 256 * 1024
 MAX_LINE_BYTES = 1024 * 1024
+MAX_GATE_CHARACTERS = 12
 STREAM_BATCH_ENTRIES = 1_000
 STREAM_BATCH_SECONDS = 1.0
 
@@ -202,7 +203,8 @@ def _decoded(text: bytes, line: int) -> str:
 
 def gate_value(text: str | None) -> int | str | None:
     """Return a gate given by its number or its name."""
-    return int(text) if text and text.lstrip("-").isdecimal() else text
+    is_number = text and len(text) <= MAX_GATE_CHARACTERS and text.removeprefix("-").isdecimal()
+    return int(text) if text and is_number else text
 
 
 def json_value(text: str | None) -> Any:

@@ -10,6 +10,7 @@ from rowlock.errors import Invalid
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKMGT]?)")
 _UNITS = {"": 1, "k": 1_000, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+MAX_SIZE_BYTES = 1 << 50
 _AVAILABLE = re.compile(r"MemAvailable:\s+(\d+) kB")
 
 
@@ -68,4 +69,7 @@ def parse_size(text: str) -> int:
     found = _SIZE.fullmatch(text)
     if found is None:
         raise Invalid(f"memory must be a size such as 500M or 2G, got {text!r}", "the units are k, K, M, G and T")
-    return int(float(found[1]) * _UNITS[found[2]])
+    size = float(found[1]) * _UNITS[found[2]]
+    if size > MAX_SIZE_BYTES:
+        raise Invalid(f"memory must be at most 1024T, got {text[:100]!r}", "the units are k, K, M, G and T")
+    return int(size)
