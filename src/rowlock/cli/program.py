@@ -62,7 +62,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "notifications": "topics",
     },
     "Numbers": {"counter": "counters"},
-    "Service": {"up": "serve", "serve": "serve", "openapi": "serve"},
+    "Service": {"up": "serve", "serve": "serve", "openapi": "serve", "mcp": "serve"},
     "Access": {"token": "admin", "audit": "admin"},
     "Database": {"migrate": "admin", "upkeep": "admin", "doctor": "admin"},
     "Program": {"config": "admin", "completion": "admin", "help": "help"},

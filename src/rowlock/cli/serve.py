@@ -1,4 +1,4 @@
-"""`rowlock serve`, `up` and `openapi`: the HTTP service, and the applications that it serves."""
+"""`rowlock serve`, `up`, `openapi` and `mcp`: the HTTP service, and the applications that it serves."""
 
 import importlib
 import inspect
@@ -20,6 +20,7 @@ from rowlock.db import parse
 from rowlock.engine import Engine
 from rowlock.errors import ExtraMissing, Invalid
 from rowlock.names import closest
+from rowlock.roles import Role
 
 if TYPE_CHECKING:
     from rowlock.http.applications import Application
@@ -121,6 +122,33 @@ def openapi(_: Invocation) -> None:
     from rowlock.http.routes import ROUTES
 
     output.write(msgspec.json.format(msgspec.json.encode(document(ROUTES)), indent=2).decode() + "\n")
+
+
+@command("mcp")
+@click.option("--allow-writes", is_flag=True, help="Also offer what the role operator may do: add, retry, pause, …")
+def mcp(invocation: Invocation, /, *, allow_writes: bool) -> None:
+    """Offer the database to an assistant, as a server of the Model Context Protocol.
+
+    It speaks on standard input and output: an assistant starts it. Without --allow-writes it only reads.
+    """
+    try:
+        import mcp as sdk  # noqa: F401
+    except ImportError:
+        raise ExtraMissing("rowlock mcp needs the package mcp", "run: pip install 'rowlock[mcp]'") from None
+    _require_server_extra()
+    import asyncio  # heavy: imported only to serve
+
+    from rowlock import mcp as tools
+
+    role = Role.OPERATOR if allow_writes else Role.VIEWER
+    values = invocation.values()
+    target, token = config.target(values), values.get("token")
+    if target.name == "server":
+        service = tools.remote_service(target.value, token.value if token else None)
+        asyncio.run(tools.serve(service, role=role))
+        return
+    with invocation.open_database() as engine:
+        asyncio.run(tools.serve(tools.database_service(engine, role), role=role))
 
 
 def _require_server_extra() -> None:

@@ -137,7 +137,7 @@ class Transport:
             headers["traceparent"] = request.trace
         if operation.keyed if keyed is None else keyed:
             headers["idempotency-key"] = self._options.environment.token()
-        path = operation.path.format(**dict(zip(operation.parameters, map(_quote, request.path), strict=True)))
+        path = operation.path.format(**dict(zip(operation.parameters, map(quote_segment, request.path), strict=True)))
         seconds = wait + self._options.timeout
         sent = HttpRequest(
             operation.method, path + _query(request.query), headers, content, operation.repeatable, seconds
@@ -256,7 +256,8 @@ def _etags(version: Versions) -> str:
     return f'"{version}"' if isinstance(version, int) else ", ".join(f'"{each}"' for each in version)
 
 
-def _quote(part: str) -> str:
+def quote_segment(part: str) -> str:
+    """Return a part of a path as it is sent."""
     # Proxies and libraries resolve a part of one or two dots.
     return part.replace(".", "%2E") if part in (".", "..") else quote(part, safe="")
 
