@@ -1,4 +1,4 @@
-"""The programs in examples/ run and do what their first lines say; django/ and worker.sh have tests of their own."""
+"""The programs in examples/ do what their first lines say; django/, typescript-worker/ and worker.sh have tests elsewhere."""
 
 import importlib.util
 import os
