@@ -1,4 +1,4 @@
-"""The programs in examples/ do what their first lines say; django/, typescript-worker/ and worker.sh have tests elsewhere."""
+"""The programs in examples/ do what they say; django/, typescript-worker/ and worker.sh are tested elsewhere."""
 
 import importlib.util
 import os

@@ -90,7 +90,7 @@ def test_the_examples_of_a_command_run(path: str, folder: Path, request: pytest.
 def run(line: str, folder: Path) -> tuple[int, str]:
     """Run an example; commands of ours without shell syntax in this process, for a start takes a while."""
     *before, last = line.split(" | ")
-    shell_needed = re.search(r"""[$`]| > """, last) or any("rowlock " in each for each in before)
+    shell_needed = re.search(r"""[$`]| [<>] """, last) or any("rowlock " in each for each in before)
     if shell_needed or not last.startswith("rowlock "):
         return run_in_shell(line, folder)
     given = subprocess.run(before[0], shell=True, cwd=folder, capture_output=True, check=True).stdout if before else b""
