@@ -107,6 +107,35 @@ def test_a_task_that_fails_says_why(shop: Any) -> None:
     assert engine()["tasks/default"].counts().failed == 1
 
 
+def test_signals_tell_when_a_task_starts_and_finishes(shop: Any) -> None:
+    from rowlock.django.tasks import task_backends, task_finished, task_started
+
+    heard: list[tuple[str, str, int]] = []
+
+    def hear(*, signal: Any, task_result: Any, **_: Any) -> None:
+        name = "started" if signal is task_started else "finished"
+        heard.append((name, task_result.status, task_result.attempts))
+
+    task_backends["default"].options |= {"ATTEMPTS": 2, "BACKOFF": "1ms..1ms"}
+    for signal in (task_started, task_finished):
+        signal.connect(hear)
+    good = tasks().enqueue(7)
+    work()
+    tasks().enqueue(no_such_parameter=7)
+    work()
+    for signal in (task_started, task_finished):
+        signal.disconnect(hear)
+    good.refresh()
+    assert heard == [
+        ("started", "RUNNING", 1),
+        ("finished", "SUCCESSFUL", 1),
+        ("started", "RUNNING", 1),
+        ("started", "RUNNING", 2),
+        ("finished", "FAILED", 2),
+    ]
+    assert good.enqueued_at <= good.started_at == good.last_attempted_at
+
+
 def test_a_task_for_later_is_delayed_and_an_urgent_one_is_first(shop: Any) -> None:
     from django.utils.timezone import datetime, timedelta, timezone
 

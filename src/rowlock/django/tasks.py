@@ -17,7 +17,7 @@ from rowlock.django import engine, option
 from rowlock.engine import Transaction
 from rowlock.errors import RowlockError
 from rowlock.model import Failure, Item
-from rowlock.outcomes import Done
+from rowlock.outcomes import Done, Outcome, Verdict
 from rowlock.settings import DEFAULT_PRIORITY, PRIORITIES
 from rowlock.worker import Worker
 
@@ -26,13 +26,13 @@ try:
     from django.tasks.backends.base import BaseTaskBackend
     from django.tasks.base import TaskError
     from django.tasks.exceptions import TaskResultDoesNotExist
-    from django.tasks.signals import task_enqueued
+    from django.tasks.signals import task_enqueued, task_finished, task_started
 except ImportError:
     from django_tasks import TaskContext, TaskResult, TaskResultStatus, task_backends
     from django_tasks.backends.base import BaseTaskBackend
     from django_tasks.base import TaskError
     from django_tasks.exceptions import TaskResultDoesNotExist
-    from django_tasks.signals import task_enqueued
+    from django_tasks.signals import task_enqueued, task_finished, task_started
 
 __all__ = ["RowlockBackend", "TaskResultDoesNotExist", "task_backends"]
 
@@ -81,32 +81,56 @@ class RowlockBackend(BaseTaskBackend):
             [newest] = rows.results(key, limit=1)
         except (RowlockError, ValueError):
             raise TaskResultDoesNotExist(result_id) from None
-        stored, at = newest.result, newest.settled_at
-        facts = {"status": TaskResultStatus.SUCCESSFUL, "attempts": newest.attempts + 1, "finished_at": at}
-        result = self._result(result_id, stored, **facts)
-        object.__setattr__(result, "_return_value", stored["value"])  # a frozen field that has no parameter
-        return result
+        return self._success(result_id, newest.result, attempts=newest.attempts + 1, finished_at=newest.settled_at)
 
     def register(self, worker: Worker) -> None:
         """Let a worker run the tasks of all queues of this backend."""
         options = {name.lower(): self.options[name] for name in HANDLER_OPTIONS if name in self.options}
         for queue in sorted(self.queues) or ["*"]:
             worker.on(self._prefix + queue, self._run, **options)
+        worker.after(self._send_finished)
 
     def _run(self, item: Item) -> Done:
-        stored = item.data
-        task = import_string(stored["task"])
-        context = [TaskContext(task_result=self._result_of(item, [], running=1))] if task.takes_context else []
-        return Done({**stored, "value": task.call(*context, *stored["args"], **stored["kwargs"])})
+        stored, at = item.data, datetime.now(UTC)
+        times = {"started_at": at, "last_attempted_at": at}
+        running = self._result(
+            self._id(item), stored, status=TaskResultStatus.RUNNING, attempts=item.attempts + 1, **times
+        )
+        task_started.send_robust(type(self), task_result=running)
+        context = [TaskContext(task_result=running)] if running.task.takes_context else []
+        value = running.task.call(*context, *stored["args"], **stored["kwargs"])
+        return Done({**stored, "started_at": at.isoformat(), "value": value})
 
-    def _result_of(self, item: Item, failures: list[Failure], *, running: int = 0) -> Any:
-        """Return the result of a task that is on its list; `running` is 1 for an attempt that has no failure yet."""
+    def _send_finished(self, item: Item, outcome: Outcome, verdict: Verdict) -> None:
+        """Send Django's signal for a task that was settled; one that is tried again has not finished."""
+        if not item.list.startswith(self._prefix):
+            return
+        if isinstance(outcome, Done) and verdict is Verdict.DONE:
+            attempts, at = item.attempts + 1, datetime.now(UTC)
+            result = self._success(self._id(item), outcome.result, attempts=attempts, finished_at=at)
+            task_finished.send_robust(type(self), task_result=result)
+        elif verdict is Verdict.FAILED:
+            task_finished.send_robust(type(self), task_result=self.get_result(self._id(item)))
+
+    def _id(self, item: Item) -> str:
+        return f"{item.list.removeprefix(self._prefix)}:{item.key}"
+
+    def _success(self, result_id: str, stored: dict[str, Any], **facts: Any) -> Any:
+        began = stored.get("started_at")  # tasks of older releases have none
+        at = datetime.fromisoformat(began) if began else None
+        result = self._result(
+            result_id, stored, status=TaskResultStatus.SUCCESSFUL, started_at=at, last_attempted_at=at, **facts
+        )
+        object.__setattr__(result, "_return_value", stored["value"])  # a frozen field that has no parameter
+        return result
+
+    def _result_of(self, item: Item, failures: list[Failure]) -> Any:
+        """Return the result of a task that is on its list."""
         status = STATUSES.get(item.state, TaskResultStatus.READY)
         at = failures[0].at if failures else None
         errors = [_error(each) for each in failures]
-        facts = {"status": status, "attempts": item.attempts + running, "finished_at": item.failed_at}
-        queue = item.list.removeprefix(self._prefix)
-        return self._result(f"{queue}:{item.key}", item.data, errors=errors, last_attempted_at=at, **facts)
+        facts = {"status": status, "attempts": item.attempts, "finished_at": item.failed_at}
+        return self._result(self._id(item), item.data, errors=errors, last_attempted_at=at, **facts)
 
     def _result(
         self, result_id: str, stored: dict[str, Any], *, attempts: int = 0, task: Any = None, **facts: Any
