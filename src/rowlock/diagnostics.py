@@ -226,7 +226,7 @@ def _hears(database: Database) -> bool:
     try:
         listener.wait_for_hint(0)
         database.read(notify)
-        return listener.wait_for_hint(NOTIFICATION_WAIT_SECONDS)
+        return listener.wait_for_hint(NOTIFICATION_WAIT_SECONDS) is not None
     finally:
         listener.close()
 

@@ -4,7 +4,7 @@
 """
 
 from rowlock.db.database import Database, connect, is_flushed, unflushed
-from rowlock.db.driver import Pending
+from rowlock.db.driver import Hint, Pending
 from rowlock.db.pipeline import BoundVerb, PipelinedVerb, pipelined
 from rowlock.db.transaction import Tx, single_statement
 from rowlock.db.urls import Address, listening_at, parse, with_schema
@@ -13,6 +13,7 @@ __all__ = [
     "Address",
     "BoundVerb",
     "Database",
+    "Hint",
     "Pending",
     "PipelinedVerb",
     "Tx",

@@ -12,6 +12,7 @@ from rowlock.db.async_reader import AsyncReader
 from rowlock.db.driver import (
     ConnectionLost,
     DatabaseConnection,
+    Hint,
     RetryTransaction,
     SocketConnection,
     StatementExecutor,
@@ -138,8 +139,8 @@ class Database:
 
         return self._retrying(pipelined)
 
-    def wait_for_hint(self, seconds: float) -> bool:
-        """Wait for a hint that somebody has added work, and return whether one came."""
+    def wait_for_hint(self, seconds: float) -> Hint | None:
+        """Wait for a hint that somebody has added work; None if none came."""
         deadline = self.environment.deadline(self.patience)
         with _raising_conflicts():
             return self._pool.lend(lambda connection, _: connection.wait_for_hint(seconds), deadline)

@@ -1,6 +1,6 @@
 """The interface of one database connection, which each driver implements and a test may wrap."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -25,6 +25,13 @@ class Pending(msgspec.Struct, Generic[T], frozen=True):
     def map(self, function: Callable[[T], U]) -> "Pending[U]":
         """Return what the function makes of the result, pending too."""
         return Pending(lambda: function(self.result()))
+
+
+class Hint(msgspec.Struct, frozen=True):
+    """A message that somebody may have added work."""
+
+    lists: Set[int] = frozenset()
+    """The numbers of the lists that it is about, as far as the database says."""
 
 
 class DriverCursor(Protocol):
@@ -94,8 +101,8 @@ class DatabaseConnection(StatementExecutor, Protocol):
         A piece must be idempotent: after an error it is unknown how many were committed.
         """
 
-    def wait_for_hint(self, seconds: float) -> bool:
-        """Wait for a hint that somebody has added work, and return whether one came. Hints may be lost or wrong."""
+    def wait_for_hint(self, seconds: float) -> Hint | None:
+        """Wait for a hint that somebody has added work; None if none came. Hints may be lost or wrong."""
 
     def close(self) -> None:
         """Roll back the transaction and close the connection; never raises, and may be called again."""

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from rowlock.db.database import Database, Driver
-from rowlock.db.driver import ConnectionLost, Parameters, Pending, RetryTransaction, Row
+from rowlock.db.driver import ConnectionLost, Hint, Parameters, Pending, RetryTransaction, Row
 from rowlock.db.statements import Dialect, channel_of
 from rowlock.db.urls import Address
 from rowlock.environment import Deadline
@@ -60,7 +60,7 @@ DIALECT = Dialect(
         "custom_plan": "(select set_config('plan_cache_mode', 'force_custom_plan', true)) as planner cross join",
         # Doubled, because a single one begins a placeholder.
         "modulo": "%%",
-        "notify": "returning pg_notify('rowlock', '')",
+        "notify": "returning pg_notify('rowlock', cast(list as text))",
         # Whether somebody has requested a wake of the list that our statement has locked. Requests are seen as of its
         # begin: by now the list may be awake and asleep again, and then its row is another version than we saw. At
         # serializable to read them would bring conflicts.
@@ -336,18 +336,19 @@ class PostgresConnection(PostgresExecutor):
             self._driver.close()
             raise
 
-    def wait_for_hint(self, seconds: float) -> bool:
+    def wait_for_hint(self, seconds: float) -> Hint | None:
         """Listen for the notification that wakes a sleeping list; through a pooler none arrives, so only wait."""
         if self._shared:
             select.select([], [], [], seconds)
-            return False
+            return None
         try:
             if not self._listening:
                 self._driver.execute(f'listen "{self._channel}"')
                 self._listening = True
             # The driver's own waiting spins before its deadline; the socket's does not.
             select.select([self._driver.fileno()], [], [], seconds)
-            return any(True for _ in self._driver.notifies(timeout=0))
+            payloads = [notification.payload for notification in self._driver.notifies(timeout=0)]
+            return Hint({int(payload) for payload in payloads if payload.isdecimal()}) if payloads else None
         except psycopg.Error as error:
             raise self._translated(error) from None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowlock import forks
 from rowlock.db.database import Database, Driver
-from rowlock.db.driver import Parameters, RetryTransaction, Row
+from rowlock.db.driver import Hint, Parameters, RetryTransaction, Row
 from rowlock.db.pool import InterruptSafeSemaphore, Permit
 from rowlock.db.sqlite_executor import SqliteExecutor, borrow, busy, code, is_busy, translate_error
 from rowlock.db.statements import Dialect
@@ -244,7 +244,7 @@ class SqliteConnection(SqliteExecutor):
             raise
         return pending
 
-    def wait_for_hint(self, seconds: float) -> bool:
+    def wait_for_hint(self, seconds: float) -> Hint | None:
         """Watch the log for writes, then the file's version, which changes when a write is committed."""
         until = self._environment.monotonic() + seconds
         if self._watch is None:
@@ -254,12 +254,12 @@ class SqliteConnection(SqliteExecutor):
         while not self._changed():
             left = until - self._environment.monotonic()
             if left <= 0:
-                return False
+                return None
             if self._watch is None:
                 self._environment.sleep(min(POLL_SECONDS, left))
             elif self._watch.wait(left) and self._committed():
-                return True
-        return True
+                break
+        return Hint()
 
     def _changed(self) -> bool:
         before = self._data_version

@@ -18,6 +18,7 @@ import msgspec
 from rowlock import claims, lists, remote_claims
 from rowlock.api.server_limits import ServerLimits
 from rowlock.claims import ClaimedItems, ClaimRequest
+from rowlock.db import Hint
 from rowlock.engine.claimer import ClaimHints
 from rowlock.errors import Overloaded, RowlockError
 from rowlock.http.asgi import ClientDisconnected
@@ -175,7 +176,7 @@ class LongPoll:
         loop, stopped = asyncio.get_running_loop(), threading.Event()
         self._stop_listening = stopped
 
-        def wake() -> None:
+        def wake(_: Hint) -> None:
             try:
                 loop.call_soon_threadsafe(self._hint.set)
             except RuntimeError:  # the loop has ended, and with it all requests

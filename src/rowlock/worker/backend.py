@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NoReturn, Protocol
 
 from rowlock import diagnostics, lists, upkeep
+from rowlock.db import Hint
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine import Engine, Session, Transaction
 from rowlock.engine.claimer import Claimer
@@ -21,6 +22,8 @@ log = logging.getLogger("rowlock.worker")
 RECONNECT_SECONDS = 0.5
 """The pause after an error that says the database or the server cannot be reached."""
 PAGE_LISTS = 100
+MAX_KNOWN_LISTS = 10_000
+"""Lists whose names are kept for hints; those that are forgotten are found by a poll."""
 HINT_SECONDS = 0.1
 """How long one wait for a hint takes: a thread that shall stop does so within it."""
 PAUSE_AFTER_HINT_SECONDS = 0.005
@@ -45,6 +48,8 @@ class LocalPoller:
         self._lease_holder = LeaseHolder(engine, session, fits=fits, hook=hook)
         self.leases = self._lease_holder.held
         self._page_end: ListWithWork | None = None
+        self._names: dict[int, str] = {}
+        """Names of lists that polls have found, by the numbers that hints give."""
 
     def poll(self) -> PollResult:
         """Return the next page of lists that may have work, and the exclusive lists that the session holds."""
@@ -52,8 +57,15 @@ class LocalPoller:
             self._engine.pipeline(lists.apply_wakes.bind())
         page = self._engine.read(lists.awake, after=self._page_end, limit=PAGE_LISTS)
         self._page_end = page[-1] if len(page) == PAGE_LISTS else None
+        if len(self._names) > MAX_KNOWN_LISTS:
+            self._names.clear()
+        self._names.update((awake.id, awake.name) for awake in page)
         held = [*self._lease_holder.refresh()]
         return PollResult([awake.name for awake in page], held, more=self._page_end is not None)
+
+    def known(self, hint: Hint) -> list[str]:
+        """Return the names of the lists that a hint is about, as far as a poll has found them before."""
+        return [name for number in hint.lists if (name := self._names.get(number)) is not None]
 
     def next_wake(self) -> float | None:
         """Return the seconds until the next sleeping list wakes by itself, if one does."""
@@ -85,11 +97,15 @@ class RemotePoller:
             self._idle.set()
         return result
 
+    def known(self, hint: Hint) -> list[str]:  # noqa: ARG002
+        """Return nothing: the answer to a long poll names its lists."""
+        return []
+
     def next_wake(self) -> float | None:
         """Return the seconds until the next sleeping list wakes by itself, as the last poll has said."""
         return self._next_wake
 
-    def listen(self, wake: Callable[[], None]) -> None:
+    def listen(self, wake: Callable[[Hint], None]) -> None:
         """Hold long polls open whenever there is nothing to do, until the session closes."""
         while not self._session.closing.is_set():
             if not self._idle.wait(RECONNECT_SECONDS):
@@ -100,12 +116,12 @@ class RemotePoller:
                 self._session.closing.wait(RECONNECT_SECONDS)
                 continue
             except RowlockError:
-                wake()  # the worker's next poll raises it too
+                wake(Hint())  # the worker's next poll raises it too
                 return
             if result.names or result.held:
                 self._idle.clear()
                 self._long_polled = result
-                wake()
+                wake(Hint())
 
 
 class LocalBackend:
@@ -134,7 +150,7 @@ class LocalBackend:
         """Return a transaction for a handler, which begins when it is first used."""
         return self.engine.late_transaction()
 
-    def start_threads(self, session: Session, *, wake: Callable[[], None]) -> list[threading.Thread]:
+    def start_threads(self, session: Session, *, wake: Callable[[Hint], None]) -> list[threading.Thread]:
         """Start what runs beside the work until the session closes; `wake` is called when there may be work."""
         self._tick()
         return [
@@ -192,7 +208,7 @@ class RemoteBackend:
         """Yield a transaction that refuses to be used."""
         yield Transaction(_refuse)
 
-    def start_threads(self, session: Session, *, wake: Callable[[], None]) -> list[threading.Thread]:  # noqa: ARG002
+    def start_threads(self, session: Session, *, wake: Callable[[Hint], None]) -> list[threading.Thread]:  # noqa: ARG002
         """Start to hold long polls open until the session closes; `wake` is called when there may be work."""
         return [_start_thread("rowlock hints", lambda: self._poller.listen(wake))]
 
@@ -222,15 +238,15 @@ def backend_of(source: Any, expiry: Duration) -> Backend:
 
 
 def listen_for_hints(
-    engine: Engine, wake: Callable[[], None], *, stopped: threading.Event, seconds: float = HINT_SECONDS
+    engine: Engine, wake: Callable[[Hint], None], *, stopped: threading.Event, seconds: float = HINT_SECONDS
 ) -> None:
     """Call `wake` whenever somebody may have added work, until `stopped` is set; by a connection of its own."""
     database = engine.database.clone(connections=1, listening=True)
     try:
         while not stopped.is_set():
             try:
-                if database.wait_for_hint(seconds):
-                    wake()
+                if (hint := database.wait_for_hint(seconds)) is not None:
+                    wake(hint)
                     stopped.wait(PAUSE_AFTER_HINT_SECONDS)
             except Unavailable:
                 stopped.wait(RECONNECT_SECONDS)

@@ -13,6 +13,7 @@ import msgspec
 
 from rowlock import lists
 from rowlock.claims import ClaimedItems
+from rowlock.db import Hint
 from rowlock.engine import Session
 from rowlock.engine.settings_cache import SettingsCache
 from rowlock.errors import NotFound
@@ -214,9 +215,13 @@ class ListRotation:
             if name not in self.turns and (handler := self._handler_of(name)) is not None:
                 self.turns[name] = handler
 
-    def poll_soon(self) -> None:
-        """Poll at the next opportunity: somebody may have added work."""
+    def follow(self, hint: Hint) -> None:
+        """Poll at the next opportunity, because somebody may have added work; but first claim of the lists it names."""
         self._pause, self._poll_at = MIN_POLL_SECONDS, 0.0
+        if not self.turns:
+            # Only then: hints that come one after the other must not put off the poll.
+            self._poll_anyway_at = self._environment.monotonic() + MIN_POLL_SECONDS
+        self.offer(self._poller.known(hint))
 
     def poll_later(self) -> None:
         """Poll after a short pause: a list that is awake has nothing to claim just now."""

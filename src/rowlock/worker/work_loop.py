@@ -9,6 +9,7 @@ import msgspec
 
 from rowlock import claims, gates
 from rowlock.claims import ClaimedItems
+from rowlock.db import Hint
 from rowlock.engine import Session
 from rowlock.errors import InvalidData
 from rowlock.json_codec import MAX_LEVELS, is_too_deep
@@ -77,7 +78,7 @@ class WorkLoop:
         self._flushed_at = self._monotonic()
         self._has_timeouts = any(handler.timeout is not None for handler in handlers)
         self._waiting = False
-        self.events: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.events: queue.SimpleQueue[str | Hint] = queue.SimpleQueue()
         """Wakes the worker's thread: something finished, a hint that work was added, a stop."""
 
     def step(self, *, claiming: bool) -> bool:
@@ -254,13 +255,16 @@ class WorkLoop:
             seconds = min(seconds, OVERDUE_CHECK_SECONDS)
         self._waiting = True
         try:
-            event = self.events.get(timeout=min(seconds, self._max_wait))
+            events = [self.events.get(timeout=min(seconds, self._max_wait))]
         except queue.Empty:
             return
         finally:
             self._waiting = False
-        if event == "hint":
-            self._rotation.poll_soon()
+        while not self.events.empty():
+            events.append(self.events.get())
+        for event in events:
+            if isinstance(event, Hint):
+                self._rotation.follow(event)
 
     @property
     def unfinished(self) -> int:
