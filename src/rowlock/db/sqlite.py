@@ -43,6 +43,7 @@ MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.0005, 0.02
 POLL_SECONDS = 0.004
 """How often the file is read for hints where there is no inotify."""
 MAX_FLUSH_SECONDS = 0.05
+COMMIT_CHECK_SECONDS = 0.0002
 LARGE_BLOCK_BYTES = 2**20
 OWNER_ONLY = stat.S_IRUSR | stat.S_IWUSR
 
@@ -272,7 +273,7 @@ class SqliteConnection(SqliteExecutor):
         while not self._changed():
             if self._environment.monotonic() > until:
                 return False
-            self._environment.sleep(0.0005)
+            self._environment.sleep(COMMIT_CHECK_SECONDS)
         return True
 
     def close(self) -> None:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 Taken = list[tuple[PlannedClaim, ClaimedItems | None]]
 """What each list that was searched has given."""
 OVERDUE_CHECK_SECONDS = 0.05
+FINISH_SECONDS = 0.001
+"""How long the last items of a list have the processor to themselves before the list is searched for more."""
 _TOO_DEEP = f"the data of {{!r}} is nested deeper than {MAX_LEVELS} levels"
 
 
@@ -93,9 +95,17 @@ class WorkLoop:
         if self._rotation.awaited:
             self._rotation.resume_awaited(self._in_flight)
         others_in_turn = plan is not None and self._rotation.turns
-        if not found and not done and not others_in_turn:
+        if found:
+            if self._is_exhausted(taken):
+                self._wait(FINISH_SECONDS)
+        elif not done and not others_in_turn:
             self._wait()
         return found or bool(self._in_flight)
+
+    def _is_exhausted(self, taken: Taken) -> bool:
+        """Return whether the lists in turn have just given less than was asked of them."""
+        short = {plan.list for plan, claimed in taken if claimed is None or len(claimed.items) < plan.limit}
+        return short.issuperset(self._rotation.turns)
 
     def _settle_due(self) -> list[InFlightClaim]:
         """Write outcomes that need more than one statement, when they are due; return the claims that are all done."""
@@ -246,16 +256,16 @@ class WorkLoop:
         self._settler.report(claim.finished, verdicts)
         self.events.put("finished")
 
-    def _wait(self) -> None:
+    def _wait(self, most: float = inf) -> None:
         # Turns without room: a handler that ends wakes us. No turns: poll when that is due, or at a hint.
         seconds = self._flush if self._rotation.turns else max(0.001, self._rotation.seconds_to_poll())
-        if any(claim.unwritten for claim in self._in_flight):
-            seconds = min(seconds, max(0.001, self._flush - (self._monotonic() - self._flushed_at)))
         if self._has_timeouts:
             seconds = min(seconds, OVERDUE_CHECK_SECONDS)
-        self._waiting = True
+        self._waiting = True  # from here on a handler that ends wakes us; what has ended before is seen below
         try:
-            events = [self.events.get(timeout=min(seconds, self._max_wait))]
+            if any(claim.unwritten for claim in self._in_flight):
+                seconds = min(seconds, max(0.001, self._flush - (self._monotonic() - self._flushed_at)))
+            events = [self.events.get(timeout=min(seconds, self._max_wait, most))]
         except queue.Empty:
             return
         finally:
