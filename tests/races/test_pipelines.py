@@ -80,9 +80,22 @@ def test_a_settlement_whose_commit_fails_is_made_again(postgres_url: str) -> Non
         done = settlements.try_settle_done.bind(session.id, first.token, [first.high], use_planner_hints=True)
         [verdicts], second = claimer.settle_and_claim([done], "work")
         assert second is not None
-        # Each piece is a transaction of its own: whether the first try's claim landed, nobody knows.
+        # The claim is a transaction of its own: whether the first try's claim landed is unknown.
         assert (verdicts, second.items[0].key in "bc") == ([Verdict.DONE], True)
         assert engine["work"].progress().done == 1
+
+
+def test_settlements_of_several_lists_share_a_flush(engine: Engine, postgres_url: str) -> None:
+    engine["other"].add("a")
+    with engine.session() as session:
+        claimer = LocalBackend(engine).claimer(session)
+        claims = [claimed for name in ("work", "other") if (claimed := claimer.claim(name, limit=1)) is not None]
+        settle = settlements.try_settle_done.bind
+        done = [settle(session.id, each.token, [each.high], use_planner_hints=True) for each in claims]
+        assert claimer.settle_and_claim(done)[0] == [[Verdict.DONE], [Verdict.DONE]]
+    with psycopg.connect(postgres_url) as connection:
+        transactions = connection.execute("select xmin::text from rowlock_tallies where done = 1").fetchall()
+    assert (len(transactions), len(set(transactions))) == (2, 1)
 
 
 def test_a_trip_may_be_larger_than_what_a_socket_holds(engine: Engine) -> None:

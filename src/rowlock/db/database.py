@@ -1,6 +1,6 @@
 """A database that runs verbs: in a transaction, again after a conflict, on a new connection after a loss."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -13,6 +13,7 @@ from rowlock.db.driver import (
     ConnectionLost,
     DatabaseConnection,
     Hint,
+    Pending,
     RetryTransaction,
     SocketConnection,
     StatementExecutor,
@@ -46,6 +47,24 @@ def unflushed(work: W) -> W:
 def is_flushed(work: Callable[..., Any]) -> bool:
     """Return whether it must be on the disk when its commit returns."""
     return not getattr(work, "unflushed", False)
+
+
+def _by_transaction(works: Sequence[Work]) -> list[list[Work]]:
+    """Return the pieces of a pipeline by their transactions: those next to each other that are flushed share a flush.
+
+    A piece that is not flushed has a transaction of its own, so that its locks are not held until a flush.
+    """
+    groups: list[list[Work]] = []
+    for work in works:
+        if groups and is_flushed(work) and is_flushed(groups[-1][-1]):
+            groups[-1].append(work)
+        else:
+            groups.append([work])
+    return groups
+
+
+def _send_all(works: Sequence[Work], tx: Tx) -> list[Pending[Any]]:
+    return [work(tx) for work in works]
 
 
 class Driver(msgspec.Struct, frozen=True):
@@ -133,9 +152,10 @@ class Database:
 
         def pipelined(connection: DatabaseConnection, deadline: Deadline) -> list[Any]:
             tx = Tx(connection, self._statements, self.clock)
-            pieces = [partial(work, tx) for work in works]
+            pieces = [partial(_send_all, group, tx) for group in _by_transaction(works)]
             flushed = any(map(is_flushed, works))
-            return [each.result() for each in connection.pipeline(pieces, deadline=deadline, flushed=flushed)]
+            answers = connection.pipeline(pieces, deadline=deadline, flushed=flushed)
+            return [each.result() for group in answers for each in group]
 
         return self._retrying(pipelined)
 

@@ -283,7 +283,7 @@ class PostgresConnection(PostgresExecutor):
     ) -> list[Any]:
         """Send every piece as a transaction of its own, all of them before the first result is awaited.
 
-        Separate transactions keep a claim's lock from waiting for the flush of the settlement before it.
+        A claim after settlements is a piece, so that its lock does not wait for their flush.
         """
         return self._round_trip(works)
 
