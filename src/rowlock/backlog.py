@@ -6,6 +6,7 @@ import msgspec
 
 from rowlock import lists, sessions, tallies, watermarks
 from rowlock.db import Tx
+from rowlock.json_codec import encode_json
 from rowlock.model import Counts, ListInfo
 from rowlock.names import MAX_PAGE_ROWS
 from rowlock.settings import Processor
@@ -17,13 +18,13 @@ MAX_LISTS = 1_000
 
 def unfinished(tx: Tx, *, fits: Callable[[lists.ListRow], bool]) -> int:
     """Count the unfinished items of open lists that fit: see `count_unfinished`."""
-    fitting = (row for row in _all(tx) if row.state == "open" and fits(row))
+    fitting = (row for row in _all_with_items(tx) if row.state == "open" and fits(row))
     return sum(count_unfinished(row, tallies.read(tx, row.id, row.gate)[0]) for row in fitting)
 
 
 def with_work(tx: Tx, *, fits: Callable[[lists.ListRow], bool], holder: str) -> list[str]:
     """Return the names of fitting lists that have work for the holder now; exact, also for lists that are asleep."""
-    fitting = [row for row in _all(tx) if may_have_work(row) and fits(row)]
+    fitting = [row for row in _all_with_items(tx, sealed=True) if may_have_work(row) and fits(row)]
     busy = [row for row in fitting if has_work(row, tallies.read(tx, row.id, row.gate)[0])]
     return [row.name for row in busy if not row.settings.exclusive or lists.lease_holder(tx, row.id) in (None, holder)]
 
@@ -63,10 +64,12 @@ def processors(tx: Tx, *, fits: Callable[[str], bool], limit: int = 100) -> dict
     return found
 
 
-def _all(tx: Tx) -> Iterator[lists.ListRow]:
+def _all_with_items(tx: Tx, *, sealed: bool = False) -> Iterator[lists.ListRow]:
+    """Yield the lists that have items, and with `sealed` also those that are sealed."""
     after = ""
     while rows := lists.page_rows(tx, after=after, limit=ROWS_PER_PAGE):
-        yield from rows
+        found = {list_id for (list_id,) in tx.rows("lists/with_items", ids=encode_json([row.id for row in rows]))}
+        yield from (row for row in rows if row.id in found or (sealed and row.sealed))
         after = rows[-1].name
 
 

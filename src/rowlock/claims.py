@@ -148,13 +148,28 @@ def take_of_several(tx: Tx, requests: Sequence[ClaimRequest]) -> dict[str, Claim
         locked = tx.row("claims/lock_list_if_free", name=request.list)
         if locked is not None:
             wanted = msgspec.structs.replace(request, limit=min(request.limit, left))
-            taken[request.list] = _search_locked(tx, wanted, locked)
+            taken[request.list] = _search_locked(tx, wanted, locked, has_due=bool(locked[-1]))
     return taken
 
 
-def _search_locked(tx: Tx, request: ClaimRequest, locked: tuple[Any, ...]) -> ClaimedItems | None:
+@unflushed
+def sleep_empty(tx: Tx, names: Sequence[str]) -> list[str]:
+    """Put lists to sleep that have neither items nor claims, and return their names: two statements for all of them.
+
+    Lists that are locked, sealed, exclusive or limited are left as they are.
+    """
+    locked = [row[0] for row in tx.rows("lists/lock_empty", keys=msgspec.json.encode(names).decode())]
+    if not locked:
+        return []
+    return [name for (name,) in tx.rows("lists/sleep_empty", ids=msgspec.json.encode(locked).decode())]
+
+
+def _search_locked(
+    tx: Tx, request: ClaimRequest, locked: tuple[Any, ...], *, has_due: bool = True
+) -> ClaimedItems | None:
     list_id, exclusive, limited, lanes, *_ = locked
-    promote(tx, list_id)
+    if has_due:
+        promote(tx, list_id)
     may_claim = not exclusive or leases.hold(tx, list_id, request.session, keep=request.keep)
     search = _ThoroughSearch(tx, request, list_id, None if limited is None else limits.read(limited))
     rows = search.search() if may_claim else []

@@ -45,3 +45,12 @@ def test_a_claim_of_several_lists_leaves_out_those_that_another_has_locked(engin
             tx.read(lists.lock, "b")
             taken = engine.run(claims.take_of_several, requests)
     assert [*taken] == ["a", "c"]
+
+
+def test_a_list_that_somebody_adds_to_is_not_put_to_sleep_with_others(engine: Engine) -> None:
+    for name in ("a", "b"):
+        engine[name].add("x")
+        engine[name].done("x")
+    with engine.transaction() as tx:
+        tx["a"].add("y")
+        assert engine.run(claims.sleep_empty, ["a", "b"]) == ["b"]

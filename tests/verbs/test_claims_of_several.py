@@ -34,6 +34,14 @@ def test_a_list_without_free_items_sleeps(names: Engine) -> None:
     assert [each.name for each in names.read(lists.awake)] == ["c"]
 
 
+def test_items_that_have_become_due_are_found_in_every_list(names: Engine, clock: Clock) -> None:
+    names["b"].done(["b1", "b2"])
+    names["b"].add("late", due="5s")
+    assert several(Desk(names), "a", "b", limit=10) == {"a": ["a1", "a2"], "b": []}
+    clock.advance(6)
+    assert several(Desk(names), "a", "b", limit=10) == {"a": [], "b": ["late"]}
+
+
 def test_an_item_that_must_run_alone_is_the_last_one(names: Engine, clock: Clock) -> None:
     names["a"].done("a2")
     Desk(names).got(1, "a")
@@ -41,3 +49,23 @@ def test_an_item_that_must_run_alone_is_the_last_one(names: Engine, clock: Clock
     names.upkeep()
     clock.advance(3600)
     assert several(Desk(names), "a", "b", limit=10) == {"a": ["a1"]}
+
+
+def test_empty_lists_are_put_to_sleep_together(names: Engine) -> None:
+    names.run(lists.apply_wakes)
+    names["a"].done(["a1", "a2"])
+    names["b"].done(["b1", "b2"])
+    assert sorted(names.run(claims.sleep_empty, ["a", "b", "c", "none"])) == ["a", "b"]
+    assert [each.name for each in names.read(lists.awake)] == ["c"]
+
+
+def test_a_list_without_items_that_somebody_has_claimed_of_is_not_put_to_sleep(names: Engine) -> None:
+    Desk(names).got(2, "a")
+    names["a"].done(["a1", "a2"])
+    assert names.run(claims.sleep_empty, ["a"]) == []
+
+
+def test_lists_are_looked_at_again_once_they_are_locked(names: Engine) -> None:
+    ids = [names.read(lists.get, name).id for name in "abc"]
+    names["a"].done(["a1", "a2"])
+    assert names.run(lambda tx: tx.rows("lists/sleep_empty", ids=str(ids))) == [("a",)]

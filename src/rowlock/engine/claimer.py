@@ -148,6 +148,10 @@ class Claimer:
                 hints.limited = claimed.limited
         return taken
 
+    def sleep_empty(self, names: Sequence[str]) -> list[str]:
+        """Put those of the lists to sleep that are empty, and return their names."""
+        return self._runner.run(claims.sleep_empty, names)
+
     def settle_and_claim(
         self, settlements: Sequence[BoundVerb], name: str | None = None, *, limit: int = 1, attempts: int | None = None
     ) -> tuple[list[Verdicts], ClaimedItems | None]:

@@ -1,6 +1,7 @@
 """A cache of lists' settings, so that a claim need not read them each time."""
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from rowlock import lists
 from rowlock.engine.protocols import Runner
@@ -50,8 +51,9 @@ class SettingsCache:
         self._store(settings, self._monotonic())
 
     def _store(self, settings: Mapping[str, Settings], now: float) -> None:
-        if len(self._cached) + len(settings) > self._max_lists:
-            self._cached.clear()
+        if (excess := len(self._cached) + len(settings) - self._max_lists) > 0:
+            for oldest in list(islice(self._cached, excess)):
+                del self._cached[oldest]
         self._cached |= {name: (each, now) for name, each in settings.items()}
 
     def _is_stale(self, name: str, now: float) -> bool:

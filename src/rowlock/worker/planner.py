@@ -174,6 +174,7 @@ class ListRotation:
     def others(self, first: PlannedClaim, load: Load) -> list[PlannedClaim]:
         """Plan claims from the lists that come next, to be searched in the same transaction; most lists are short."""
         turns = {first.list: first.handler, **dict(islice(self.turns.items(), MAX_LISTS_PER_SEARCH - 1))}
+        self._settings.load(list(turns))
         simple = [name for name, handler in turns.items() if self._is_simple(name, handler)]
         if first.list not in simple:
             return []

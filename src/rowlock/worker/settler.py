@@ -61,6 +61,8 @@ class InFlightClaim:
         self.token = claimed.token
         self.items = claimed.items
         self.must_run_alone = claimed.alone
+        self.took_all = len(claimed.items) < plan.limit
+        """Whether it took all items of its list that were free."""
         self.handler = plan.handler
         self.rules = plan.rules
         self.settles_whole = plan.settles_whole

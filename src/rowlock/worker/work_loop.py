@@ -38,6 +38,8 @@ Taken = list[tuple[PlannedClaim, ClaimedItems | None]]
 OVERDUE_CHECK_SECONDS = 0.05
 FINISH_SECONDS = 0.001
 """How long the last items of a list have the processor to themselves before the list is searched for more."""
+MAX_EXHAUSTED_LISTS = 100
+"""Lists that one transaction puts to sleep. Adders wait for their locks until it commits."""
 _TOO_DEEP = f"the data of {{!r}} is nested deeper than {MAX_LEVELS} levels"
 
 
@@ -75,6 +77,8 @@ class WorkLoop:
         self._special = _special_executors(handlers, concurrency, self._finish, event_loop)
         self._executors: list[Executor] = [self._threads, *self._special.values()]
         self._in_flight: list[InFlightClaim] = []
+        self._exhausted: dict[str, None] = {}
+        """Lists that gave all they had, and whose claims are settled: probably they are empty."""
         self._clearing = False
         """Whether nothing is claimed until all in flight has ended: an item waits that must run alone."""
         self._flushed_at = self._monotonic()
@@ -92,6 +96,8 @@ class WorkLoop:
         taken = self._settle_and_claim(done, plan)
         found = sum(self._start(claimed, each) for each, claimed in taken) > 0  # all are started
         self._in_flight = [claim for claim in self._in_flight if not claim.ended]
+        if len(self._exhausted) >= MAX_EXHAUSTED_LISTS:
+            self._drop_empty()
         if self._rotation.awaited:
             self._rotation.resume_awaited(self._in_flight)
         others_in_turn = plan is not None and self._rotation.turns
@@ -157,6 +163,8 @@ class WorkLoop:
         try:
             for claim, verdicts in zip(done, answers, strict=True):
                 self._settler.finish_done(claim, verdicts)
+                if claim.took_all:
+                    self._exhausted[claim.list] = None
         except BaseException:
             claimer.abandon(claimed)
             raise
@@ -170,6 +178,8 @@ class WorkLoop:
 
     def _search(self, first: PlannedClaim) -> Taken:
         """Claim from anywhere in the planned list, and from the lists after it as far as there is room."""
+        if first.list in self._exhausted and first.list in self._drop_empty():
+            return []
         others = self._rotation.others(first, Load.of(self._in_flight))
         if not others:
             return [(first, self._claimer.claim(first.list, thorough=True, **first.terms))]
@@ -178,6 +188,14 @@ class WorkLoop:
         for name in taken:
             self._rotation.pass_turn(name)
         return [(plans[name], claimed) for name, claimed in taken.items()] or [(first, None)]
+
+    def _drop_empty(self) -> list[str]:
+        """Put lists to sleep that are empty now that their last items are settled, and return their names."""
+        empty = self._claimer.sleep_empty(list(self._exhausted))
+        self._exhausted.clear()
+        for name in empty:
+            self._rotation.drop(name)
+        return empty
 
     def _start(self, claimed: ClaimedItems | None, plan: PlannedClaim) -> bool:
         """Have the handler run what was claimed; return whether there was anything."""
