@@ -6,7 +6,9 @@ many processes can share a file. Only a kill can cut a line short: then the next
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +17,8 @@ import msgspec
 from rowlock.errors import OutcomeUnknown, RowlockError
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Any)
+"""A future, of threads or of asyncio."""
 Sink = Callable[[dict[str, Any]], None]
 
 
@@ -36,28 +40,110 @@ def _line(event: dict[str, Any]) -> bytes:
         return msgspec.json.encode({**event, "arguments": ascii(event.get("arguments"))}, enc_hook=str)
 
 
+class Invocation(msgspec.Struct, frozen=True):
+    """An operation that was written to the history and has not ended yet."""
+
+    history: "History"
+    name: str
+    call: int
+
+    def ok(self, answer: Any) -> None:
+        """Write that it has ended well."""
+        self.history.write("ok", self.name, self.call, answer=answer)
+
+    def failed(self, error: BaseException) -> None:
+        """Write how it has ended: `no` if it has certainly changed nothing."""
+        if isinstance(error, RowlockError):
+            phase = "unknown" if isinstance(error, OutcomeUnknown) else "no"
+            self.history.write(phase, self.name, self.call, code=error.code)
+        else:
+            # Interrupted: it may or may not have committed.
+            self.history.write("unknown", self.name, self.call, code=type(error).__name__)
+
+
 class History(msgspec.Struct, frozen=True):
-    """Writes each operation's invocation and end to a sink."""
+    """Writes each operation's invocation and end to a sink. The two have the same number, `call`, in their process."""
 
     sink: Sink
     monotonic: Callable[[], float]
+    calls: Iterator[int] = msgspec.field(default_factory=lambda: count(1))
 
     def record(self, name: str, arguments: dict[str, Any], *, call: Callable[[], T]) -> T:
         """Do the call and return its answer; write its invocation, and how it ended."""
-        self._write("invoke", name, arguments=arguments)
+        invocation = self.invoke(name, arguments)
         try:
             answer = call()
-        except RowlockError as error:
-            self._write("unknown" if isinstance(error, OutcomeUnknown) else "no", name, code=error.code)
-            raise
         except BaseException as error:
-            # Interrupted: it may or may not have committed.
-            self._write("unknown", name, code=type(error).__name__)
+            invocation.failed(error)
             raise
-        self._write("ok", name, answer=answer)
+        invocation.ok(answer)
         return answer
 
-    def _write(self, phase: str, name: str, **more: Any) -> None:
-        process, thread = os.getpid(), threading.get_ident()
-        at = self.monotonic()
-        self.sink({"at": at, "phase": phase, "operation": name, "process": process, "thread": thread, **more})
+    def invoke(self, name: str, arguments: dict[str, Any]) -> Invocation:
+        """Write that an operation begins; the caller writes its end."""
+        invocation = Invocation(self, name, next(self.calls))
+        self.write("invoke", name, invocation.call, arguments=arguments)
+        return invocation
+
+    def future(self, name: str, arguments: dict[str, Any], *, ask: Callable[[], F]) -> F:
+        """Ask for something that ends later, and write its end then."""
+        invocation = self.invoke(name, arguments)
+        asked = ask()
+        asked.add_done_callback(lambda done: _write_end(invocation, done))
+        return asked
+
+    def write(self, phase: str, name: str, call: int, **more: Any) -> None:
+        """Write an event."""
+        who = {"process": os.getpid(), "thread": threading.get_ident(), "call": call}
+        self.sink({"at": self.monotonic(), "phase": phase, "operation": name, **who, **more})
+
+
+def _write_end(invocation: Invocation, done: Any) -> None:
+    if done.cancelled():
+        invocation.failed(CancelledError())
+    elif (error := done.exception()) is not None:
+        invocation.failed(error)
+    else:
+        invocation.ok(done.result())
+
+
+class TransactionRecord:
+    """The verbs of a transaction: written to the history before it commits, and then how that ended.
+
+    So a process that is killed between the two leaves a transaction whose outcome is unknown.
+    """
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._works: list[dict[str, Any]] = []
+        self._invocation: Invocation | None = None
+
+    def __enter__(self) -> "TransactionRecord":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._invocation is None:
+            return
+        if error is None:
+            self._invocation.ok([work["answer"] for work in self._works])
+        else:
+            self._invocation.failed(error)
+
+    def add(self, verb: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, answer: Any) -> None:
+        """Note a verb that has run in the transaction."""
+        self._works.append({"verb": verb, "args": args, "kwargs": kwargs, "answer": answer})
+
+    def commits(self) -> None:
+        """Write the verbs: the transaction is about to commit."""
+        if self._works:
+            self._invocation = self._history.invoke("transaction", {"works": self._works})
+
+
+class JoinedRecord(TransactionRecord):
+    """The verbs in a transaction of the caller's, whose end is not seen here: the outcome of each is unknown."""
+
+    def add(self, verb: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, answer: Any) -> None:
+        """Write a verb that has run in the transaction."""
+        work = {"verb": verb, "args": args, "kwargs": kwargs, "answer": answer}
+        invocation = self._history.invoke("transaction", {"works": [work]})
+        self._history.write("unknown", invocation.name, invocation.call, code="joined")

@@ -83,7 +83,7 @@ def run_pass(database: Database, watched: HeartbeatMonitor) -> UpkeepReport:
     expired = expire(database, watched)
     database.run(leases.release_idle)
     promoted = database.run(promote_due)
-    opened = database.run(gates.advance_idle_lists, chance=Random())
+    opened = database.run(gates.advance_idle_lists, chance=_chance(database))
     folded = _fold(database)
     pruned = database.run(prune) + _keep_topics(database)
     database.run(watermarks.record)
@@ -121,8 +121,12 @@ class Housekeeping:
 def _keep_topics(database: Database) -> int:
     if not database.read(topics.page, limit=1):
         return 0
-    database.run(maintenance.reindex_some, chance=Random())
+    database.run(maintenance.reindex_some, chance=_chance(database))
     return sum(database.run(verb) for verb in (maintenance.finish_records, maintenance.delete_ended, maintenance.prune))
+
+
+def _chance(database: Database) -> Random:
+    return Random(database.environment.random())  # a simulation repeats it
 
 
 def _fold(database: Database) -> int:

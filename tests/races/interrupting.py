@@ -21,11 +21,11 @@ Moment = tuple[tuple[CodeType, int], ...]
 
 
 @cache
-def _opnames(code: CodeType) -> dict[int, str]:
+def opnames(code: CodeType) -> dict[int, str]:
     return {each.offset: each.opname for each in dis.get_instructions(code)}
 
 
-def _delivers(opname: str) -> bool:
+def delivers(opname: str) -> bool:
     # Python looks for signals after calls, when a function is entered, and when a loop begins again.
     return opname.startswith("CALL") or opname in ("RESUME", "JUMP_BACKWARD")
 
@@ -80,8 +80,8 @@ class Tracer:
     def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "opcode":
             before = self._before.get(frame, "")
-            self._before[frame] = _opnames(frame.f_code)[frame.f_lasti]
-            if self._everywhere or _delivers(before):
+            self._before[frame] = opnames(frame.f_code)[frame.f_lasti]
+            if self._everywhere or delivers(before):
                 self._visit(self._moment(frame))
         return self._step
 

@@ -2,6 +2,9 @@
 
 import json
 import os
+import sqlite3
+from concurrent.futures import wait
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,7 +12,7 @@ from typing import Any
 import pytest
 from tests.races.faults import Faulty, Once, raising
 
-from rowlock import Engine
+from rowlock import Engine, counters, sessions
 from rowlock.errors import AlreadyThere, NoSuchList, OutcomeUnknown
 
 
@@ -97,3 +100,59 @@ def test_what_cannot_be_written_as_it_is_does_not_break_the_operation(sqlite_url
     with Engine(sqlite_url, history=tmp_path / "history.jsonl") as engine:
         engine["work"].add("a")
         assert engine["work"].increment("a", error="caf\udce9") == 1
+
+
+def test_a_transaction_is_written_with_its_verbs_before_it_commits(
+    sqlite_url: str, events: list[dict[str, Any]]
+) -> None:
+    with Engine(sqlite_url, history=events.append) as engine:
+        with engine.transaction() as tx:
+            tx["work"].add("a")
+            tx.counter("numbers").next()
+            assert events == []
+        with pytest.raises(NoSuchList), engine.transaction() as tx:
+            tx["other"].pause()
+    assert phases(events) == [("invoke", "transaction"), ("ok", "transaction")]
+    assert [work["verb"] for work in events[0]["arguments"]["works"]] == ["items.add", "counters.take"]
+
+
+def test_a_transaction_whose_commit_breaks_is_unknown(sqlite_url: str, events: list[dict[str, Any]]) -> None:
+    with Engine(sqlite_url) as engine:
+        engine.migrate()
+    broken = partial(Faulty, after_commit=Once(raising(OutcomeUnknown("broke", "look"))))
+    engine = Engine(sqlite_url, history=events.append, wrap=broken)
+    with closing(engine), pytest.raises(OutcomeUnknown), engine.transaction() as tx:
+        tx["work"].add("a")
+    assert phases(events) == [("invoke", "transaction"), ("unknown", "transaction")]
+
+
+def test_what_runs_in_a_transaction_of_the_caller_is_unknown(sqlite_url: str, events: list[dict[str, Any]]) -> None:
+    with Engine(sqlite_url, history=events.append) as engine:
+        engine.migrate()
+        with closing(sqlite3.connect(sqlite_url)) as connection:
+            engine["work"].add("a", using=connection)
+    assert [(event["phase"], event.get("code")) for event in events] == [("invoke", None), ("unknown", "joined")]
+
+
+def test_calls_that_end_later_are_written_under_their_own_numbers(
+    sqlite_url: str, events: list[dict[str, Any]]
+) -> None:
+    with Engine(sqlite_url, history=events.append) as engine:
+        asked = [engine.grouped.ask(counters.take, "numbers") for _ in range(3)]
+        wait(asked)
+    assert sorted(event["call"] for event in events if event["phase"] == "ok") == [1, 2, 3]
+
+
+def test_upkeep_and_heartbeats_are_written(sqlite_url: str, events: list[dict[str, Any]]) -> None:
+    with Engine(sqlite_url, history=events.append) as engine:
+        engine.upkeep()
+        session = engine.session(expiry="1h").open()
+        with engine.dedicated_connection() as writer:
+            writer.run(sessions.beat, session.id)
+        session.close()
+    assert [operation for phase, operation in phases(events) if phase == "ok"] == [
+        "upkeep.run_pass",
+        "sessions.open_session",
+        "sessions.beat",
+        "sessions.close",
+    ]

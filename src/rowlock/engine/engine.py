@@ -20,11 +20,11 @@ from rowlock.engine.handles import Handles
 from rowlock.engine.list import List
 from rowlock.engine.protocols import Writer
 from rowlock.engine.tokens import Tokens
-from rowlock.engine.transaction import Transaction
+from rowlock.engine.transaction import Transaction, name_of
 from rowlock.environment import REAL_ENVIRONMENT, Environment
 from rowlock.errors import DatabaseBusy, InvalidTransaction, InvalidUrl
 from rowlock.group_commit import GroupCommit, GroupedCall, GroupKey, groupable
-from rowlock.operation_history import History, Sink, to_file
+from rowlock.operation_history import History, JoinedRecord, Sink, TransactionRecord, to_file
 from rowlock.schedules import Tick
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Engine(Handles):
     def tick(self) -> list[Tick]:
         """Add the items of all ticks that are due, as every worker does, and return the ticks."""
         self.make_ready()
-        return schedules.tick_due(self.database)
+        return self._noted("schedules.tick_due", lambda: schedules.tick_due(self.database))
 
     @property
     def tokens(self) -> Tokens:
@@ -119,10 +119,13 @@ class Engine(Handles):
         by a later call, or by this one if it may `wait` so long.
         """
         self.make_ready()
-        report = upkeep.run_pass(self.database, self._sessions)
+        report = self._noted("upkeep.run_pass", lambda: upkeep.run_pass(self.database, self._sessions))
         if not wait:
             return report
-        expired = upkeep.wait_and_expire(self.database, self._sessions, seconds=milliseconds(wait) / 1_000)
+        seconds = milliseconds(wait) / 1_000
+        expired = self._noted(
+            "upkeep.wait_and_expire", lambda: upkeep.wait_and_expire(self.database, self._sessions, seconds=seconds)
+        )
         return msgspec.structs.replace(report, expired=report.expired + expired)
 
     @property
@@ -136,6 +139,11 @@ class Engine(Handles):
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Open a transaction for your rows and ours: all of it commits at the end of the block, or nothing."""
+        if self._history is not None:
+            with self.late_transaction() as recorded:
+                _ = recorded._tx  # begin now
+                yield recorded
+            return
         self.make_ready()
         with self.database.transaction() as tx:
             yield Transaction(lambda: tx)
@@ -145,9 +153,12 @@ class Engine(Handles):
         """Open a transaction that begins when it is first used, so that nothing is locked before."""
         self.make_ready()
         with ExitStack() as stack:
-            tx = Transaction(lambda: stack.enter_context(self.database.transaction()))
+            record = None if self._history is None else stack.enter_context(TransactionRecord(self._history))
+            tx = Transaction(lambda: stack.enter_context(self.database.transaction()), record)
             try:
                 yield tx
+                if record is not None:
+                    record.commits()
             finally:
                 tx._end()
 
@@ -156,7 +167,7 @@ class Engine(Handles):
         """Open a connection outside of the pool, for calls that must not wait until others are done."""
         database = self.database.clone(connections=1)
         try:
-            yield database
+            yield database if self._history is None else RecordedWriter(self, database)
         finally:
             database.close()
 
@@ -170,7 +181,7 @@ class Engine(Handles):
         joined = self.database.join(using)
         if not ready:
             schema.migrate_within(joined, self.database)
-        return Transaction(lambda: joined)
+        return Transaction(lambda: joined, None if self._history is None else JoinedRecord(self._history))
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes, in a transaction of its own; again after a conflict or a lost connection."""
@@ -186,7 +197,13 @@ class Engine(Handles):
         """Call `run` with a verb and its arguments, and write the call to the history if there is one."""
         if self._history is None:
             return run(verb, *args, **kwargs)
-        return self._history.record(_name(verb), {"args": args, **kwargs}, call=lambda: run(verb, *args, **kwargs))
+        return self._history.record(name_of(verb), {"args": args, **kwargs}, call=lambda: run(verb, *args, **kwargs))
+
+    def recorded_future(self, ask: Callable[..., X], verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> X:
+        """Call `ask`, which returns a future, and write the call and its end to the history if there is one."""
+        if self._history is None:
+            return ask(verb, *args, **kwargs)
+        return self._history.future(name_of(verb), {"args": args, **kwargs}, ask=lambda: ask(verb, *args, **kwargs))
 
     def pipeline(self, *works: Work) -> list[Any]:
         """Do several pieces of work in one round trip and return their results; each must be idempotent."""
@@ -194,6 +211,10 @@ class Engine(Handles):
         if self._history is None:
             return self.database.pipeline(*works)
         return self._history.record("pipeline", {"works": works}, call=lambda: self.database.pipeline(*works))
+
+    def _noted(self, name: str, call: Callable[[], T]) -> T:
+        """Do what is more than one transaction, and write it to the history if there is one."""
+        return call() if self._history is None else self._history.record(name, {}, call=call)
 
     def make_ready(self) -> None:
         """Check the schema once: a SQLite file is migrated, a server's database must have been."""
@@ -234,6 +255,17 @@ class Engine(Handles):
         self.database.close()
 
 
+class RecordedWriter(msgspec.Struct, frozen=True):
+    """A connection outside of the pool whose calls are written to the history."""
+
+    engine: Engine
+    database: db.Database
+
+    def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a verb that writes."""
+        return self.engine.recorded(self.database.run, verb, *args, **kwargs)
+
+
 class Grouped:
     """The engine's lists for many threads at once: concurrent writes are committed together.
 
@@ -257,14 +289,14 @@ class Grouped:
         return self._engine.recorded(self._group_commit.run, audited(verb), *args, **kwargs)
 
     def ask(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-        """Run a verb that writes in a group and return a `concurrent.futures.Future`; the history does not show it."""
+        """Run a verb that writes in a group and return a `concurrent.futures.Future`."""
         self._engine.make_ready()
-        return self._group_commit.ask(audited(verb), *args, **kwargs)
+        return self._engine.recorded_future(self._group_commit.ask, audited(verb), *args, **kwargs)
 
     def awaited(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "asyncio.Future[T]":
         """Run a verb that writes in a group and return an awaitable; no thread waits meanwhile."""
         self._engine.make_ready()
-        return self._group_commit.awaited(audited(verb), *args, **kwargs)
+        return self._engine.recorded_future(self._group_commit.awaited, audited(verb), *args, **kwargs)
 
     def together(self, work: Callable[[Transaction, list[X]], Sequence[Y | Exception]]) -> "BatchedFunction[X, Y]":
         """Return a function of yours for many callers: concurrent calls are one call of it, in one transaction."""
@@ -336,7 +368,3 @@ def _address(url: str | Path | db.Address | None, listen_url: str | None, *, sch
         what = f"schema must be the one that the address names, {address.schema!r}, got {given!r}"
         raise InvalidUrl(what, "name it once: in the address, or as schema=")
     return db.listening_at(address, listen_url) if listen_url else address
-
-
-def _name(verb: Any) -> str:
-    return f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}"

@@ -11,6 +11,7 @@ from rowlock.engine.schedule import Schedule
 from rowlock.engine.topic import Topic
 from rowlock.errors import InvalidTransaction
 from rowlock.json_codec import encode_json
+from rowlock.operation_history import TransactionRecord
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -19,8 +20,9 @@ T = TypeVar("T")
 class Transaction:
     """An open transaction: your own SQL, and lists whose changes commit with it."""
 
-    def __init__(self, begin: Callable[[], db.Tx]) -> None:
+    def __init__(self, begin: Callable[[], db.Tx], record: TransactionRecord | None = None) -> None:
         self._begin: Callable[[], db.Tx] | None = begin
+        self._record = record
         self._open: db.Tx | None = None
 
     @property
@@ -96,7 +98,10 @@ class Transaction:
         single: Callable[..., T | None] | None = getattr(audited, "single_statement", None)
         with self._tx.savepoint():
             answer = None if single is None else single(self._tx, *args, **kwargs)
-            return audited(self._tx, *args, **kwargs) if answer is None else answer
+            answer = audited(self._tx, *args, **kwargs) if answer is None else answer
+        if self._record is not None:
+            self._record.add(name_of(audited), args, kwargs, answer=answer)
+        return answer
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads; it sees what this transaction wrote."""
@@ -107,3 +112,8 @@ class Transaction:
         if isinstance(using, Transaction) and using is self:
             return self
         raise TypeError("using= must be the transaction itself, or left out, for a list of an open transaction")
+
+
+def name_of(verb: Any) -> str:
+    """Return a verb's name in histories: its module and its own."""
+    return f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}"
