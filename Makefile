@@ -39,10 +39,15 @@ $(VENV)/.test: pyproject.toml tools/groups.py
 	$(INSTALL) -e '.[all]' -r $(VENV)/test.txt
 	@touch $(VENV)/.setup $(VENV)/.lint $@
 
+# The packages of the worker in TypeScript, for its test; without npm that test is skipped.
+$(VENV)/.npm: examples/typescript-worker/package-lock.json | $(VENV)/.test
+	@! command -v npm >/dev/null || npm ci --no-audit --no-fund --prefix examples/typescript-worker >/dev/null
+	@touch $@
+
 up: setup
 	@$(BIN)/rowlock up $(if $(PORT),--port $(PORT))
 
-test: $(VENV)/.test
+test: $(VENV)/.test $(VENV)/.npm
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.lint

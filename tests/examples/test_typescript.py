@@ -15,7 +15,7 @@ from rowlock import Engine
 PROJECT = ROOT / "examples" / "typescript-worker"
 PACKAGES = PROJECT / "node_modules"
 needed = pytest.mark.skipif(
-    not (shutil.which("npm") and PACKAGES.is_dir()), reason="needs node, and npm ci in examples/typescript-worker"
+    not (shutil.which("npm") and PACKAGES.is_dir()), reason="needs npm, and its packages by make test"
 )
 
 
