@@ -332,7 +332,8 @@ def _change(
         if not changed:
             engine[name].info()  # keys that are absent are no error, but a list that does not exist is
     missing = len(keys) - changed
-    more = f"; {missing:,} missing" if missing else ""
+    unchanged = "missing or ready already" if word == "retried" else "missing"
+    more = f"; {missing:,} {unchanged}" if missing else ""
     return _report(invocation, name, {word: changed, "missing": missing}, more, dry_run=dry_run)
 
 
