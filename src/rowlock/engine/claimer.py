@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import msgspec
 
@@ -23,6 +23,8 @@ MAX_SEARCH_SHARE = 0.05
 COSTLY_SEARCH_SECONDS = MAX_SEARCH_SHARE * SEARCH_SECONDS
 MAX_LISTS = 10_000
 """Lists with hints; those that are forgotten are searched again."""
+MAX_TRIES = 3
+"""How often a claim is tried whose answer is lost each time."""
 T = TypeVar("T")
 Verdicts = list[Verdict] | None
 """The verdicts of a settlement in a pipeline; None if it wrote nothing and must be repeated alone."""
@@ -121,10 +123,10 @@ class Claimer:
             return self._runner.run(claims.take, request)  # its token makes it harmless to repeat
         claimed, hints = None, self._hints[name]
         if not thorough and self.can_skip_search(name):
-            claimed = self._try(claims.take, request, tokens=[request.token])
+            claimed = self._try(claims.take, request)
         if claimed is None:
             start = self._runner.environment.monotonic()
-            claimed = self._try(claims.take_thoroughly, request, tokens=[request.token])
+            claimed = self._try(claims.take_thoroughly, request)
             hints.note_search(start, self._runner.environment.monotonic())
         if claimed is not None:
             hints.remember(claimed)
@@ -138,7 +140,7 @@ class Claimer:
         """
         requests = [self._request(name, **terms) for name, terms in wanted.items()]
         start = self._runner.environment.monotonic()
-        taken = self._try(claims.take_of_several, requests, tokens=[request.token for request in requests]) or {}
+        taken: dict[str, ClaimedItems | None] = self._try(claims.take_of_several, requests)
         end = self._runner.environment.monotonic()
         for name, claimed in taken.items():
             hints = self._hints[name]
@@ -199,16 +201,22 @@ class Claimer:
             self._runner.run(claims.close, self._session, token)
             self._lost.discard(token)
 
-    def _try(self, verb: Callable[..., T], asked: Any, *, tokens: Sequence[str]) -> T | None:
-        self.end_lost()
-        try:
-            return self._runner.run(verb, asked)
-        except BaseException as error:
-            self._lost.update(tokens)
-            if not isinstance(error, OutcomeUnknown):
-                raise
+    def _try(self, verb: Callable[..., T], asked: ClaimRequest | list[ClaimRequest]) -> T:
+        """Claim, and again if the answer was lost: without one it is not known whether anything was ready."""
+        tries = 0
+        while True:
+            tries += 1
             self.end_lost()
-            return None
+            try:
+                return self._runner.run(verb, asked)
+            except BaseException as error:
+                self._lost.update(each.token for each in (asked if isinstance(asked, list) else [asked]))
+                if tries == MAX_TRIES or not isinstance(error, OutcomeUnknown):
+                    raise
+            asked = [self._renewed(each) for each in asked] if isinstance(asked, list) else self._renewed(asked)
+
+    def _renewed(self, request: ClaimRequest) -> ClaimRequest:
+        return msgspec.structs.replace(request, token=self._runner.environment.token())
 
     def _request(self, name: str, *, limit: int, attempts: int | None) -> ClaimRequest:
         hints, token = self._hints[name], self._runner.environment.token()

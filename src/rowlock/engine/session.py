@@ -150,9 +150,16 @@ class Session:
         if claimed is None:
             return None
         if not self._beats:
-            # Another process will settle it: it must know what was claimed, and not what came between later.
-            self._engine.run(sessions.note_handed, self.id, claimed)
+            self._note_handed(claimed)
         return self._claim_of(claimed, rules, plain=not settings.keeps_done)
+
+    def _note_handed(self, claimed: ClaimedItems) -> None:
+        """Store what was claimed: another process will settle it, and must not settle what comes between later."""
+        try:
+            self._engine.run(sessions.note_handed, self.id, claimed)
+        except BaseException:
+            self._claimer.abandon(claimed)  # no caller gets it: the next claim ends it first
+            raise
 
     def _end_claims(self) -> None:
         """End the claims whose blocks have ended, as far as the transactions that settle them have."""
