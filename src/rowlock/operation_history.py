@@ -7,7 +7,6 @@ many processes can share a file. Only a kill can cut a line short: then the next
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,7 +39,7 @@ def _line(event: dict[str, Any]) -> bytes:
         return msgspec.json.encode({**event, "arguments": ascii(event.get("arguments"))}, enc_hook=str)
 
 
-class Invocation(msgspec.Struct, frozen=True):
+class RecordedCall(msgspec.Struct, frozen=True):
     """An operation that was written to the history and has not ended yet."""
 
     history: "History"
@@ -49,16 +48,20 @@ class Invocation(msgspec.Struct, frozen=True):
 
     def ok(self, answer: Any) -> None:
         """Write that it has ended well."""
-        self.history.write("ok", self.name, self.call, answer=answer)
+        self.end("ok", answer=answer)
 
     def failed(self, error: BaseException) -> None:
         """Write how it has ended: `no` if it has certainly changed nothing."""
         if isinstance(error, RowlockError):
             phase = "unknown" if isinstance(error, OutcomeUnknown) else "no"
-            self.history.write(phase, self.name, self.call, code=error.code)
+            self.end(phase, code=error.code)
         else:
             # Interrupted: it may or may not have committed.
-            self.history.write("unknown", self.name, self.call, code=type(error).__name__)
+            self.end("unknown", code=type(error).__name__)
+
+    def end(self, phase: str, **more: Any) -> None:
+        """Write how it has ended: ok, no or unknown."""
+        self.history.write(phase, self.name, call=self.call, **more)
 
 
 class History(msgspec.Struct, frozen=True):
@@ -79,10 +82,10 @@ class History(msgspec.Struct, frozen=True):
         invocation.ok(answer)
         return answer
 
-    def invoke(self, name: str, arguments: dict[str, Any]) -> Invocation:
+    def invoke(self, name: str, arguments: dict[str, Any]) -> RecordedCall:
         """Write that an operation begins; the caller writes its end."""
-        invocation = Invocation(self, name, next(self.calls))
-        self.write("invoke", name, invocation.call, arguments=arguments)
+        invocation = RecordedCall(self, name, next(self.calls))
+        self.write("invoke", name, call=invocation.call, arguments=arguments)
         return invocation
 
     def future(self, name: str, arguments: dict[str, Any], *, ask: Callable[[], F]) -> F:
@@ -92,19 +95,19 @@ class History(msgspec.Struct, frozen=True):
         asked.add_done_callback(lambda done: _write_end(invocation, done))
         return asked
 
-    def write(self, phase: str, name: str, call: int, **more: Any) -> None:
+    def write(self, phase: str, name: str, *, call: int, **more: Any) -> None:
         """Write an event."""
         who = {"process": os.getpid(), "thread": threading.get_ident(), "call": call}
         self.sink({"at": self.monotonic(), "phase": phase, "operation": name, **who, **more})
 
 
-def _write_end(invocation: Invocation, done: Any) -> None:
+def _write_end(call: RecordedCall, done: Any) -> None:
     if done.cancelled():
-        invocation.failed(CancelledError())
+        call.end("unknown", code="cancelled")
     elif (error := done.exception()) is not None:
-        invocation.failed(error)
+        call.failed(error)
     else:
-        invocation.ok(done.result())
+        call.ok(done.result())
 
 
 class TransactionRecord:
@@ -116,12 +119,12 @@ class TransactionRecord:
     def __init__(self, history: History) -> None:
         self._history = history
         self._works: list[dict[str, Any]] = []
-        self._invocation: Invocation | None = None
+        self._invocation: RecordedCall | None = None
 
     def __enter__(self) -> "TransactionRecord":
         return self
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
         if self._invocation is None:
             return
         if error is None:
@@ -129,7 +132,7 @@ class TransactionRecord:
         else:
             self._invocation.failed(error)
 
-    def add(self, verb: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, answer: Any) -> None:
+    def add(self, verb: str, *, args: tuple[Any, ...], kwargs: dict[str, Any], answer: Any) -> None:
         """Note a verb that has run in the transaction."""
         self._works.append({"verb": verb, "args": args, "kwargs": kwargs, "answer": answer})
 
@@ -142,8 +145,7 @@ class TransactionRecord:
 class JoinedRecord(TransactionRecord):
     """The verbs in a transaction of the caller's, whose end is not seen here: the outcome of each is unknown."""
 
-    def add(self, verb: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, answer: Any) -> None:
+    def add(self, verb: str, *, args: tuple[Any, ...], kwargs: dict[str, Any], answer: Any) -> None:
         """Write a verb that has run in the transaction."""
         work = {"verb": verb, "args": args, "kwargs": kwargs, "answer": answer}
-        invocation = self._history.invoke("transaction", {"works": [work]})
-        self._history.write("unknown", invocation.name, invocation.call, code="joined")
+        self._history.invoke("transaction", {"works": [work]}).end("unknown", code="joined")

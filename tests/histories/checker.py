@@ -7,12 +7,11 @@ can know (a call without an answer) is forgiven either way.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import combinations, pairwise
-from typing import Any
 
 import msgspec
 from tests.histories.reading import Deed, Event, Span, deeds, keys_added, numbers
+from tests.histories.turns import CLAIMS, Handed, Settled, handed_out, settlements_of
 
-CLAIMS = ("claims.take", "claims.take_thoroughly", "claims.take_of_several")
 BY_HAND = ("items.done", "items.abandon", "items.retry", "items.increment", "items.save")
 REMOVALS = ("items.done", "items.abandon")
 DEFAULT_EXPIRY = 15_000
@@ -29,36 +28,14 @@ class State(msgspec.Struct, frozen=True):
     counters: dict[str, int] | None = None
 
 
-class Handed(msgspec.Struct, frozen=True):
-    """A claim as it was answered."""
-
-    token: str
-    session: str
-    items: dict[int, dict[str, Any]]
-    """By position."""
-    gate: int
-    exclusive: bool
-    list: str
-    span: Span
-
-
-class Settled(msgspec.Struct, frozen=True):
-    """A settlement: the verdicts by position; None for each if they are not known."""
-
-    token: str
-    verdicts: dict[int, str | None]
-    span: Span
-    closes: bool
-
-
 class Checker:
     """A history, sorted by what it is about."""
 
     def __init__(self, events: Iterable[Event], state: State) -> None:
         self.state = state
         self.deeds = deeds(events)
-        self.handed = [each for deed in self.deeds for each in _handed(deed)]
-        self.settled = [each for deed in self.deeds for each in _settled(deed)]
+        self.handed = [each for deed in self.deeds for each in handed_out(deed)]
+        self.settled = [each for deed in self.deeds for each in settlements_of(deed)]
         self.holders: dict[int, list[Handed]] = defaultdict(list)
         for claim in self.handed:
             for position in claim.items:
@@ -79,6 +56,7 @@ class Checker:
             self.one_settlement,
             self.fence,
             self.live_work,
+            self.dead_sessions,
             self.exclusive_lists,
             self.limits,
             self.attempts,
@@ -120,10 +98,21 @@ class Checker:
                 each.span.before(deed.span)
                 and deed.span.began_at - each.span.ended_at < RECEIPT_SECONDS
                 and each.args == deed.args
+                and not self._may_be_folded(each.span, deed.span)
                 for each in landed
             ):
                 yield f"the settlement of {deed.args[1]} was refused after it had landed"
             landed += [deed] if deed.span.landed else []
+
+    def _may_be_folded(self, since: Span, upto: Span) -> bool:
+        """Whether upkeep may have folded a receipt: the clock of the database may have jumped past its time."""
+        return any(
+            deed.verb == "upkeep.run_pass"
+            and since.overlaps_or_precedes(deed.span)
+            and deed.span.overlaps_or_precedes(upto)
+            and (deed.answer is None or deed.answer["folded"])
+            for deed in self.deeds
+        )
 
     def one_settlement(self) -> Iterator[str]:
         """An item is settled under one claim for each turn, and not handed out after that."""
@@ -162,6 +151,18 @@ class Checker:
             for first, second in pairwise(claims):
                 if first.span.before(second.span) and self._is_live(first, second):
                     yield f"position {position} of the live claim {first.token} was given to {second.token}"
+
+    def dead_sessions(self) -> Iterator[str]:
+        """A session that was found to have ended does not live again."""
+        ended: dict[str, Span] = {}
+        for deed in self.deeds:
+            if deed.verb == "sessions.beat" and deed.answer is True and deed.args[0] in ended:
+                if ended[deed.args[0]].before(deed.span):
+                    yield f"the session {deed.args[0]} was told that it lives after it had ended"
+            elif deed.verb == "sessions.beat" and deed.answer is False:
+                ended.setdefault(deed.args[0], deed.span)
+            elif deed.verb in CLAIMS and deed.code == "stale-session":
+                ended.setdefault(deed.args[0]["session"], deed.span)
 
     def exclusive_lists(self) -> Iterator[str]:
         """Of an exclusive list one session at a time has items in hand."""
@@ -218,18 +219,31 @@ class Checker:
         return False
 
     def attempts(self) -> Iterator[str]:
-        """Attempts never fall, unless somebody makes the item ready by hand or it moves on."""
-        last: dict[tuple[str, str], tuple[int, int, int]] = {}
-        for claim in self.handed:
+        """Attempts rise with each retry and never fall, unless the item is made ready by hand or moves on."""
+        last: dict[tuple[str, str], tuple[int, Handed]] = {}
+        for claim in sorted(self.handed, key=lambda each: each.span.ended):
             for item in claim.items.values():
                 if "attempts" not in item:
                     continue
                 place = claim.list, item["key"]
-                before, gate, since = last.get(place, (0, claim.gate, 0))
-                reset = gate != claim.gate or self._was_reset(item["key"], since, claim.span)
-                if item["attempts"] < before and not reset:
-                    yield f"the attempts of {item['key']!r} fell from {before} to {item['attempts']}"
-                last[place] = item["attempts"], claim.gate, claim.span.began
+                before, earlier = last.get(place, (0, claim))
+                least = before + self._retries(item["key"], earlier, claim)
+                reset = earlier.gate != claim.gate or self._was_reset(item["key"], earlier.span.began, claim.span)
+                if item["attempts"] < least and earlier.span.before(claim.span) and not reset:
+                    yield f"the attempts of {item['key']!r} are {item['attempts']} and must be {least} or more"
+                last[place] = item["attempts"], claim
+
+    def _retries(self, key: str, since: Handed, upto: Handed) -> int:
+        """Return how often the item was certainly retried between two claims."""
+        return len(
+            {
+                position
+                for each in self.of_token[since.token]
+                for position, verdict in each.verdicts.items()
+                if verdict == "retried" and self.keys.get(position) == key and each.span.before(upto.span)
+                if position not in each.uncounted
+            }
+        )
 
     def _was_reset(self, key: str, since: int, upto: Span) -> bool:
         between = [deed for deed in self.deeds if deed.span.ended > since and deed.span.overlaps_or_precedes(upto)]
@@ -359,36 +373,3 @@ class Checker:
 def check(events: Iterable[Event], state: State) -> list[str]:
     """Return what in the history breaks a promise, one sentence each."""
     return Checker(events, state).wrong()
-
-
-def _handed(deed: Deed) -> Iterator[Handed]:
-    if deed.verb not in CLAIMS or not deed.span.landed or deed.answer is None:
-        return
-    answers = deed.answer.values() if deed.verb == "claims.take_of_several" else [deed.answer]
-    request = deed.args[0] if deed.args else None
-    requests = request if isinstance(request, list) else [request]
-    session = next((each["session"] for each in requests if isinstance(each, dict)), deed.session)
-    for answer in answers:
-        if answer is not None:
-            items = {item["position"]: item for item in answer["items"]}
-            place = answer.get("gate", 0), answer.get("exclusive", False), answer.get("list", "")
-            yield Handed(answer["token"], session, items, *place, deed.span)
-
-
-def _settled(deed: Deed) -> Iterator[Settled]:
-    if not deed.verb.startswith("settlements.") or not deed.span.may_have_landed or len(deed.args) < 2:
-        return
-    match deed.verb:
-        case "settlements.settle" | "settlements.settle_beside":
-            positions = [position for position, _ in deed.args[2]]
-        case "settlements.settle_done_beside":
-            positions = [int(position) for position in deed.options["keys"]]
-        case "settlements.settle_done" | "settlements.try_settle_done":
-            positions = deed.args[2]
-        case _:
-            return
-    if deed.span.landed and deed.answer is None:
-        return  # the pipeline found the claim ended, and wrote nothing
-    verdicts = deed.answer if deed.span.landed else [None] * len(positions)
-    closes = deed.options.get("close", True)
-    yield Settled(deed.args[1], dict(zip(positions, verdicts, strict=True)), deed.span, closes)

@@ -9,7 +9,7 @@ import msgspec
 from tests.histories.checker import State, check
 from tests.simulation.disk import Disk, installed
 from tests.simulation.workload import LIST, SETTINGS, drain, work
-from tests.simulation.world import Event, Process, World
+from tests.simulation.world import Endless, Event, Process, World
 
 from rowlock.diagnostics import broken_rules
 
@@ -100,30 +100,46 @@ def run(seed: int, disk: Disk) -> Run:
     """Simulate a seed and check all that happened."""
     disk.reset()
     world = World(seed, disk)
-    chance = world.chance
     calm = Process(world, "calm", lambda _: None)
     disk.new_line = calm.open_line
-    settings = chance.choice(SETTINGS)
-    if settings:
-        calm.engine[LIST].settings(**settings)
-    calm.engine[LIST].add([f"k{next(world.keys)}" for _ in range(3)], gate=0)
-    world.choose_faults()
-    faults, steps = dict(world.faults), chance.choice(STEPS)
-    world.processes = [Process(world, f"p{number}", work, steps=steps) for number in range(chance.choice(PROCESSES))]
-    world.run()
-    world.calm()
-    disk.new_line = calm.open_line
-    world.wrong += [f"the caller was told that {key!r} is done" for key in sorted(world.told_done & _keys(disk))]
-    # Each of the two takes as long as all that came before.
-    if seed % 3 == 0:
-        world.wrong += [f"the item {key!r} was left and never handed out" for key in drain(world, calm)]
-    elif seed % 3 == 1:
-        world.wrong += calm.engine.read(broken_rules)
-    world.wrong += check(world.events, _state(world, calm))
-    world.wrong += _repeated_effects(disk)
+    settings = world.chance.choice(SETTINGS)
+    try:
+        if settings:
+            calm.engine[LIST].settings(**settings)
+        calm.engine[LIST].add([f"k{next(world.keys)}" for _ in range(3)], gate=0)
+        world.choose_faults()
+        faults = dict(world.faults)
+        _work(world)
+        _look(world, calm)
+    except Endless:
+        world.wrong.append("it does not end")
+    except Exception as error:
+        world.wrong.append(f"after the faults an operation raised {error!r}")
     for process in (calm, *world.processes):
         process.close()
     return Run(seed, settings, faults, world.events, world.marks, world.wrong)
+
+
+def _work(world: World) -> None:
+    """Let processes work under faults."""
+    steps, number = world.chance.choice(STEPS), world.chance.choice(PROCESSES)
+    world.processes = [Process(world, f"p{each}", work, steps=steps) for each in range(number)]
+    world.run()
+    world.calm()
+
+
+def _look(world: World, calm: Process) -> None:
+    """Look what is left after the faults, and at the history."""
+    disk = world.disk
+    disk.new_line = calm.open_line
+    world.wrong += [f"the caller was told that {key!r} is done" for key in sorted(world.told_done & _keys(disk))]
+    # Each of the two takes as long as all that came before.
+    if world.seed % 3 == 0:
+        world.wrong += [f"the item {key!r} was left and never handed out" for key in drain(world, calm)]
+    elif world.seed % 3 == 1:
+        world.wrong += calm.engine.read(broken_rules)
+    world.wrong += check(world.events, _state(world, calm))
+    world.wrong += _repeated_effects(disk)
 
 
 def _state(world: World, calm: Process) -> State:

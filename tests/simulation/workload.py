@@ -131,7 +131,8 @@ class Worker:
 
     def outcome(self, gate: int) -> Outcome:
         """Choose an outcome."""
-        several = (Done(), Done(), Done(), Retry("no"), Retry("later", after=3), Fail("bad"), Move(gate + 1), Move())
+        moves = (Move(gate + 1), Move(), Move(max(0, gate - 1)))
+        several = (Done(), Done(), Done(), Retry("no"), Retry("no"), Retry("later", after=3), Fail("bad"), *moves)
         return self.chance.choice(several)
 
     def remember(self, claim: Claim) -> None:

@@ -15,10 +15,13 @@ from tests.simulation.disk import BEGIN, COMMIT, EPOCH, Disk, Killed, Line, driv
 from tests.simulation.interrupts import interrupted
 
 from rowlock import Engine
+from rowlock.db.pipeline import PipelinedVerb
 from rowlock.environment import Environment
 
 STATEMENT_SECONDS = 0.001
 PATIENCE_SECONDS = 5.0
+MAX_STATEMENTS = 5_000
+"""More than ten times what any seed needs."""
 UNFLUSHED = ("claims.take", "claims.take_thoroughly", "claims.take_of_several")
 FAULTS = ("busy", "lost", "undone", "full", "broken", "killed", "paused", "jump", "interrupt")
 """Each seed has some of them: what one of them hides, another seed shows."""
@@ -27,6 +30,10 @@ INTERRUPTED_SHARE = 0.04
 MAX_INTERRUPTED_MOMENT = 900
 
 Event = dict[str, Any]
+
+
+class Endless(BaseException):
+    """The seed does not end."""
 
 
 class World:
@@ -44,6 +51,7 @@ class World:
         self.marks: Counter[str] = Counter()
         """What this seed has met."""
         self.wrong: list[str] = []
+        self.statements = 0
         self.processes: list[Process] = []
         self.running: Process | None = None
         """The process whose turn it is; None before the faults and after them."""
@@ -177,7 +185,7 @@ class Process:
             self.world.wrong.append(f"{event['operation']} was answered and a power cut could lose it")
         self._committed_flushed = True
         event["process"], event["thread"] = life, 0
-        self.world.events.append(msgspec.to_builtins(event, enc_hook=str, str_keys=True))
+        self.world.events.append(msgspec.to_builtins(event, enc_hook=_plain, str_keys=True))
 
     def _work(self, work: Callable[["Process"], None]) -> None:
         while True:
@@ -235,6 +243,9 @@ class Process:
 
     def _before(self, line: Line, sql: str) -> None:
         world = self.world
+        world.statements += 1
+        if world.statements > MAX_STATEMENTS:
+            raise Endless
         if world.running is not self or self.tracing:
             return
         if sql == COMMIT:
@@ -288,3 +299,10 @@ class Process:
                 world.note("an answer was lost after the commit")
                 raise driver_error(sqlite3.SQLITE_IOERR, "SQLITE_IOERR")
             world.turn()
+
+
+def _plain(value: Any) -> str:
+    """Return as text what JSON does not have, without addresses in memory: a seed repeats itself."""
+    if isinstance(value, msgspec.Raw):
+        return bytes(value).decode()
+    return str(value) if isinstance(value, range | PipelinedVerb) else type(value).__name__

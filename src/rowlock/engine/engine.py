@@ -274,6 +274,7 @@ class Grouped:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._recorded = engine._history is not None
         self._group_commit = GroupCommit(engine.database)
 
     def __getitem__(self, name: str) -> List:
@@ -291,12 +292,16 @@ class Grouped:
     def ask(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
         """Run a verb that writes in a group and return a `concurrent.futures.Future`."""
         self._engine.make_ready()
-        return self._engine.recorded_future(self._group_commit.ask, audited(verb), *args, **kwargs)
+        if self._recorded:
+            return self._engine.recorded_future(self._group_commit.ask, audited(verb), *args, **kwargs)
+        return self._group_commit.ask(audited(verb), *args, **kwargs)
 
     def awaited(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "asyncio.Future[T]":
         """Run a verb that writes in a group and return an awaitable; no thread waits meanwhile."""
         self._engine.make_ready()
-        return self._engine.recorded_future(self._group_commit.awaited, audited(verb), *args, **kwargs)
+        if self._recorded:
+            return self._engine.recorded_future(self._group_commit.awaited, audited(verb), *args, **kwargs)
+        return self._group_commit.awaited(audited(verb), *args, **kwargs)
 
     def together(self, work: Callable[[Transaction, list[X]], Sequence[Y | Exception]]) -> "BatchedFunction[X, Y]":
         """Return a function of yours for many callers: concurrent calls are one call of it, in one transaction."""

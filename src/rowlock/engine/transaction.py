@@ -100,7 +100,7 @@ class Transaction:
             answer = None if single is None else single(self._tx, *args, **kwargs)
             answer = audited(self._tx, *args, **kwargs) if answer is None else answer
         if self._record is not None:
-            self._record.add(name_of(audited), args, kwargs, answer=answer)
+            self._record.add(name_of(audited), args=args, kwargs=kwargs, answer=answer)
         return answer
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
