@@ -314,10 +314,6 @@ class AsyncEngine(AsyncHandle[Engine]):
         """Call `run` with a verb and its arguments, and write the call to the history if there is one."""
         return await self._run(lambda: self._plain.recorded(run, verb, *args, **kwargs))
 
-    async def recorded_future(self, ask: Callable[..., X], verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> X:
-        """Call `ask`, which returns a future, and write the call and its end to the history if there is one."""
-        return await self._run(lambda: self._plain.recorded_future(ask, verb, *args, **kwargs))
-
     async def pipeline(self, *works: Work) -> list[Any]:
         """Do several pieces of work in one round trip and return their results; each must be idempotent."""
         return await self._run(lambda: self._plain.pipeline(*works))

@@ -199,7 +199,7 @@ class Engine(Handles):
             return run(verb, *args, **kwargs)
         return self._history.record(name_of(verb), {"args": args, **kwargs}, call=lambda: run(verb, *args, **kwargs))
 
-    def recorded_future(self, ask: Callable[..., X], verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> X:
+    def _recorded_future(self, ask: Callable[..., X], verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> X:
         """Call `ask`, which returns a future, and write the call and its end to the history if there is one."""
         if self._history is None:
             return ask(verb, *args, **kwargs)
@@ -293,14 +293,14 @@ class Grouped:
         """Run a verb that writes in a group and return a `concurrent.futures.Future`."""
         self._engine.make_ready()
         if self._recorded:
-            return self._engine.recorded_future(self._group_commit.ask, audited(verb), *args, **kwargs)
+            return self._engine._recorded_future(self._group_commit.ask, audited(verb), *args, **kwargs)
         return self._group_commit.ask(audited(verb), *args, **kwargs)
 
     def awaited(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "asyncio.Future[T]":
         """Run a verb that writes in a group and return an awaitable; no thread waits meanwhile."""
         self._engine.make_ready()
         if self._recorded:
-            return self._engine.recorded_future(self._group_commit.awaited, audited(verb), *args, **kwargs)
+            return self._engine._recorded_future(self._group_commit.awaited, audited(verb), *args, **kwargs)
         return self._group_commit.awaited(audited(verb), *args, **kwargs)
 
     def together(self, work: Callable[[Transaction, list[X]], Sequence[Y | Exception]]) -> "BatchedFunction[X, Y]":

@@ -1,0 +1,4 @@
+-- A settlement that was recorded twice: asked for again, it must be answered from its receipt.
+select l.name, t.token, count(*) from rowlock_tallies t join rowlock_lists l on l.id = t.list
+where t.token is not null and t.receipt is not null group by l.name, t.token, t.receipt having count(*) > 1
+order by l.name, t.token limit 100
