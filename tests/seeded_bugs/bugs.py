@@ -194,12 +194,6 @@ BUGS = (
         "where i.list = :list and i.position > :low and i.position <= :high and :gate = i.gate and :positions <> ''\n",
     ),
     Bug(
-        "a delayed item is ready at once",
-        "sql/items/lock_due.sql",
-        "and due <= {now}",
-        "and due is not null",
-    ),
-    Bug(
         "a retry does not count the attempt",
         "sql/items/settle_retry.sqlite.sql",
         "set attempts = attempts + line.counted",

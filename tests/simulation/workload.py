@@ -23,7 +23,7 @@ from rowlock.engine.claim import Claim
 from rowlock.outcomes import Outcome
 
 LIST = "work"
-EXPIRY_SECONDS = 6
+EXPIRY_SECONDS = 2
 MAX_DRAIN_TURNS = 9
 SETTINGS: tuple[dict[str, Any], ...] = (
     {},
@@ -200,7 +200,14 @@ class Worker:
         for _ in range(2):
             if upkeep.expire(self.engine.database, self.engine._sessions):
                 self.world.note("a session expired")
-            self.world.sleep(self.chance.choice((0.5, 4.0)))
+            self.world.sleep(self.chance.choice((0.5, 1.5)))
+
+    def oversleep(self) -> None:
+        """Claim, forget the heartbeats, and settle when the session may have expired."""
+        self.take()
+        self.world.sleep(self.chance.choice((0.5, 3.0)))
+        self.watch()
+        self.settle()
 
     def wait(self) -> None:
         """Let time pass."""
@@ -231,9 +238,10 @@ ACTIONS: tuple[Callable[[Worker], None], ...] = (
     *(W.settle,) * 6,
     *(W.take_turns,) * 2,
     *(W.settle_with_rows,) * 2,
-    *(W.beat,) * 2,
+    *(W.beat,) * 3,
     *(W.watch,) * 3,
     W.keep_house,
+    *(W.oversleep,) * 2,
     *(W.wait,) * 2,
     *(W.send_again,) * 2,
     *(W.count,) * 2,
