@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from rowlock import schema
+from rowlock import epochs, schema
 from rowlock.db import Database, Tx
 from rowlock.errors import DatabaseDenied, RowlockError
 
@@ -15,6 +15,8 @@ MIN_FREE_BYTES = 256 * 1024 * 1024
 MAX_CLOCK_DIFFERENCE_MILLISECONDS = 1_000
 NOTIFICATION_WAIT_SECONDS = 2.0
 """How long to wait for a notification that was sent."""
+EPOCH_RISK_HOURS = 24
+"""How long a failover or restore that may have lost commits is shown as a risk."""
 NETWORK_FILE_SYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
 
 
@@ -156,7 +158,8 @@ def examine(database: Database, clock: Callable[[], float]) -> Iterator[Finding]
     yield Finding("version", INFORMATION, known.get("server_version", "unknown"))
     yield _schema(database)
     yield from (_durable(rule, known[rule.setting]) for rule in SETTING_RULES if rule.setting in known)
-    yield from _standbys(known)
+    yield from _standbys(database, known)
+    yield from _epoch(database)
     yield from _pooler(database)
     yield from _listening(database)
     yield _permissions(database)
@@ -180,17 +183,65 @@ def _schema(database: Database) -> Finding:
     return Finding("schema", FINE, f"at migration {len(schema.known(database))}, as this program needs")
 
 
-def _standbys(known: dict[str, str]) -> Iterator[Finding]:
+class Standbys(msgspec.Struct, frozen=True):
+    """How many standbys follow the server, of how many this user sees the state, and for how many a commit waits."""
+
+    connected: int
+    visible: int
+    synchronous: int
+
+
+def standbys(tx: Tx) -> Standbys:
+    """Return how many standbys follow the server."""
+    return tx.structs(Standbys, "diagnostics/standbys")[0]
+
+
+def _standbys(database: Database, known: dict[str, str]) -> Iterator[Finding]:
     names = known.get("synchronous_standby_names")
     if names is None:
         return
-    if not names:
+    found = database.read(standbys)
+    if not names and found.connected:
+        danger = f"{found.connected} follow without a commit waiting for them: a failover can lose confirmed commits"
+        fix = "set synchronous_standby_names; with Patroni synchronous_mode and synchronous_mode_strict"
+        yield Finding("standbys", RISK, danger, fix)
+    elif not names:
         yield Finding("standbys", INFORMATION, "none is synchronous: confirmed commits are on this server's disk alone")
     elif known.get("synchronous_commit") == "local":
         danger = "a failover can lose confirmed commits: synchronous_commit is local"
         yield Finding("standbys", RISK, danger, "alter database NAME set synchronous_commit = on")
+    elif not found.synchronous and found.visible == found.connected:
+        danger = f"every commit waits: none of the synchronous standbys is connected ({names})"
+        yield Finding("standbys", RISK, danger, "start one of them")
     else:
         yield Finding("standbys", FINE, names)
+
+
+def _epoch(database: Database) -> Iterator[Finding]:
+    try:
+        here, known = database.read(epochs.current), database.read(epochs.last)
+    except RowlockError:  # tables are missing, or the server does not tell: other checks name that
+        return
+    if here is None or not known:
+        return
+    if not here.entered:
+        yield _new_epoch(known[0], here, lossy=epochs.may_lose(known[0], here), when="since the last pass of upkeep")
+    elif len(known) > 1:
+        hours = (database.read(now) - known[0].entered_at) / 3_600_000
+        lossy = known[0].lossy and hours < EPOCH_RISK_HOURS
+        yield _new_epoch(known[1], known[0], lossy=lossy, when=f"{hours:,.1f} hours ago")
+    else:
+        yield Finding("epoch", FINE, f"timeline {here.timeline}; no failover and no restore was seen")
+
+
+def _new_epoch(before: epochs.Epoch, after: epochs.Epoch | epochs.CurrentEpoch, *, lossy: bool, when: str) -> Finding:
+    what = f"a failover or restore {when}: the timeline changed from {before.timeline} to {after.timeline}"
+    if before.is_copy(after):
+        what = f"a backup was restored {when}: the server or the tables are others than before"
+    if not lossy:
+        return Finding("epoch", INFORMATION, what)
+    fix = "add lost items again, raise counters above the numbers in use: see docs/guides/backups.md, After a restore"
+    return Finding("epoch", RISK, f"{what}; the last commits before it may be lost", fix)
 
 
 def _pooler(database: Database) -> Iterator[Finding]:

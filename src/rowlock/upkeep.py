@@ -8,6 +8,7 @@ from rowlock import (
     audit,
     claims,
     done_keys,
+    epochs,
     gates,
     idempotency,
     leases,
@@ -78,6 +79,7 @@ def wait_and_expire(database: Database, watched: HeartbeatMonitor, *, seconds: f
 
 def run_pass(database: Database, watched: HeartbeatMonitor) -> UpkeepReport:
     """Run schedules, expire sessions, promote items, open gates, fold tallies, prune history; a part of each."""
+    epochs.watch(database)
     schedules.set_right(database)
     ticks = schedules.tick_due(database)
     expired = expire(database, watched)
