@@ -4,7 +4,7 @@ import msgspec
 
 from rowlock import sessions
 from rowlock.db import Database, Tx
-from rowlock.errors import DatabaseDenied, Unavailable
+from rowlock.errors import RowlockError
 
 SKIPPED_NUMBERS = 1_000_000
 """How far a counter of Redis jumps when reservations may be lost: as many as the largest block has."""
@@ -75,6 +75,6 @@ def watch(database: Database) -> bool:
     """Enter a new epoch if there is one. One read if there is none, or if the server does not tell."""
     try:
         now = database.read(current)
-    except (DatabaseDenied, Unavailable):
+    except RowlockError:  # whatever a server does not tell, upkeep goes on
         return False
     return now is not None and not now.entered and database.run(enter)

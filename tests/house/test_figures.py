@@ -10,13 +10,13 @@ from tests.house import figures
 from tests.house.places import MODULES, SOURCE, functions, shown
 from tests.house.walks import Walk, one_item_of_a_worker, post_of_one_item
 
-MAX_LINES = 43_400
+MAX_LINES = 44_600
 """Goal 28000. About 980 of them are the generated async handles.
 
 A third are docstrings, imports and blank lines. 5,000 are products beside the engine: trees, two applications, IIDY's
 routes, counters in Redis, the matcher in memory. The rest has little left to say once instead of twice.
 """
-MAX_FILES = 265
+MAX_FILES = 274
 """Goal 170."""
 MAX_FILES_NAMING_A_FIELD = 11
 """Goal 12. `trace`, the last field that was added, stands for any field of an item."""
@@ -32,8 +32,11 @@ MAX_WALK_OF_A_POST = (125, 33)
 
 Six make the decoder of the statement's answer, once in a process.
 """
-MAX_WALK_OF_AN_ITEM = (92, 25)
-"""Functions and files. Goal (60, 15). Database, pool and executor take a third of them, to be safe against Ctrl-C."""
+MAX_WALK_OF_AN_ITEM = (113, 26)
+"""Functions and files. Goal (60, 15). Database, pool and executor take a third of them, to be safe against Ctrl-C.
+
+Ten follow the hint of an add, and ten search the list once more: a worker starts the last item before it does so.
+"""
 
 
 def functions_of_a_transaction(*packages: str) -> list[str]:

@@ -6,6 +6,7 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -194,11 +195,15 @@ def _serve(invocation: Invocation, options: ServeOptions) -> int:
         pages = [path for each in applications.values() for path in each.pages]
         _collect_garbage_rarely()
         server = Server(service, started=lambda: _introduce(invocation, service, address, pages=pages))
-        try:
-            server.run(sockets=[sock])
-        except KeyboardInterrupt:  # raised after an orderly shutdown; a terminal shows ^C before it
-            invocation.say("\nstopped" if sys.stderr.isatty() else "stopped")
-            return INTERRUPTED
+        return _until_interrupted(partial(server.run, sockets=[sock]), invocation)
+
+
+def _until_interrupted(run: Callable[[], None], invocation: Invocation) -> int:
+    try:
+        run()
+    except KeyboardInterrupt:  # raised after an orderly shutdown; a terminal shows ^C before it
+        invocation.say("\nstopped" if sys.stderr.isatty() else "stopped")
+        return INTERRUPTED
     return 0
 
 

@@ -3,13 +3,15 @@
 By threads a GET of one item took 1.3 times the processor time and 1.7 times as long.
 """
 
-import asyncio
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rowlock.db.driver import RetryTransaction, SocketConnection
 from rowlock.db.pipeline import Work
 from rowlock.db.transaction import Tx
+
+if TYPE_CHECKING:
+    from asyncio import Future
 
 
 class AsyncReader:
@@ -33,8 +35,10 @@ class AsyncReader:
 
     async def _socket_ready(self, *, unsent: bool) -> None:
         """Wait until the socket has something to read, or takes what is left to send."""
-        loop, socket = asyncio.get_running_loop(), self._connection.fileno()
-        ready: asyncio.Future[None] = loop.create_future()
+        from asyncio import get_running_loop  # heavy, and needed only by coroutines
+
+        loop, socket = get_running_loop(), self._connection.fileno()
+        ready: Future[None] = loop.create_future()
         loop.add_reader(socket, _set_ready, ready)
         if unsent:
             loop.add_writer(socket, _set_ready, ready)
@@ -50,6 +54,6 @@ class AsyncReader:
         self._connection.close()
 
 
-def _set_ready(ready: "asyncio.Future[None]") -> None:
+def _set_ready(ready: "Future[None]") -> None:
     if not ready.done():
         ready.set_result(None)
