@@ -108,6 +108,7 @@ def hold(tx: Tx, list_id: int, session: str, *, keep: int = KEEP_IDLE_MILLISECON
     """
     lease = tx.struct(LeaseRow, "leases/show", list=list_id)
     if lease and lease.session != session and tx.rows("leases/release_idle", list=list_id, limit=1):
+        tx.run("leases/set_leased_flag", list=list_id)  # a paused list is not taken now, and must be found later
         lease = None
     if lease is None:
         return take(tx, session, [list_id], keep=keep) == 1

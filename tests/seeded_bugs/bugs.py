@@ -204,6 +204,7 @@ BUGS = (
         "db/database.py",
         "            except BaseException:\n                connection.rollback()\n                raise\n",
         "            except BaseException:\n                connection.commit()\n                raise\n",
+        seeds=6_000,
     ),
     Bug(
         "a limit does not count what is claimed",

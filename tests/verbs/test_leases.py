@@ -8,7 +8,9 @@ from tests.conftest import Clock
 from tests.verbs.claiming import EVERY, Desk, broken, keys
 from tests.waiting import WAIT_SECONDS
 
-from rowlock import Engine, leases
+from rowlock import Engine, claims, leases, lists, sessions
+from rowlock.claims import ClaimRequest
+from rowlock.diagnostics import broken_rules
 from rowlock.environment import Environment
 from rowlock.worker.lease_holder import LeaseHolder
 
@@ -230,3 +232,18 @@ def test_two_sessions_that_take_at_once_never_have_the_same_list(feeds: Engine) 
     for thread in threads:
         thread.join(WAIT_SECONDS)
     assert (sum(taken), len(held(feeds)), broken(feeds)) == (9, 9, [])
+
+
+def test_a_paused_list_whose_holder_was_idle_is_not_marked_as_leased(timed: Engine, clock: Clock) -> None:
+    timed["work"].settings(exclusive=True)
+    timed["work"].add("a")
+    for session in ("idle", "next"):
+        timed.run(sessions.open_session, session, holder=session)
+    timed.run(claims.take_thoroughly, ClaimRequest("idle", "work", 1, "token-1"))
+    timed.run(claims.close, "idle", "token-1")
+    timed["work"].pause()
+    timed["work"].add("b")
+    timed.run(lists.apply_wakes)
+    clock.advance(20)
+    assert timed.run(claims.take_thoroughly, ClaimRequest("next", "work", 1, "token-2")) is None
+    assert timed.read(broken_rules) == []
