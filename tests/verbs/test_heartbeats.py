@@ -6,7 +6,7 @@ import pytest
 from tests.conftest import Clock
 from tests.verbs.claiming import EXPIRY, Desk
 
-from rowlock import Engine, upkeep
+from rowlock import Engine, sessions, upkeep
 from rowlock.heartbeats import HeartbeatMonitor
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
@@ -132,3 +132,11 @@ def test_a_settlement_after_the_deadline_is_written_while_the_session_is_not_exp
     first = ann.got(1)
     clock.advance(DAY)
     assert (ann.done(first), ann.done(ann.got(1))) == (["done"], ["done"])
+
+
+def test_an_old_look_expires_no_session_that_has_beaten_since(timed: Engine, clock: Clock) -> None:
+    ann = Desk(timed)
+    clock.advance(20)
+    looked = timed.read(sessions.silent)
+    ann.beat()
+    assert (len(looked), timed.run(sessions.expire, looked)) == (1, 0)
