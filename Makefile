@@ -68,7 +68,7 @@ $(VENV)/.cluster: $(VENV)/.test
 	@touch $@
 
 torture: $(VENV)/.test $(VENV)/.cluster
-	$(BIN)/python -m pytest -m torture -n auto --dist worksteal --timeout 3600 --durations 20
+	$(BIN)/python -m pytest -m torture -n auto --dist worksteal --timeout 3600 --durations 20 --junitxml $(VENV)/torture.xml
 
 # The same with ten times as many examples, kills and items: for a night.
 torture-long: $(VENV)/.test $(VENV)/.cluster

@@ -70,6 +70,7 @@ def test_what_was_answered_is_there_and_nothing_is_half_there(url: str) -> None:
 
 
 @pytest.mark.torture
+@pytest.mark.fault("HTTP service killed", scaled(20))
 def test_what_was_answered_is_there_however_often_servers_are_killed(url: str) -> None:
     for number in range(scaled(20)):
         kill_under_load(url, f"{number}-")

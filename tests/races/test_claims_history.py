@@ -28,6 +28,7 @@ engine.close()
 
 
 @pytest.mark.parametrize("dialect", [pytest.param("sqlite", marks=pytest.mark.torture), "postgres"])
+@pytest.mark.fault("worker killed", 4)
 def test_the_history_of_killed_sessions_keeps_the_promises(url: str, tmp_path: Path) -> None:
     file = tmp_path / "history"
     with Engine(url, history=file) as engine:

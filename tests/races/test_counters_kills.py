@@ -42,6 +42,7 @@ def run(program: str, url: str, *, kills: int) -> list[int]:
 
 
 @pytest.mark.parametrize("dialect", [pytest.param("sqlite", marks=pytest.mark.torture), "postgres"])
+@pytest.mark.fault("process that takes numbers killed", KILLS)
 def test_no_number_is_handed_out_twice_whoever_is_killed(url: str) -> None:
     with Engine(url) as engine:
         engine.make_ready()
@@ -52,6 +53,7 @@ def test_no_number_is_handed_out_twice_whoever_is_killed(url: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", [pytest.param("sqlite", marks=pytest.mark.torture), "postgres"])
+@pytest.mark.fault("process that takes numbers killed", KILLS)
 def test_numbers_taken_in_transactions_have_no_gap_whoever_is_killed(url: str) -> None:
     with Engine(url) as engine:
         with engine.transaction() as tx:

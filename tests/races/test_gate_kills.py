@@ -63,5 +63,6 @@ def test_workers_are_killed_at_random_and_each_gate_opens_once_when_all_have_pas
 
 
 @pytest.mark.torture
+@pytest.mark.fault("worker killed", scaled(100))
 def test_workers_are_killed_a_hundred_times_and_each_gate_opens_once(url: str) -> None:
     survive(url, scaled(6_000), scaled(100))

@@ -202,7 +202,10 @@ def test_a_writer_whose_closing_is_interrupted_can_be_closed(sqlite_url: str) ->
         engine.close()
 
 
-@pytest.mark.parametrize("times", [100, pytest.param(2_000, marks=pytest.mark.torture)])
+@pytest.mark.parametrize(
+    "times",
+    [100, pytest.param(2_000, marks=[pytest.mark.torture, pytest.mark.fault("interrupt at a random moment", 2_000)])],
+)
 def test_a_program_that_is_interrupted_at_random_goes_on(sqlite_url: str, times: int) -> None:
     seed = random.randrange(1_000_000)
     command = [sys.executable, str(PROGRAM), sqlite_url, str(times), str(seed)]

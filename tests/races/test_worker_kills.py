@@ -64,12 +64,14 @@ def test_workers_are_killed_at_random_and_each_item_is_done_once(url: str) -> No
 
 
 @pytest.mark.torture
+@pytest.mark.fault("worker killed", scaled(100))
 def test_workers_are_killed_a_hundred_times_and_each_item_is_done_once(url: str) -> None:
     survive(url, scaled(20_000), scaled(100))
 
 
 @pytest.mark.torture
 @pytest.mark.parametrize("after", [0, 3, 7, 12])
+@pytest.mark.fault("worker killed", 1)
 def test_what_a_killed_worker_had_is_worked_within_17_seconds(url: str, after: int) -> None:
     with Engine(url) as engine:
         engine["work"].add("a")
