@@ -96,7 +96,7 @@ STORY = [
 ]
 DATABASE_ONLY = ("migrate", "doctor", "serve", "up", "upkeep")
 # Tried elsewhere: they have nothing to do with where the work is, or are tried below.
-ELSEWHERE = {"help", "config", "completion", "export", "import", "openapi", "run", *DATABASE_ONLY}
+ELSEWHERE = {"help", "config", "completion", "export", "import", "openapi", "run", "mcp", *DATABASE_ONLY}
 
 
 @pytest.fixture

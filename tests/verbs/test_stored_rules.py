@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from rowlock import Engine
+from rowlock import Engine, settlements
 from rowlock.diagnostics import broken_rules
 from rowlock.topics import records
 
 RECORD_AGAIN = """
-insert into rowlock_tallies (list, gate, at, token, receipt)
-select list, gate, at, token, receipt from rowlock_tallies where token is not null
+insert into rowlock_tallies (list, gate, at, token, receipt, retried)
+select list, gate, at, token, receipt, retried from rowlock_tallies where token is not null
 """
 
 
@@ -25,6 +25,16 @@ def test_a_settlement_that_was_recorded_twice_is_reported(engine: Engine) -> Non
     assert engine.read(broken_rules) == [
         f"the settlement of the claim {claim.token} of the list 'work' was recorded 2 times"
     ]
+
+
+def test_two_settlements_of_no_items_are_no_mistake(engine: Engine) -> None:
+    engine["work"].add("a")
+    with engine.session() as session:
+        claim = session.take("work")
+        assert claim is not None
+        for _ in range(2):
+            engine.run(settlements.settle, session.id, claim.token, [], close=False)
+    assert engine.read(broken_rules) == []
 
 
 def test_a_notification_that_was_delivered_and_waits_is_reported(engine: Engine) -> None:
