@@ -97,6 +97,8 @@ def test_a_worker_starts_with_the_first_request(tmp_path: Path) -> None:
             ask("POST", ITEMS, b"a\n")
             until(done.is_set)
         worker.stop()
+        # Without a lifespan nobody waits for it, and the engine is closed next.
+        until(lambda: not any(each.name == "rowlock http worker" for each in threading.enumerate()))
 
 
 def test_an_outer_lifespan_stops_what_it_has_started(tmp_path: Path) -> None:
