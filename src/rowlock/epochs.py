@@ -65,8 +65,9 @@ def enter(tx: Tx) -> bool:
     where = {"server": now.server, "timeline": now.timeline, "tables": now.tables}
     if not tx.run("epochs/enter", lossy=lossy, **where) or not lossy:
         return False
-    for session in sessions.page(tx):
-        sessions.close(tx, session.id)
+    while live := sessions.page(tx):
+        for session in live:
+            sessions.close(tx, session.id)
     tx.run("epochs/skip_numbers", step=SKIPPED_NUMBERS)
     return True
 
@@ -75,6 +76,6 @@ def watch(database: Database) -> bool:
     """Enter a new epoch if there is one. One read if there is none, or if the server does not tell."""
     try:
         now = database.read(current)
-    except RowlockError:  # whatever a server does not tell, upkeep goes on
+        return now is not None and not now.entered and database.run(enter)
+    except RowlockError:  # whatever a server does not tell or allow, upkeep goes on
         return False
-    return now is not None and not now.entered and database.run(enter)

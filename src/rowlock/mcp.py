@@ -70,6 +70,8 @@ class OperationTools:
             response = await self._http.request(**_request(route, arguments))
         except httpx2.TransportError as error:
             return _result(str(unreachable(error, str(self._http.base_url))), is_error=True)
+        except ValueError:  # not a number, infinity, or half a character
+            return _result(f"the arguments of {params.name} must be JSON, with finite numbers", is_error=True)
         return _result(response.text.strip(), is_error=response.is_error)
 
 

@@ -19,6 +19,7 @@ GATES = range(2**31)
 MAX_GATE_NAME_CHARACTERS = 60
 MAX_ATTEMPTS = 1_000_000_000
 MAX_CONCURRENCY = 1_000_000
+MAX_RATE_DIGITS = 9
 MIN_RATE_PERIOD_MILLISECONDS, MAX_RATE_PERIOD_MILLISECONDS = 1_000, 366 * 86_400_000
 MAX_SEPARATOR_CHARACTERS = 16
 SECRETS = "ROWLOCK_SECRET"
@@ -81,10 +82,11 @@ def check_concurrency(number: int) -> None:
 
 def parse_rate(text: str) -> tuple[int, int]:
     """Read a rate such as `100/1m`: a number of items, and a period in milliseconds."""
-    number, slash, period = text.partition("/")
-    if not slash or not number.strip().isdecimal() or not number.isascii() or not 1 <= int(number) <= MAX_CONCURRENCY:
+    number, slash, period = map(str.strip, text.partition("/"))
+    is_number = number.isdecimal() and number.isascii() and len(number) <= MAX_RATE_DIGITS
+    if not slash or not is_number or not 1 <= int(number) <= MAX_CONCURRENCY:
         raise InvalidSetting(f"rate must be items per period, got {text!r}", "write it like 100/1m")
-    length = milliseconds(period.strip())
+    length = milliseconds(period)
     if not MIN_RATE_PERIOD_MILLISECONDS <= length <= MAX_RATE_PERIOD_MILLISECONDS:
         raise InvalidSetting(f"the period of a rate must be 1s to 366d, got {text!r}", "write it like 100/1m")
     return int(number), length

@@ -75,6 +75,12 @@ def test_a_form_that_is_sent_twice_sells_once(shop: Shopping) -> None:
     assert "comic must be one of the stock" in post(shop.ask, "/shop/sell", {**sold, "comic": "x"}).text
 
 
+def test_a_form_that_is_sent_twice_adds_one_copy(shop: Shopping) -> None:
+    copy = {**{name: str(value) for name, value in C1.items()}, "mint": "true", "key": "k"}
+    assert [post(shop.ask, "/shop/stock", copy).status for _ in range(2)] == [303, 303]
+    assert [each["copies"] for each in shop.get("/comics")] == [1]
+
+
 def test_a_customer_is_subscribed_from_the_page_and_shown_masked(shop: Shopping) -> None:
     post(shop.ask, "/shop/subscribe", {"email": "ann@example.org", "series": "x-men", "mint": "true", "year": ""})
     shop.post("/comics", C2)

@@ -44,9 +44,9 @@ def risks(engine: Engine) -> dict[str, str]:
 
 
 def received(primary: Server, standby: Standby) -> bool:
-    """Whether the standby has applied all that the primary has written."""
+    """Whether the standby has applied all that the primary has committed, flushed or not."""
     with primary.connect() as one, standby.connect() as other:
-        [written] = one.execute("select pg_current_wal_flush_lsn()").fetchone() or [None]
+        [written] = one.execute("select pg_current_wal_insert_lsn()").fetchone() or [None]
         [applied] = other.execute("select pg_last_wal_replay_lsn() >= %s::pg_lsn", [written]).fetchone() or [None]
         return bool(applied)
 

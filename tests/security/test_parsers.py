@@ -79,7 +79,7 @@ def exported(text: str) -> Any:
 
 
 def cron(text: str) -> Any:
-    return plans.planned("nightly", "work", cron=text).recurrence.after(0)
+    return plans.planned("nightly", "work", cron=text).recurrence().after(0)
 
 
 def zone(text: str) -> Any:

@@ -96,7 +96,11 @@ def _file(path: str) -> Address:
         )
     if _SCHEME_ONLY.match(path) or _CONNECTION_STRING.search(path):
         raise InvalidUrl("the database address is neither a path nor a URL", _HINT)
-    return Address("sqlite", str(Path(path).expanduser()), path, pasteable=path)
+    try:
+        target = str(Path(path).expanduser())
+    except RuntimeError:
+        raise InvalidUrl(f"{path.partition('/')[0]} is no user's home directory", "write the whole path") from None
+    return Address("sqlite", target, path, pasteable=path)
 
 
 def _no_schemas() -> InvalidUrl:
@@ -171,8 +175,11 @@ def _split(url: str) -> SplitResult:
 
 
 def masked(url: str) -> str:
-    """Return the address with its secrets masked."""
-    parts = urlsplit(url)
+    """Return the address with its secrets masked; all but the scheme of one that cannot be read."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return f"{url.partition('://')[0]}://***"
     user, at, host = parts.netloc.rpartition("@")
     name, colon, _ = unquote(user).partition(":")
     options = parse_qsl(parts.query)

@@ -52,7 +52,7 @@ class ShopPages:
     async def add(self, page: PageRequest) -> Redirect:
         """Put a copy into stock."""
         comic = model.comic(_typed(page, model.FIELDS))
-        await self._shop.arrive(comic)
+        await self._shop.arrive(comic, key=once_key(page))
         return page.redirect(page.url("shop"), f"In stock: {_title(comic)}.")
 
     async def sell(self, page: PageRequest) -> Redirect:

@@ -40,9 +40,11 @@ class Shop:
             engine[name].add([])  # makes the list, so that it can be read
         self._together = engine.grouped.together(_each)
 
-    async def arrive(self, comic: Mapping[str, Any]) -> None:
-        """Put a copy into stock and publish it."""
-        await self._together.awaited(partial(_arrive, comic=comic))
+    async def arrive(self, comic: Mapping[str, Any], *, key: str = "") -> None:
+        """Put a copy into stock and publish it; with a key only once."""
+        do = partial(_arrive, comic=comic)
+        once = f"comics stock\0{key}" if key else ""
+        await self._together.awaited(partial(_once, key=once, asked=comic, do=do))
 
     async def subscribe(self, email: str, predicates: Mapping[str, Any]) -> int:
         """Add a subscription and return its number; one that exists keeps its number."""
@@ -128,11 +130,12 @@ def _entry(item: Item) -> dict[str, Any]:
     return {"id": int(item.key), **item.data}
 
 
-def _arrive(tx: Transaction, *, comic: Mapping[str, Any]) -> None:
+def _arrive(tx: Transaction, *, comic: Mapping[str, Any]) -> dict[str, Any]:
     # The number first: the counter is locked until the commit, so records and new patterns are ordered by it.
     known, number = model.digest(comic), tx.counter(STOCK).next()
     tx.topic(TOPIC).publish(comic, key=known)
     tx[STOCK].add(f"{known}-{number:012}", data=comic)
+    return dict(comic)
 
 
 def _subscribe(tx: Transaction, *, email: str, predicates: Mapping[str, Any]) -> int:
