@@ -52,6 +52,10 @@ _ODD = [
     "\ufeff",
     "\U0010ffff",
     "%00",
+    "~0",
+    "a://[",
+    "0\x1f/1s",
+    "9" * 5_000 + "/1s",
 ]
 _DRIVER_WORDS = re.compile(r"sqlite3?\.|psycopg|Traceback|ValueError|OverflowError")
 

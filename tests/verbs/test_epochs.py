@@ -50,6 +50,17 @@ def test_what_a_session_of_a_lost_epoch_holds_is_free(engine: Engine, change: st
     assert engine["work"].counts().ready == 1
 
 
+def test_all_of_many_sessions_end(engine: Engine) -> None:
+    with engine.transaction() as tx:
+        tx.execute(
+            "insert into rowlock_sessions (id, holder, opened_at, expires_at) "
+            "select 's' || n, 'worker', 0, 4000000000000 from generate_series(1, 1200) as n"
+        )
+    arrive(engine)
+    assert epochs.watch(engine.database)
+    assert engine.sessions() == []
+
+
 def test_an_epoch_is_entered_once(engine: Engine) -> None:
     arrive(engine)
     assert (epochs.watch(engine.database), epochs.watch(engine.database)) == (True, False)
