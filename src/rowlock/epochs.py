@@ -73,9 +73,9 @@ def enter(tx: Tx) -> bool:
 
 
 def watch(database: Database) -> bool:
-    """Enter a new epoch if there is one. One read if there is none, or if the server does not tell."""
+    """Enter a new epoch if the server is in one; return whether sessions were ended. An old epoch costs one read."""
     try:
         now = database.read(current)
         return now is not None and not now.entered and database.run(enter)
-    except RowlockError:  # whatever a server does not tell or allow, upkeep goes on
+    except RowlockError:  # the server hides its timeline or denies a write: the rest of upkeep must run
         return False

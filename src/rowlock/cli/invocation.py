@@ -110,7 +110,7 @@ class Invocation:
         return audit.acting(_user(), verb=verb, keep=self.audit_keep())
 
     def trace_url(self) -> str:
-        """Return the configured address of traces in a viewer; empty if there is none."""
+        """Return the configured address of traces in their viewer; empty if none is configured."""
         value = self.values().get("trace_url")
         return value.value if value else ""
 
