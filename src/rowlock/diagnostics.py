@@ -71,8 +71,10 @@ SETTING_RULES = (
     SettingRule(
         "journal_mode", ("wal",), "readers and writers block each other", "keep the file on a local file system"
     ),
-    SettingRule("synchronous", ("2", "3"), "a power cut can lose confirmed commits", "leave synchronous at full"),
-    SettingRule("foreign_keys", ("1",), "claims would outlive their sessions", "use a SQLite built with foreign keys"),
+    SettingRule(
+        "synchronous", ("full", "extra"), "a power cut can lose confirmed commits", "leave synchronous at full"
+    ),
+    SettingRule("foreign_keys", ("on",), "claims would outlive their sessions", "use a SQLite built with foreign keys"),
 )
 
 ROW_RULES = {
@@ -318,10 +320,11 @@ def _file(database: Database) -> Iterator[Finding]:
     if database.address.dialect != "sqlite":
         return
     folder = Path(database.address.target).resolve().parent
-    room = os.statvfs(folder)
-    free = room.f_bavail * room.f_frsize
+    disk = os.statvfs(folder)
+    free = disk.f_bavail * disk.f_frsize
     text = f"{free / 2**20:,.0f} MB are free in {folder}"
-    yield Finding("room", FINE, text) if free >= MIN_FREE_BYTES else Finding("room", RISK, text, "free some space")
+    is_enough = free >= MIN_FREE_BYTES
+    yield Finding("disk space", FINE if is_enough else RISK, text, "" if is_enough else "free some space")
     kind = _file_system(folder)
     if kind in NETWORK_FILE_SYSTEMS:
         danger = f"{kind} is shared over a network, where a write-ahead log can be damaged"

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 import pytest
 from tests.http.serving import Reply, Serving, serving
 
-from rowlock import Engine, Invalid
+from rowlock import Engine, Invalid, config
+from rowlock.dashboard.rendering import code_spans
 from rowlock.dashboard.system import _bar
 from rowlock.http import Service
 from rowlock.model import to_datetime
@@ -68,6 +69,20 @@ def test_the_system_page_shows_checks_sizes_and_the_audit(served: Serving) -> No
     served.client("POST", "/v1/lists/work/pause")
     shown = page(served, "/system")
     assert [text in shown for text in ("synchronous", "Sizes", "lists.pause")] == [True, True, True]
+
+
+def test_the_system_page_shows_the_configuration_with_its_origins_and_no_secret(tmp_path: Path) -> None:
+    given = {"ROWLOCK_DATABASE_URL": "postgresql://ann:canary@db/work", "ROWLOCK_TOKEN": "canary"}
+    values = tuple(config.load({"trace_url": "https://t.example/{trace_id}"}, environment=given).values())
+    with Engine(tmp_path / "work.db") as engine, serving(engine, configuration=values) as served:
+        shown = page(served, "/system")
+    assert "canary" not in shown
+    wanted = ("environment ROWLOCK_DATABASE_URL", "flag --trace-url", "audit_keep", "postgresql://ann:***@db/work")
+    assert [text in shown for text in wanted] == [True] * len(wanted)
+
+
+def test_the_reference_marks_code_and_escapes_the_rest() -> None:
+    assert code_spans("with `a<b`, at <once>") == "with <code>a&lt;b</code>, at &lt;once&gt;"
 
 
 def test_a_claim_is_drawn_where_its_items_stand() -> None:

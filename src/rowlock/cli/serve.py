@@ -169,7 +169,8 @@ def _serve(invocation: Invocation, options: ServeOptions) -> int:
     from rowlock.http.service import Service
 
     flags = {name: None if number is None else str(number) for name, number in options.limits.items()}
-    limits = within_files(configured(invocation.values(**flags)))
+    values = invocation.values(**flags)
+    limits = within_files(configured(values))
     host, database = options.host, invocation.database_value().value
     if not is_loopback(host) and parse(database).is_missing_file:
         raise no_tokens(host, parse(database).option)  # without creating the file
@@ -187,6 +188,7 @@ def _serve(invocation: Invocation, options: ServeOptions) -> int:
             access_log=AccessLog(sys.stderr) if options.access_log else None,
             audit_keep=invocation.audit_keep(),
             trace_url=invocation.trace_url(),
+            configuration=tuple(values.values()),
             worker=_worker(engine, options, applications.values()),
             applications=applications,
         )

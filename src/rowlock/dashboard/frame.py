@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from rowlock.api.operations import OPERATIONS
+from rowlock.config import ConfigValue
 from rowlock.roles import Role, allows
 
 BY_NAME = {operation.name: operation for operation in OPERATIONS}
@@ -56,6 +57,8 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the caller has signed in with a token."""
     trace_url: str = ""
     """The address of traces in their viewer, with `{trace_id}` in it; empty if there is no viewer."""
+    configuration: Sequence[ConfigValue] = ()
+    """How the server was configured."""
     rejected: RejectedForm | None = None
     """The form that was refused, if the page is shown again because of it."""
 

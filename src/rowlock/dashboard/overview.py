@@ -14,7 +14,7 @@ from rowlock.overview import Alert, ListOverview, Overview
 
 LISTS_PER_PAGE = 100
 ALERTS_OF_A_KIND = 3
-FOLDED_LISTS = 4
+FOLDED_LISTS = 3
 """So many lists with the same first part of the name are folded under it."""
 RISK_KIND = "durability"
 LEVELS = {

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import jinja2
 import msgspec
+from markupsafe import Markup, escape
 
 import rowlock
 from rowlock.api.documents import cell
@@ -70,6 +71,17 @@ def json_text(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
+def capitalized(text: str) -> str:
+    """Return a sentence that begins with a capital letter; the rest stays as it is."""
+    return text[:1].upper() + text[1:]
+
+
+def code_spans(text: str) -> Markup:
+    """Return HTML of a text in which backticks mark code."""
+    parts = escape(text).split("`")
+    return Markup().join(Markup("<code>%s</code>") % part if number % 2 else part for number, part in enumerate(parts))
+
+
 @cache
 def _environment(folder: Path | None) -> jinja2.Environment:
     made = jinja2.Environment(
@@ -81,6 +93,8 @@ def _environment(folder: Path | None) -> jinja2.Environment:
     )
     made.filters |= {"ago": ago, "clock": clock, "duration": duration, "number": number, "path": _quote, "chart": chart}
     made.filters |= {
+        "capitalized": capitalized,
+        "code_spans": code_spans,
         "trace_id": trace_id,
         "json": json_text,
         "compact_json": lambda value: msgspec.json.encode(value).decode(),

@@ -109,6 +109,7 @@ async def _page_request(request: Request, page: PageEntry, ending: str) -> PageR
         limited=bool(request.principal.lists),
         signed_in=bool(auth.session_cookie(request)),
         trace_url=request.service.trace_url,
+        configuration=request.service.configuration,
     )
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import unquote
 
@@ -10,6 +10,7 @@ import msgspec
 
 from rowlock.api.server_limits import ServerLimits
 from rowlock.audit import DEFAULT_KEEP
+from rowlock.config import ConfigValue
 from rowlock.dashboard import NAVIGATION
 from rowlock.dashboard.frame import PageEntry
 from rowlock.durations import Duration
@@ -51,7 +52,7 @@ class Service:
     With `loopback`, for addresses that only this machine can reach, it is open until the first token exists. With
     `authorize`, an outer application tells the caller of a request; role, prefixes and the origin of pages are checked
     here. A `worker` runs as long as the service does. The dashboard links traces by `trace_url`, such as
-    `https://jaeger.example/{trace_id}`.
+    `https://jaeger.example/{trace_id}`, and shows operators the `configuration`.
     """
 
     def __init__(
@@ -66,9 +67,10 @@ class Service:
         worker: Worker | None = None,
         applications: Mapping[str, Application] | None = None,
         trace_url: str = "",
+        configuration: Sequence[ConfigValue] = (),
     ) -> None:
         self.engine = engine
-        self.limits = limits or ServerLimits()
+        self.limits, self.configuration = limits or ServerLimits(), configuration
         self.audit_keep, self.trace_url = audit_keep, check_trace_url(trace_url)
         self.executor = VerbExecutor(engine, waiting=self.limits.waiting_requests)
         self.item_reader = ItemReader(self.executor, waiting=self.limits.waiting_requests)
@@ -81,13 +83,12 @@ class Service:
         self._authenticator = auth.Authenticator(engine.tokens, self.executor, loopback=loopback)
         self._authorize = auth.checked(authorize) if authorize else self._authenticator.authorize
         self._log = access_log
-        self.requests = RequestMetrics()
+        self.requests, self.checks = RequestMetrics(), SystemChecks(engine)
         self.watchers = 0
         """How many clients follow the events."""
         self.open_pages = 0
         """How many pages of the dashboard are kept up to date."""
         self.changes, self.shared_pages = pages.ChangeClock(), SharedPages()
-        self.checks = SystemChecks(engine)
         self.worker = worker
         self._applications = ApplicationRoutes(applications or {})
         self._router = _router(self._applications.page_entries)
