@@ -24,7 +24,7 @@ WRITTEN = msgspec.json.decode(msgspec.json.encode(document(ROUTES)))
 # Nobody waits for long, so that no example does.
 LIMITS = ServerLimits(wait_seconds=0.01)
 # Of each operation.
-EXAMPLES = str(scaled(60))
+EXAMPLES = str(scaled(40))
 # Names of things that are there, so that not every question is about nothing.
 KNOWN = """
 [parameters]

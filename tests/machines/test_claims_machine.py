@@ -46,8 +46,8 @@ WHO = st.integers(0, 1)
 EXPIRY = 15_000
 QUICK = {"max_examples": 60, "stateful_step_count": 30}
 BRIEF = {"max_examples": 15, "stateful_step_count": 30}
-LONG = {"max_examples": scaled(1000), "stateful_step_count": 80}
-LONG_ON_A_SERVER = {"max_examples": scaled(400), "stateful_step_count": 80}
+LONG = {"max_examples": scaled(600), "stateful_step_count": 80}
+LONG_ON_A_SERVER = {"max_examples": scaled(250), "stateful_step_count": 80}
 
 
 def onward(outcome: Any, gate: int) -> Any:

@@ -36,7 +36,7 @@ LIMITS = st.fixed_dictionaries(
 EXPIRY = 15_000
 QUICK = {"max_examples": 25, "stateful_step_count": 25}
 BRIEF = {"max_examples": 8, "stateful_step_count": 25}
-LONG = {"max_examples": scaled(1500), "stateful_step_count": 80}
+LONG = {"max_examples": scaled(800), "stateful_step_count": 80}
 
 
 @dataclass
