@@ -1,5 +1,6 @@
 """What tests stand on: a fresh database of every kind, an engine on it, and a clock that moves when told to."""
 
+import gc
 import os
 import shutil
 import signal
@@ -35,6 +36,17 @@ settings.load_profile("any machine")
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are cores: while some tests wait for a session or a process to end, others go on."""
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection() -> None:
+    """Collect no garbage while tests are collected: there is hardly any."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Hide what was collected from the garbage collector: else it reads a million objects again and again."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
