@@ -34,8 +34,8 @@ settings.load_profile("any machine")
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: while some tests wait for a session or a process to end, others go on."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are cores: most tests wait half of the time, for a server, a session or a process."""
+    return (os.cpu_count() or 1) + 2
 
 
 def pytest_collection() -> None:
