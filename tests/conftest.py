@@ -28,6 +28,10 @@ _numbers = count(1)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Folders of tests lie in memory, for each commit of a file waits for its disk; not where programs cannot run there.
+if not os.statvfs(quick_place()).f_flag & os.ST_NOEXEC:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", quick_place())
+
 # No test depends on the speed of the machine.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("any machine")
