@@ -1,5 +1,6 @@
 """What tests stand on: a fresh database of every kind, an engine on it, and a clock that moves when told to."""
 
+import gc
 import os
 import shutil
 import signal
@@ -27,14 +28,29 @@ _numbers = count(1)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Folders of tests lie in memory, for each commit of a file waits for its disk; not where programs cannot run there.
+if not os.statvfs(quick_place()).f_flag & os.ST_NOEXEC:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", quick_place())
+
 # No test depends on the speed of the machine.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("any machine")
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: while some tests wait for a session or a process to end, others go on."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are cores: most tests wait half of the time, for a server, a session or a process."""
+    return (os.cpu_count() or 1) + 2
+
+
+def pytest_collection() -> None:
+    """Collect no garbage while tests are collected: there is hardly any."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Hide what was collected from the garbage collector: else it reads a million objects again and again."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -7,6 +7,7 @@ from functools import cache
 
 import psycopg
 from tests.servers import Server
+from tests.waiting import until
 
 # What lies in a database differs a little between the two that one server stands for.
 TEMPLATES = {"postgresql": "rowlock_template", "cockroachdb": "rowlock_template_cockroach"}
@@ -46,8 +47,9 @@ begin
 end $$
 """
 TABLES = "select tablename from pg_tables where schemaname = 'public' and tablename <> 'rowlock_migrations'"
-ALONE = """
-select pg_terminate_backend(pid, 5000) from pg_stat_activity
+# Without a timeout of its own: PostgreSQL would look ten times a second whether they have ended.
+END_OTHERS = """
+select count(pg_terminate_backend(pid)) from pg_stat_activity
 where datname = current_database() and pid <> pg_backend_pid()
 """
 
@@ -87,7 +89,7 @@ class Shelf:
     def _emptied(self, name: str, template: str) -> bool:
         try:
             connection = self._connection(name)
-            connection.execute(ALONE)
+            until(lambda: connection.execute(END_OTHERS).fetchone() == (0,))
             same = connection.execute(LIKE).fetchone() == self._like(template)
             if same:
                 connection.execute(EMPTY)

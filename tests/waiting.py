@@ -9,16 +9,17 @@ from collections.abc import Callable
 
 WAIT_SECONDS = 240.0
 """How long a test waits for anything; shorter than pytest's own timeout, so that the test says what it waited for."""
-POLL_SECONDS = 0.01
+MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.001, 0.02
 
 
 def eventually(condition: Callable[[], object], seconds: float = WAIT_SECONDS) -> bool:
     """Wait until a condition holds; False if it does not hold in time."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, MIN_POLL_SECONDS
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(POLL_SECONDS)
+        time.sleep(pause)
+        pause = min(pause * 1.5, MAX_POLL_SECONDS)
     return True
 
 

@@ -56,7 +56,7 @@ def guard_file(pool: FilePool, path: str) -> None:
 
 def check_file(path: str) -> None:
     """Refuse a file whose connections were in use when this process was forked."""
-    if str(Path(path).resolve()) in _unusable:
+    if _unusable and str(Path(path).resolve()) in _unusable:
         what = f"this process was forked while {path} was in use, and cannot share it safely"
         raise DatabaseUnreachable(what, "start processes by spawn, or fork before there is a worker or a session")
 

@@ -4,9 +4,25 @@ from collections.abc import Iterator
 
 import pytest
 from tests.http import serving as servers
-from tests.http.serving import PROTOCOLS, Client, Serving, serving
+from tests.http.serving import Client, Serving, serving
 
 from rowlock import Engine
+
+OF_THE_PROTOCOL = (
+    "access",
+    "description",
+    "item_reader",
+    "items",
+    "kinds",
+    "long_polls",
+    "outages",
+    "problems",
+    "service",
+    "streams",
+    "traces",
+    "waiting",
+)
+"""The files about headers, bodies, streams and the end of connections; all others ask in the same ways for more."""
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -16,10 +32,15 @@ def dialect(request: pytest.FixtureRequest) -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test by rowlock's own protocol and by uvicorn's, which the service must not be able to tell apart."""
+    """Run each test by rowlock's own protocol and by uvicorn's, which the service must not be able to tell apart.
+
+    By uvicorn's, `make test` runs the files that a protocol can break, and `make torture` the others.
+    """
     if "protocol" in metafunc.fixturenames:
         own_only = metafunc.definition.get_closest_marker("own_protocol") is not None
-        metafunc.parametrize("protocol", ["own"] if own_only else list(PROTOCOLS), indirect=True, scope="module")
+        is_quick = metafunc.definition.path.stem.removeprefix("test_") in OF_THE_PROTOCOL
+        uvicorn = pytest.param("uvicorn", marks=() if is_quick else pytest.mark.torture)
+        metafunc.parametrize("protocol", ["own"] if own_only else ["own", uvicorn], indirect=True, scope="module")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

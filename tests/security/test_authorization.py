@@ -187,6 +187,21 @@ def test_the_golden_file_has_every_route_with_its_role_and_scope() -> None:
     assert {case.scope for case in CASES} == {*SCOPES}
 
 
+def test_no_route_that_writes_is_for_viewers() -> None:
+    writing = [route for route in ROUTES if route.method not in ("GET", "HEAD")]
+    assert [route.name for route in writing if route.role in (None, Role.VIEWER)] == []
+
+
+def test_tokens_the_audit_and_dropping_are_for_admins() -> None:
+    rare = [each for each in ROUTES if each.path.startswith(("/v1/tokens", "/v1/audit")) or each.name == "lists.drop"]
+    assert (len(rare), {route.role for route in rare}) == (5, {Role.ADMIN})
+
+
+def test_everybody_may_ask_four_routes() -> None:
+    open_to_all = {route.path for route in ROUTES if route.role is None}
+    assert open_to_all == {"/livez", "/readyz", "/v1/limits", "/openapi.json"}
+
+
 @pytest.mark.parametrize("caller", [*STRANGERS, *map(str, Role), *HELD])
 def test_a_request_that_is_not_allowed_is_refused_and_changes_nothing(matrix: Matrix, caller: str) -> None:
     matrix.put_back()
@@ -199,6 +214,15 @@ def test_a_request_that_is_not_allowed_is_refused_and_changes_nothing(matrix: Ma
     assert [f"{target}: {case}: {reply.status}" for case, target, reply in wrong if (case, target) not in known] == []
     assert {target for _, target in known} <= {"own, absent", "foreign, absent"}
     assert matrix.stored() == before
+
+
+@pytest.mark.parametrize("caller", ["no token", "viewer", "operator of own"])
+def test_a_request_is_refused_before_its_body_is_read(matrix: Matrix, caller: str) -> None:
+    early = [case for case in CASES if case.body and case.scope != "body" and not case.route.is_page]
+    broken = [msgspec.structs.replace(case, body="{") for case in early if not allowed(case, caller, "foreign")]
+    replies = {str(case): matrix.reply(case, caller, "foreign") for case in broken}
+    assert len(replies) > 20
+    assert [case for case, reply in replies.items() if not is_refused(reply, caller)] == []
 
 
 @pytest.mark.parametrize("caller", [*STRANGERS, *map(str, Role), *HELD])

@@ -9,6 +9,7 @@ it is in a file with a write-ahead log.
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import compress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -49,10 +50,12 @@ class Disk:
         tables = [name for (name,) in self.raw.execute("select name from sqlite_master where type = 'table'")]
         self._tables = [name for name in tables if name not in ("rowlock_migrations", "sqlite_sequence")]
         self._born = {name: self.raw.execute(f"select * from {name}").fetchall() for name in self._tables}
+        self._which_have_rows = "select " + ", ".join(f"exists (select 1 from {name})" for name in self._tables)
 
     def _opened(self) -> sqlite3.Connection:
         with Engine(self.path) as engine:
             engine.migrate()
+            self.address = engine.database.address
             self.statements = engine.database._statements
             """Read and prepared once, for the engines of all seeds."""
         bytes(sqlite.LARGE_BLOCK_BYTES)  # as the engine does: else glibc gives freed memory back all the time
@@ -76,9 +79,11 @@ class Disk:
         if self.raw.in_transaction:
             self.raw.execute(ROLLBACK)
         self.raw.execute(BEGIN)
-        for name in self._tables:
+        have_rows = self.raw.execute(self._which_have_rows).fetchone()
+        for name in compress(self._tables, have_rows):  # not all: a seed fills a third of the tables
             self.raw.execute(f"delete from {name}")
-            for row in self._born[name]:
+        for name, rows in self._born.items():
+            for row in rows:
                 self.raw.execute(f"insert into {name} values ({', '.join('?' * len(row))})", row)
         self.raw.execute("delete from sqlite_sequence")
         self.raw.execute(COMMIT)

@@ -164,7 +164,7 @@ class Process:
         self.life = f"{self.name}.{self.lives}"
         self.line: Line | None = None
         self.engine = Engine(
-            self.world.disk.path,
+            self.world.disk.address,
             environment=self.world.environment,
             history=partial(self._write, self.life),
             patience=PATIENCE_SECONDS,
