@@ -11,10 +11,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView
 from itertools import chain
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from rowlock.trees import paths
 from rowlock.trees.nodes import Leaf
+
+if TYPE_CHECKING:
+    from rowlock.trees.tree import Tree
 
 Bisect = Callable[..., int]
 Lists = tuple[list[Any], ...]
@@ -31,21 +34,11 @@ BISECTIONS: dict[str, tuple[Bisect, Bisect]] = {
     "(]": (bisect_right, bisect_right),
     "()": (bisect_right, bisect_left),
 }
-
-
 CHANGED_DURING_ITERATION = "a key was added to or removed from the tree during iteration"
 
 
-class IterableTree(paths.RootedTree, Protocol):
-    """A tree as iteration needs it: with its owner token and the lists that are being read."""
-
-    _len: int
-    _token: object
-    _readers: Readers
-
-
 def iterate(
-    tree: IterableTree,
+    tree: Tree[Any, Any],
     project: Projection,
     *,
     low: Any = None,
@@ -88,7 +81,7 @@ def items(leaf: Leaf, part: slice) -> tuple[Lists, Iterable[Any]]:
     return lists, zip(*lists, strict=False)
 
 
-def ascending(tree: IterableTree, span: Span) -> Iterator[Iterable[Any]]:
+def ascending(tree: Tree[Any, Any], span: Span) -> Iterator[Iterable[Any]]:
     """Yield leaf by leaf, from the lower bound up."""
     if not tree._len:
         return
@@ -127,7 +120,7 @@ def ascending(tree: IterableTree, span: Span) -> Iterator[Iterable[Any]]:
         readers.pop(me, None)
 
 
-def descending(tree: IterableTree, span: Span) -> Iterator[Iterable[Any]]:
+def descending(tree: Tree[Any, Any], span: Span) -> Iterator[Iterable[Any]]:
     """Yield leaf by leaf, from the upper bound down."""
     project, low, high, cuts = span
     readers, me = tree._readers, object()
