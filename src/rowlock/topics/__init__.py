@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 
@@ -43,12 +42,6 @@ def _layout(topic: int, fields: tuple[tuple[str, str], ...]) -> FieldLayout:
     return FieldLayout(topic, dict(fields))
 
 
-def decode_row(columns: tuple[Any, ...]) -> TopicRow:
-    """Read a row of the table of topics."""
-    topic, name, fields, keep_for, version = columns
-    return TopicRow(topic, name, msgspec.json.decode(fields), keep_for, version)
-
-
 def check_topic(name: str) -> None:
     """Raise InvalidName for a name that cannot be part of the names of lists and of URLs."""
     check_name(name, "topic")
@@ -73,9 +66,8 @@ def put(tx: Tx, name: str, fields: Mapping[str, str], *, keep_for: str | None = 
         milliseconds(keep_for)
     created = False
     # A loop, because others may create and drop a topic of that name in between.
-    while (columns := tx.row("topics/lock", name=name)) is None:
+    while (row := tx.struct(TopicRow, "topics/lock", name=name)) is None:
         created = tx.run("topics/create", name=name) == 1
-    row = decode_row(columns)
     for field, kind in new.items():
         if row.fields.get(field, kind) != kind:
             what = f"field {field!r} of topic {name!r} is {row.fields[field]}, got {kind}"
@@ -94,9 +86,9 @@ def define(tx: Tx, name: str, fields: Mapping[str, str], *, keep_for: str | None
 
 def find(tx: Tx, name: str) -> TopicRow:
     """Return the topic of a name, or raise NoSuchTopic."""
-    columns = tx.row("topics/find", name=name)
-    if columns is not None:
-        return decode_row(columns)
+    row = tx.struct(TopicRow, "topics/find", name=name)
+    if row is not None:
+        return row
     near = closest(name, [row[0] for row in tx.rows("topics/names_to_suggest")])
     hint = f"did you mean {near!r}?" if near else "define its fields first"
     raise NoSuchTopic(f"there is no topic {name!r}", hint, topic=name)
@@ -113,8 +105,8 @@ def page(tx: Tx, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] 
     check_start(after)
     found: list[TopicInfo] = []
     while wanted := limit - len(found):
-        rows = [decode_row(columns).info for columns in tx.rows("topics/page", after=after, limit=wanted)]
-        found += [info for info in rows if covers(prefixes, list_of(info.name, ""))]
+        rows = tx.structs(TopicRow, "topics/page", after=after, limit=wanted)
+        found += [row.info for row in rows if covers(prefixes, list_of(row.name, ""))]
         if len(rows) < wanted:
             break
         after = rows[-1].name

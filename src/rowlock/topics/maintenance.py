@@ -71,16 +71,24 @@ def prune(tx: Tx, *, limit: int = 1000) -> int:
     return pruned
 
 
-def reindex_some(tx: Tx, *, chance: Random, after: str = "") -> int:
+class SampledTopic(topics.TopicRow, frozen=True):
+    """A topic with its statistics, how far it has been reindexed by these, and its last subscription."""
+
+    statistics: TopicStatistics
+    reindexed_upto: int
+    last: int
+
+
+def reindex_some(tx: Tx, *, chance: Random) -> int:
     """Sample topics that have grown, move a bounded number of subscriptions, and return how many were moved."""
     moved = 0
-    for *columns, stored, reindexed_upto, last in tx.rows("topics/page_with_statistics", after=after, limit=100):
-        row, statistics = topics.decode_row(tuple(columns)), msgspec.json.decode(stored, type=TopicStatistics)
-        grown = last - statistics.upto > MIN_SUBSCRIPTIONS + MIN_GROWTH * statistics.total
+    for row in tx.structs(SampledTopic, "topics/page_with_statistics", limit=100):
+        statistics = row.statistics
+        grown = row.last - statistics.upto > MIN_SUBSCRIPTIONS + MIN_GROWTH * statistics.total
         if grown or (statistics.total > 0 and statistics.parts is None):
             take_sample(tx, row, chance=chance)
-        elif reindexed_upto < statistics.upto:
-            moved += _reindex(tx, row, after=reindexed_upto, upto=statistics.upto)
+        elif row.reindexed_upto < statistics.upto:
+            moved += _reindex(tx, row, after=row.reindexed_upto, upto=statistics.upto)
     return moved
 
 

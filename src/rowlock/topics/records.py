@@ -15,7 +15,7 @@ from rowlock.db import Tx
 from rowlock.errors import Invalid, InvalidRecord
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.item_input import ItemDefaults
-from rowlock.model import Published, RecordInfo, to_datetime
+from rowlock.model import Published, RecordInfo
 from rowlock.names import check_key, check_limit, check_start
 from rowlock.topics import commit_order, list_of, matching, notifications, predicates
 from rowlock.topics.matching import MatchCursor
@@ -115,7 +115,7 @@ class LockedRecord(msgspec.Struct, frozen=True):
     subject: int
     data: str
     seq: int
-    cursor: str | None
+    cursor: MatchCursor | None
     matched: bool
 
 
@@ -124,8 +124,7 @@ def match_page(tx: Tx, record: int, *, limit: int = PAGE, found: Sequence[int] |
 
     Does nothing if the record is matched already. `found` are all subscriptions that it fulfils, where they are known.
     """
-    columns = tx.row("records/lock", record=record)
-    held = None if columns is None else LockedRecord(*columns)
+    held = tx.struct(LockedRecord, "records/lock", record=record)
     if held is None or held.matched:
         return True
     name = list_of(held.topic_name, record)
@@ -148,8 +147,7 @@ def _next_page(
         return found, None
     row = topics.find(tx, held.topic_name)
     value = json_codec.decode(held.data, f"a record of {held.topic_name!r}")
-    before = None if held.cursor is None else msgspec.json.decode(held.cursor, type=MatchCursor)
-    return matching.page(tx, row, value, at=held.seq, cursor=before, limit=limit)
+    return matching.page(tx, row, value, at=held.seq, cursor=held.cursor, limit=limit)
 
 
 class FailedDelivery(msgspec.Struct, frozen=True):
@@ -185,28 +183,11 @@ def retry(tx: Tx, deliveries: Sequence[FailedDelivery]) -> int:
 
 def show(tx: Tx, record: int) -> RecordInfo | None:
     """Return a record by its number, or None if it is not kept."""
-    columns = tx.row("records/show", record=record)
-    return None if columns is None else _info(columns)
+    return tx.struct(RecordInfo, "records/show", record=record)
 
 
 def page(tx: Tx, topic: str, *, before: int | None = None, limit: int = 50) -> list[RecordInfo]:
     """Return records of a topic, the newest first, strictly before one."""
     check_limit(limit, "records")
     row = topics.find(tx, topic)
-    found = tx.rows("records/page", topic=row.id, before=before or commit_order.NOW, limit=limit)
-    return [_info(columns) for columns in found]
-
-
-def _info(columns: tuple[Any, ...]) -> RecordInfo:
-    topic, number, key, subject, data, published_at, matched, matched_at, finished_at = columns
-    return RecordInfo(
-        topic,
-        number,
-        key,
-        subject,
-        json_codec.decode(data, f"the record {number}"),
-        to_datetime(published_at),
-        matched,
-        None if matched_at is None else to_datetime(matched_at),
-        None if finished_at is None else to_datetime(finished_at),
-    )
+    return tx.structs(RecordInfo, "records/page", topic=row.id, before=before or commit_order.NOW, limit=limit)

@@ -12,7 +12,7 @@ from rowlock.db import Tx
 from rowlock.errors import Invalid
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.json_codec import encode_json
-from rowlock.model import Subscription, TopicInfo, to_datetime
+from rowlock.model import Subscription, TopicInfo
 from rowlock.names import check_key, check_limit
 from rowlock.topics import commit_order, predicates, subscription_index
 from rowlock.topics.subscription_index import Conjunction, IndexEntry, Selectivity, TopicStatistics
@@ -233,26 +233,14 @@ def page(tx: Tx, topic: str, *, subscriber: str | None = None, after: int = 0, l
     check_limit(limit, "subscriptions")
     row = topics.find(tx, topic)
     if subscriber is None:
-        return page_of(tx, row, after=after, limit=limit)
+        return tx.structs(Subscription, "subscriptions/page", topic=row.id, after=after, limit=limit)
     which = {"topic": row.id, "subscriber": subscriber, "after": after, "limit": limit}
-    return _decoded(tx.rows("subscriptions/page_of_subscriber", **which))
-
-
-def page_of(tx: Tx, row: topics.TopicRow, *, after: int = 0, limit: int) -> list[Subscription]:
-    """Return subscriptions of a topic that was found before; see `page`."""
-    return _decoded(tx.rows("subscriptions/page", topic=row.id, after=after, limit=limit))
+    return tx.structs(Subscription, "subscriptions/page_of_subscriber", **which)
 
 
 def by_ids(tx: Tx, ids: Sequence[int]) -> list[Subscription]:
     """Return the subscriptions with these numbers, in the order of their numbers."""
-    return _decoded(tx.rows("subscriptions/by_ids", ids=encode_json(ids)))
-
-
-def _decoded(rows: Iterable[Sequence[Any]]) -> list[Subscription]:
-    return [
-        Subscription(number, subscriber, msgspec.json.decode(asked), to_datetime(created_at))
-        for number, subscriber, asked, created_at in rows
-    ]
+    return tx.structs(Subscription, "subscriptions/by_ids", ids=encode_json(ids))
 
 
 def predicates_by_id(tx: Tx, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
@@ -262,9 +250,4 @@ def predicates_by_id(tx: Tx, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
 
 def count(tx: Tx, topic: str) -> int:
     """Return how many subscriptions a topic has."""
-    return count_of(tx, topics.find(tx, topic))
-
-
-def count_of(tx: Tx, row: topics.TopicRow) -> int:
-    """Return how many subscriptions a topic has that was found before."""
-    return int(tx.value("subscriptions/count", topic=row.id))
+    return int(tx.value("subscriptions/count", topic=topics.find(tx, topic).id))

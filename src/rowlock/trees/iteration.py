@@ -11,10 +11,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView
 from itertools import chain
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from rowlock.trees import paths
 from rowlock.trees.nodes import Leaf
+
+if TYPE_CHECKING:
+    from rowlock.trees.tree import Tree
 
 Bisect = Callable[..., int]
 Lists = tuple[list[Any], ...]
@@ -31,21 +34,11 @@ BISECTIONS: dict[str, tuple[Bisect, Bisect]] = {
     "(]": (bisect_right, bisect_right),
     "()": (bisect_right, bisect_left),
 }
-
-
 CHANGED_DURING_ITERATION = "a key was added to or removed from the tree during iteration"
 
 
-class IterableTree(paths.RootedTree, Protocol):
-    """A tree as iteration needs it: with its owner token and the lists that are being read."""
-
-    _len: int
-    _token: object
-    _readers: Readers
-
-
 def iterate(
-    tree: IterableTree,
+    tree: Tree[Any, Any],
     project: Projection,
     *,
     low: Any = None,
@@ -88,7 +81,7 @@ def items(leaf: Leaf, part: slice) -> tuple[Lists, Iterable[Any]]:
     return lists, zip(*lists, strict=False)
 
 
-def ascending(tree: IterableTree, span: Span) -> Iterator[Iterable[Any]]:
+def ascending(tree: Tree[Any, Any], span: Span) -> Iterator[Iterable[Any]]:
     """Yield leaf by leaf, from the lower bound up."""
     if not tree._len:
         return
@@ -127,7 +120,7 @@ def ascending(tree: IterableTree, span: Span) -> Iterator[Iterable[Any]]:
         readers.pop(me, None)
 
 
-def descending(tree: IterableTree, span: Span) -> Iterator[Iterable[Any]]:
+def descending(tree: Tree[Any, Any], span: Span) -> Iterator[Iterable[Any]]:
     """Yield leaf by leaf, from the upper bound down."""
     project, low, high, cuts = span
     readers, me = tree._readers, object()
@@ -154,40 +147,35 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class SortedKeysView(KeysView[K]):
+class OrderedView:
+    """Iteration over what a view projects of each entry, in both directions."""
+
+    _mapping: Any
+    _project: Projection
+
+    def __iter__(self) -> Iterator[Any]:
+        return iterate(self._mapping, self._project)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return iterate(self._mapping, self._project, reverse=True)
+
+
+class SortedKeysView(OrderedView, KeysView[K]):
     """The keys of a map, in order."""
 
-    _mapping: Any
-
-    def __iter__(self) -> Iterator[K]:
-        return iterate(self._mapping, keys)
-
-    def __reversed__(self) -> Iterator[K]:
-        return iterate(self._mapping, keys, reverse=True)
+    _project = staticmethod(keys)
 
 
-class SortedValuesView(ValuesView[V]):
+class SortedValuesView(OrderedView, ValuesView[V]):
     """The values of a map, in the order of their keys."""
 
-    _mapping: Any
-
-    def __iter__(self) -> Iterator[V]:
-        return iterate(self._mapping, values)
-
-    def __reversed__(self) -> Iterator[V]:
-        return iterate(self._mapping, values, reverse=True)
+    _project = staticmethod(values)
 
     def __contains__(self, value: object) -> bool:
         return any(mine is value or mine == value for mine in self)
 
 
-class SortedItemsView(ItemsView[K, V]):
+class SortedItemsView(OrderedView, ItemsView[K, V]):
     """The pairs of key and value of a map, in order."""
 
-    _mapping: Any
-
-    def __iter__(self) -> Iterator[tuple[K, V]]:
-        return iterate(self._mapping, items)
-
-    def __reversed__(self) -> Iterator[tuple[K, V]]:
-        return iterate(self._mapping, items, reverse=True)
+    _project = staticmethod(items)
