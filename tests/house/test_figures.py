@@ -25,14 +25,11 @@ MEDIAN_FILES_NAMING_A_VERB, MAX_FILES_NAMING_A_VERB = 3, 7
 
 The most have `items.done`, `items.retry` and `lists.page`, which other features use.
 """
-MAX_SMALL_MODULES = 4
+MAX_SMALL_MODULES = 3
 """Modules of few lines with one importer. Each of them says in its docstring why it stands alone."""
-MAX_WALK_OF_A_POST = (125, 33)
-"""Functions and files. Goal (70, 20). The HTTP protocol, the request and the group commit take two thirds of them.
-
-Six make the decoder of the statement's answer, once in a process.
-"""
-MAX_WALK_OF_AN_ITEM = (113, 26)
+MAX_WALK_OF_A_POST = (104, 28)
+"""Functions and files. Goal (70, 20). The HTTP protocol, the request and the group commit take two thirds of them."""
+MAX_WALK_OF_AN_ITEM = (113, 25)
 """Functions and files. Goal (60, 15). Database, pool and executor take a third of them, to be safe against Ctrl-C.
 
 Ten follow the hint of an add, and ten search the list once more: a worker starts the last item before it does so.
@@ -92,7 +89,8 @@ def test_faces_know_no_dialect_and_no_kind_of_engine() -> None:
 
 
 def test_a_post_of_one_item_runs_through_few_functions(tmp_path: Path) -> None:
-    functions, files = measure(post_of_one_item(tmp_path))
+    # The shortest of several: on a busy machine the server looks after idle connections in between.
+    functions, files = min(measure(post_of_one_item(_made(tmp_path / str(run)))) for run in range(3))
     assert functions <= MAX_WALK_OF_A_POST[0]
     assert files <= MAX_WALK_OF_A_POST[1]
 
