@@ -7,7 +7,7 @@ import msgspec
 from rowlock import lists, sessions, tallies, watermarks
 from rowlock.db import Tx
 from rowlock.json_codec import encode_json
-from rowlock.model import Counts, ListInfo
+from rowlock.model import Counts, ListInfo, Settings
 from rowlock.names import MAX_PAGE_ROWS
 from rowlock.settings import Processor
 
@@ -19,7 +19,7 @@ MAX_LISTS = 1_000
 def unfinished(tx: Tx, *, fits: Callable[[lists.ListRow], bool]) -> int:
     """Count the unfinished items of open lists that fit: see `count_unfinished`."""
     fitting = (row for row in _all_with_items(tx) if row.state == "open" and fits(row))
-    return sum(count_unfinished(row, tallies.read(tx, row.id, row.gate)[0]) for row in fitting)
+    return sum(count_unfinished(row.settings, tallies.read(tx, row.id, row.gate)[0]) for row in fitting)
 
 
 def with_work(tx: Tx, *, fits: Callable[[lists.ListRow], bool], holder: str) -> list[str]:
@@ -43,9 +43,9 @@ def has_work(row: lists.ListRow, counts: Counts) -> bool:
     return row.sealed if not counts.gated else not row.settings.manual
 
 
-def count_unfinished(row: lists.ListRow, counts: Counts) -> int:
+def count_unfinished(settings: Settings, counts: Counts) -> int:
     """Count items that are ready, delayed, claimed, or behind a gate that will open by itself."""
-    opens = not counts.failed and not row.settings.manual
+    opens = not counts.failed and not settings.manual
     return counts.ready + counts.delayed + counts.claimed + (counts.gated if opens else 0)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from rowlock.db.urls import masked, parse, with_schema
-from rowlock.errors import Invalid
+from rowlock.db.urls import Address, masked, parse, with_schema
+from rowlock.errors import Invalid, RowlockError
 from rowlock.names import closest
 
 DEFAULTS = {"database": "rowlock.db", "audit_keep": "90d"}
@@ -76,6 +76,16 @@ def target(values: Mapping[str, ConfigValue]) -> ConfigValue:
     if server.precedence == database.precedence == COMMAND_LINE:
         raise Invalid("both --database and --server were given", "give one of them")
     return server
+
+
+def opens(address: Address) -> bool:
+    """Return whether a command without `--database` opens this database: environment and files say so."""
+    try:
+        found = target(load({}))
+        opened = None if found.name == "server" else parse(found.value)
+    except RowlockError:
+        return False
+    return opened is not None and (opened.target, opened.schema) == (address.target, address.schema)
 
 
 def listen_url(values: Mapping[str, ConfigValue]) -> str | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from rowlock import config
 from rowlock.db import Address, Database, Tx
 from rowlock.errors import SchemaBroken, SchemaMissing, SchemaTooNew
 
@@ -86,6 +87,8 @@ def require(database: Database) -> None:
 
 def _migrate_hint(address: Address) -> str:
     """Return a command that a user can copy: secrets are left to the environment."""
+    if config.opens(address):
+        return "run: rowlock migrate"
     hint = f"run: rowlock -d {shlex.quote(address.pasteable)} migrate"
     return f"set PGPASSWORD to the password, then {hint}" if "***" in address.shown else hint
 

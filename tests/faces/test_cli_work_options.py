@@ -162,6 +162,16 @@ def test_a_throttle_holds_back_by_load_and_memory_only_beside_others(tmp_path: P
     assert [each.admits(0) for each in (busy, short)] == [True, True]
 
 
+def test_a_system_without_proc_tells_its_load(tmp_path: Path) -> None:
+    busy, idle = Throttle(load="0", proc=tmp_path), Throttle(load="1000000", proc=tmp_path)
+    assert (busy.admits(1), idle.admits(1)) == (False, True)
+
+
+def test_free_memory_is_refused_as_a_limit_on_a_system_that_does_not_tell_it(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match=r"memory must be left out, .* got '2G'"):
+        Throttle(memory="2G", proc=tmp_path)
+
+
 def test_a_delay_holds_back_the_second_command() -> None:
     throttle = Throttle(delay="1h")
     assert [throttle.admits(0), throttle.admits(0)] == [True, False]

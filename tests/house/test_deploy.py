@@ -96,6 +96,10 @@ def test_a_unit_is_given_time_to_stop_and_begins_again(path: Path) -> None:
     assert unit(path)["Install"] == {"WantedBy": ["multi-user.target"]}
 
 
+def test_a_worker_that_was_stopped_is_no_failed_unit() -> None:
+    assert unit(DEPLOY / "systemd" / "rowlock-worker@.service")["Service"]["SuccessExitStatus"] == ["143"]
+
+
 def test_the_service_is_not_reached_from_elsewhere_unless_somebody_says_so() -> None:
     [started] = unit(DEPLOY / "systemd" / "rowlock.service")["Service"]["ExecStart"]
     assert "--host 127.0.0.1" in started
@@ -161,6 +165,15 @@ def test_a_container_in_kubernetes_runs_a_command_that_exists_with_few_rights(na
         check_command(container["args"])
     assert pod["securityContext"]["runAsUser"] == 10001
     assert [each["securityContext"]["capabilities"] for each in containers] == [{"drop": ["ALL"]}] * len(containers)
+
+
+@pytest.mark.parametrize("name", ["rowlock.yaml", "worker.yaml"])
+def test_a_container_with_a_read_only_root_has_a_folder_for_temporary_files(name: str) -> None:
+    pod = kubernetes(name)["Deployment"]["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert container["volumeMounts"] == [{"name": "tmp", "mountPath": "/tmp"}]
+    assert pod["volumes"] == [{"name": "tmp", "emptyDir": {}}]
 
 
 def test_kubernetes_sends_requests_to_servers_that_are_ready() -> None:

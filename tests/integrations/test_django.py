@@ -25,9 +25,9 @@ def project() -> Iterator[None]:
     sys.path.remove(str(PROJECT))
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "unmigrated"])
 def shop(request: pytest.FixtureRequest, project: None) -> Iterator[Any]:
-    """The project on a fresh, migrated database."""
+    """The project on an empty SQLite file or PostgreSQL database, after `manage.py migrate`."""
     from django.core.management import call_command
     from django.db import connections
 

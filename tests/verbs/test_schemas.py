@@ -213,3 +213,13 @@ def test_the_hint_to_migrate_holds_no_password(unmigrated_url: str) -> None:
     with Engine(f"{user}:secret{at}{rest}") as engine, pytest.raises(SchemaMissing) as raised:
         engine.lists()
     assert raised.value.hint == f"set PGPASSWORD to the password, then run: rowlock -d '{unmigrated_url}' migrate"
+
+
+def test_the_hint_to_migrate_the_configured_database_names_no_address(
+    unmigrated_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user, at, rest = unmigrated_url.partition("@")
+    monkeypatch.setenv("ROWLOCK_DATABASE_URL", f"{user}:secret{at}{rest}")
+    with Engine(f"{user}:secret{at}{rest}") as engine, pytest.raises(SchemaMissing) as raised:
+        engine.lists()
+    assert raised.value.hint == "run: rowlock migrate"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import Clock
+from tests.worker.logs import collected
 from tests.worker.running import eventually, running, sound
 
 from rowlock import Engine, Item, Worker
@@ -33,6 +34,19 @@ def test_a_worker_notices_a_schedule_that_is_set_while_it_waits(engine: Engine) 
     worker, seen = noting(engine)
     with running(worker):
         assert eventually(engine.sessions)
+        engine.schedule("poll").set("work", every="1s")
+        assert eventually(lambda: seen)
+
+
+def test_a_worker_ticks_again_after_a_restore_in_which_there_were_no_tables(engine: Engine) -> None:
+    worker, seen = noting(engine)
+    with collected(logging.INFO) as records, running(worker):
+        assert eventually(engine.sessions)
+        with engine.transaction() as tx:
+            tx.execute("alter table rowlock_schedules rename to away")
+        assert eventually(lambda: any(record.getMessage() == "ticking put off" for record in records))
+        with engine.transaction() as tx:
+            tx.execute("alter table away rename to rowlock_schedules")
         engine.schedule("poll").set("work", every="1s")
         assert eventually(lambda: seen)
 

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from rowlock.operation_history import Sink
     from rowlock.outcomes import Outcome, Verdict
     from rowlock.overview import ItemOverview, ListDetails, Overview
+    from rowlock.progress import ProgressSnapshot
     from rowlock.ranges import Range
     from rowlock.results import Result
     from rowlock.schedules import Change, ScheduleInfo, Tick
@@ -623,6 +624,13 @@ class AsyncList(AsyncHandle[List]):
     async def progress(self) -> Progress:
         """Return what has happened to the list's items since it was created."""
         return await self._run(self._plain.progress)
+
+    def watch(self, *, every: Duration = "1s") -> AsyncGenerator[ProgressSnapshot, None]:
+        """Iterate over the progress from now on, until nothing is left that is worked by itself; waits in between.
+
+        The first snapshot comes at once, and the last one when the list is done. NoSuchList if it does not exist.
+        """
+        return self._iterate(lambda: self._plain.watch(every=every), same)
 
     async def overview(self, *, span: Duration = "1h") -> ListDetails:
         """Return the list with its gates, the sessions that work it, and its throughput in a span."""

@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from types import TracebackType
@@ -20,6 +20,7 @@ from rowlock.errors import NotFound, RowlockError
 from rowlock.model import Counts, Item, ListInfo, Progress, add_up
 from rowlock.names import matches_pattern
 from rowlock.outcomes import Outcome, Verdict
+from rowlock.progress import ProgressTracker
 from rowlock.sessions import SessionInfo
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ ADD_REDRAW_SECONDS = 0.2
 REDRAW_SECONDS = 0.5
 LOG_SECONDS = 10.0
 """Interval of progress lines where stderr is no terminal, and of looks at the due times of delayed items."""
-RATE_WINDOW_SECONDS = 10.0
 MAX_DELAYED_READ = 100
 """Delayed items among which the one due next is searched."""
 MAX_DUE_SECONDS = 100 * 24 * 3600
@@ -181,8 +181,7 @@ class ListProgress:
         self._redraws = _can_redraw()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rowlock progress", daemon=True)
-        self._before = lists.info().progress
-        self._done_at = deque([(time.monotonic(), 0)])
+        self._tracker = ProgressTracker(lists.info().progress, time.monotonic)
         self._holders = OtherHolders(engine)
         self._next_due: float | None = None
         self._next_look = 0.0
@@ -211,20 +210,19 @@ class ListProgress:
 
     def line(self, info: ListInfo, *, bar: bool) -> str:
         """Return a line with the list's name, what was done since this began, what is left, the rate and failures."""
-        before, progress, counts = self._before, info.progress, info.counts
-        done, left = max(0, progress.done - before.done), counts.total - counts.failed
-        known, rate = max(1, done + left), self._rate(done)
+        now, counts = self._tracker.snapshot(info), info.counts
+        known = max(1, now.total)
         parts = [
             info.name,
-            *([_bar(done * BAR_COLUMNS // known)] if bar else []),
-            f"{done:,} done, {left:,} left",
-            f"{done * 100 // known}%",
-            f"{rate:,.{0 if rate >= 10 else 1}f}/s",
-            f"eta {format_seconds(left / rate)}" if rate and left else "",
+            *([_bar(now.done * BAR_COLUMNS // known)] if bar else []),
+            f"{now.done:,} done, {now.left:,} left",
+            f"{now.done * 100 // known}%",
+            f"{now.rate:,.{0 if now.rate >= 10 else 1}f}/s",
+            f"eta {format_seconds(now.eta)}" if now.eta else "",
             "" if counts.ready else self._delayed(counts.delayed),
             self._holders.sentence(counts),
-            f"↻ {max(0, progress.retried - before.retried):,}",
-            f"✕ {max(0, progress.failed - before.failed):,}",
+            f"↻ {now.retried:,}",
+            f"✕ {now.failed:,}",
         ]
         return "  ".join(part for part in parts if part)
 
@@ -242,14 +240,6 @@ class ListProgress:
     def _read_next_due(self) -> float | None:
         pages = (self._engine[name].page(state="delayed", limit=MAX_DELAYED_READ) for name in self._lists.names)
         return min((item.due.timestamp() for page in pages for item in page if item.due is not None), default=None)
-
-    def _rate(self, done: int) -> float:
-        now = time.monotonic()
-        self._done_at.append((now, done))
-        while len(self._done_at) > 2 and now - self._done_at[0][0] > RATE_WINDOW_SECONDS:
-            self._done_at.popleft()
-        since, before = self._done_at[0]
-        return max(0, done - before) / (now - since) if now > since else 0.0
 
 
 def _bar(full: int) -> str:

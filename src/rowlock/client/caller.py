@@ -140,7 +140,8 @@ def gate_number(caller: Caller, name: str, gate: int | str) -> int:
 def unfinished(caller: Caller, *, fits: Callable[[lists.ListRow], bool]) -> int:
     """Count the unfinished items of open lists that fit."""
     pairs = ((_row(info), info.counts) for info in _all_lists(caller))
-    return sum(backlog.count_unfinished(row, counts) for row, counts in pairs if row.state == "open" and fits(row))
+    fitting = ((row, counts) for row, counts in pairs if row.state == "open" and fits(row))
+    return sum(backlog.count_unfinished(row.settings, counts) for row, counts in fitting)
 
 
 def with_work(caller: Caller, *, fits: Callable[[lists.ListRow], bool], holder: str) -> list[str]:

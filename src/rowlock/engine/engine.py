@@ -277,7 +277,7 @@ class Grouped:
         self._group_commit = GroupCommit(engine.database)
 
     def __getitem__(self, name: str) -> List:
-        return List(self, name)
+        return List(self, name, environment=self._engine.environment)
 
     def counter(self, name: str) -> Counter:
         """Return a counter by its name; it need not exist yet."""

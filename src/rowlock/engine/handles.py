@@ -43,7 +43,7 @@ class Handles(Runner):
         """Do several pieces of work in one round trip and return their results; each must be idempotent."""
 
     def __getitem__(self, name: str) -> List:
-        return List(self, name)
+        return List(self, name, environment=self.environment)
 
     def lists(self, *, after: str = "", limit: int = 1000) -> list[ListInfo]:
         """Return lists in the order of their names, strictly after one, with counts and progress."""

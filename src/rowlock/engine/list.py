@@ -19,8 +19,9 @@ from rowlock import (
     throughput,
     tracing,
 )
+from rowlock.durations import milliseconds
 from rowlock.engine.protocols import NamedHandle
-from rowlock.errors import InvalidKey, NotFound
+from rowlock.errors import Invalid, InvalidKey, InvalidTransaction, NotFound
 from rowlock.failures import FailureGroup
 from rowlock.item_input import Batch, Entries, ItemDefaults
 from rowlock.item_search import Change, Conditions, ItemFilter, MatchCount, SearchPage
@@ -41,6 +42,7 @@ from rowlock.model import (
 from rowlock.names import short_repr
 from rowlock.outcomes import UNCHANGED
 from rowlock.overview import ItemOverview, ListDetails
+from rowlock.progress import ProgressSnapshot, ProgressTracker, is_over
 from rowlock.ranges import Range
 from rowlock.results import Result
 from rowlock.throughput import Throughput
@@ -50,6 +52,9 @@ if TYPE_CHECKING:
     from rowlock.trees import RankedSet
 
 Keys = str | Iterable[str]
+MIN_WATCH_SECONDS = 0.1
+MAX_WATCH_SECONDS = 60.0
+"""A cancelled async watch waits for the end of its pause."""
 
 
 class List(NamedHandle):
@@ -277,6 +282,25 @@ class List(NamedHandle):
     def progress(self) -> Progress:
         """Return what has happened to the list's items since it was created."""
         return self.info().progress
+
+    def watch(self, *, every: Duration = "1s") -> Iterator[ProgressSnapshot]:
+        """Iterate over the progress from now on, until nothing is left that is worked by itself; waits in between.
+
+        The first snapshot comes at once, and the last one when the list is done. NoSuchList if it does not exist.
+        """
+        seconds = milliseconds(every) / 1_000
+        if not MIN_WATCH_SECONDS <= seconds <= MAX_WATCH_SECONDS:
+            raise Invalid(f"every must be 100ms to 1m, got {every!r}", "leave it out for one second")
+        if self._environment is None:
+            hint = "watch a list of the engine: it sees what others commit"
+            raise InvalidTransaction("a list of an open transaction cannot be watched", hint)
+        info = self.info()
+        tracker = ProgressTracker(info.progress, self._environment.monotonic)
+        yield tracker.snapshot(info)
+        while not is_over(info):
+            self._environment.sleep(seconds)
+            info = self.info()
+            yield tracker.snapshot(info)
 
     def overview(self, *, span: Duration = "1h") -> ListDetails:
         """Return the list with its gates, the sessions that work it, and its throughput in a span."""

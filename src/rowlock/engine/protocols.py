@@ -3,6 +3,7 @@
 from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar
 
 from rowlock.db.transaction import Verb
+from rowlock.environment import Environment
 from rowlock.names import check_name
 
 P = ParamSpec("P")
@@ -31,9 +32,10 @@ class NamedHandle:
 
     _noun: ClassVar[str]
 
-    def __init__(self, runner: Runner, name: str) -> None:
+    def __init__(self, runner: Runner, name: str, *, environment: Environment | None = None) -> None:
         check_name(name, self._noun)
         self._runner = runner
+        self._environment = environment
         self.name = name
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from rowlock.durations import Duration, milliseconds
 from rowlock.engine import Engine, Session, Transaction
 from rowlock.engine.claimer import Claimer
 from rowlock.engine.handles import Handles
-from rowlock.errors import Invalid, NeedsDatabase, RowlockError, Unavailable
+from rowlock.errors import Invalid, NeedsDatabase, RowlockError, SchemaMissing, Unavailable
 from rowlock.lists import ListWithWork, PollResult
 from rowlock.worker.lease_holder import HeldLeases, LeaseHolder, LeaseHook
 from rowlock.worker.schedule_ticker import ScheduleTicker
@@ -20,6 +20,8 @@ from rowlock.worker.schedule_ticker import ScheduleTicker
 log = logging.getLogger("rowlock.worker")
 
 RECONNECT_SECONDS = 0.5
+PUT_OFF = (Unavailable, SchemaMissing)
+"""Errors after which upkeep and ticks go on later: while a backup is restored, there are no tables."""
 """The pause after an error that says the database or the server cannot be reached."""
 PAGE_LISTS = 100
 MAX_KNOWN_LISTS = 10_000
@@ -164,7 +166,7 @@ class LocalBackend:
         while not session.closing.wait(housekeeping.pause):
             try:
                 housekeeping.go_on()
-            except Unavailable as error:
+            except PUT_OFF as error:
                 log.info("upkeep put off", extra={"code": error.code})
 
     def _keep_ticking(self, session: Session) -> None:
@@ -175,7 +177,7 @@ class LocalBackend:
         """Tick once, and return the seconds until the next time."""
         try:
             self._ticker.tick_due()
-        except Unavailable as error:
+        except PUT_OFF as error:
             log.info("ticking put off", extra={"code": error.code})
             return RECONNECT_SECONDS
         return self._ticker.wait

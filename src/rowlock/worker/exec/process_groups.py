@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from rowlock.errors import Unavailable
 from rowlock.worker.exec import supervisor
 
 
@@ -35,7 +36,7 @@ class ProcessGroups:
     """The commands of a worker, started by its supervisor. If the worker is killed, the supervisor kills them."""
 
     def __init__(self, environment: Mapping[str, str], *, nice: int = 0) -> None:
-        self.folder = tempfile.mkdtemp(prefix="rowlock-")
+        self.folder = _make_folder()
         """A folder for files of commands; the supervisor removes it."""
         command = [sys.executable, "-I", "-S", str(Path(supervisor.__file__)), str(nice), self.folder]
         self._lock = threading.Lock()
@@ -110,6 +111,14 @@ class ProcessGroups:
         for process in self._processes.values():
             with suppress(OSError):
                 os.killpg(process, signal.SIGKILL)
+
+
+def _make_folder() -> str:
+    try:
+        return tempfile.mkdtemp(prefix="rowlock-")
+    except OSError:
+        what = "the output of commands needs a folder for temporary files, and none can be written"
+        raise Unavailable(what, "set TMPDIR to a folder that this user may write to") from None
 
 
 def _write_all(stream: int, content: bytes) -> None:

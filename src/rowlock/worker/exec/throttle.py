@@ -29,6 +29,9 @@ class Throttle:
         self._load = None if load is None else parse_load(load)
         self._memory = None if memory is None else parse_size(memory)
         self._proc = proc
+        if memory is not None and not (proc / "meminfo").exists():
+            what = f"memory must be left out, because this system does not tell how much is free, got {memory!r}"
+            raise Invalid(what, "only Linux does; use a load instead")
         self._next_start = 0.0
 
     @property
@@ -48,12 +51,19 @@ class Throttle:
         return True
 
     def _is_short(self) -> bool:
-        if self._load is not None and float((self._proc / "loadavg").read_text().split()[0]) >= self._load:
+        if self._load is not None and self._load_average() >= self._load:
             return True
         if self._memory is None:
             return False
         found = _AVAILABLE.search((self._proc / "meminfo").read_text())
         return found is not None and int(found[1]) * 1024 < self._memory
+
+    def _load_average(self) -> float:
+        # macOS has no /proc.
+        try:
+            return float((self._proc / "loadavg").read_text().split()[0])
+        except FileNotFoundError:
+            return os.getloadavg()[0]
 
 
 def parse_load(text: str) -> float:
