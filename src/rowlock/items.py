@@ -131,12 +131,11 @@ def _gate_passed(batches: Iterable[Batch], name: str, gate: int) -> GatePassed |
 
 def _add_keys(tx: Tx, target: lists.ListForAdding, keys: Sequence[str], same: dict[str, Any]) -> int:
     gate = target.gate if same["gate"] is None else same["gate"]
-    columns = {**same, "gate": gate, "separator": target.separator}
+    given = {**same, "keys": encode_json(keys), "gate": gate, "separator": target.separator}
     # To a new list keys are added without looking for each, which takes a third of the time; one that is given twice
     # is a conflict.
     new = target.created and tx.optimistic
-    statement = "items/add_new_keys" if new else "items/add_keys"
-    added = tx.run(statement, list=target.id, keys=encode_json(keys), **columns)
+    added = tx.run("items/add_new_keys" if new else "items/add_keys", list=target.id, **given)
     if added:
         delayed = added if same["delay"] else 0
         tallies.record(tx, target.id, gate, added=added, items_change=added, delayed_change=delayed)

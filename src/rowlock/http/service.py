@@ -83,13 +83,12 @@ class Service:
         self._authenticator = auth.Authenticator(engine.tokens, self.executor, loopback=loopback)
         self._authorize = auth.checked(authorize) if authorize else self._authenticator.authorize
         self._log = access_log
-        self.requests = RequestMetrics()
+        self.requests, self.checks = RequestMetrics(), TimedCache[SystemInfo](CHECKS_SECONDS)
         self.watchers = 0
         """How many clients follow the events."""
         self.open_pages = 0
         """How many pages of the dashboard are kept up to date."""
         self.latest_tally, self.shared_pages = TimedCache[int](pages.CHANGES_SECONDS), pages.SharedPages()
-        self.checks = TimedCache[SystemInfo](CHECKS_SECONDS)
         self.worker = worker
         self._applications = ApplicationRoutes(applications or {})
         self._router = _router(self._applications.page_entries)
