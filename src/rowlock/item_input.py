@@ -61,6 +61,16 @@ def batch_of_keys(keys: Sequence[str], columns: dict[str, Any]) -> Batch:
     return Batch(keys, columns, columns["gate"], 1 << columns["priority"])
 
 
+def read_all(entries: Entries, shared: ItemDefaults) -> Iterable[Batch]:
+    """Read and check all entries before the first is written; one key, the most frequent case, by a short way."""
+    if type(entries) is not str or shared.due is not None:
+        return check_all(batches(entries, shared))
+    columns = _columns(shared, shared, f"the data of {entries!r}")
+    del columns["due"]
+    check_key(entries, 1)
+    return [batch_of_keys([entries], columns)]
+
+
 def batches(entries: Entries, shared: ItemDefaults, *, first_line: int = 1) -> Iterator[Batch]:
     """Read entries in batches of bounded size; the first wrong entry is refused with its line."""
     columns = _columns(shared, shared, f"the data of {entries!r}" if isinstance(entries, str) else "data")

@@ -374,6 +374,7 @@ def drop(tx: Tx, name: str, *, version: Versions | None = None) -> int:
     dropped = tx.run("items/delete_of_list", list=row.id)
     for noun in ("claims", "leases", "waiters", "limits", "tallies", "periods", "errors", "results", "done_keys"):
         tx.run(f"{noun}/delete_of_list", list=row.id)
+    tx.run("sums/delete_of_list", list=row.id)  # after tallies: upkeep may have folded some meanwhile
     return dropped
 
 

@@ -1,6 +1,6 @@
 """Verbs of tallies: an append-only record of what happened to each batch. Counts and progress are their sums."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import product
 
@@ -74,21 +74,16 @@ class GateSums(TallyEvents, frozen=True):
         return Counts(ready=ready, delayed=delayed - overdue, claimed=claimed, failed=failed)
 
 
-class FoldedTally(TallyEvents, frozen=True):
-    """The sum of many tallies."""
-
-    items_change: int
-    delayed_change: int
-    failed_change: int
-    seconds: float
-
-
-class UnfoldedTally(FoldedTally, frozen=True):
+class UnfoldedTally(TallyEvents, frozen=True):
     """A tally that is old enough to be folded."""
 
     id: int
     list: int
     at: int
+    items_change: int
+    delayed_change: int
+    failed_change: int
+    seconds: float
 
 
 def record(tx: Tx, list_id: int, gate: int, **numbers: int) -> None:
@@ -157,24 +152,19 @@ def fold(tx: Tx, *, limit: int = 5000, age: int = RECEIPT_KEPT_MILLISECONDS) -> 
 
 
 def _fold_into_sums(tx: Tx, old: Sequence[UnfoldedTally]) -> None:
-    by_gate: dict[tuple[int, int], list[FoldedTally]] = defaultdict(list)
+    sums: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
     for tally in old:
-        by_gate[tally.list, tally.gate].append(tally)
-    newest = max(tally.at for tally in old)
-    for (list_id, gate), folded in sorted(by_gate.items()):
-        folded += tx.structs(FoldedTally, "tallies/take_folded", list=list_id, gate=gate)
-        total = {name: sum(getattr(tally, name) for tally in folded) for name in SUMMED}
-        tx.run("tallies/add_folded", list=list_id, gate=gate, at=newest, **total)
+        sums[tally.list, tally.gate].update({name: getattr(tally, name) for name in SUMMED})
+    rows = [{"list": list_id, "gate": gate, **total} for (list_id, gate), total in sums.items()]
+    tx.run("sums/add", rows=encode_json(rows))
 
 
 def _fold_into_periods(tx: Tx, old: Sequence[UnfoldedTally]) -> None:
-    names = (*EVENTS, "seconds")
-    periods: dict[tuple[int, int, int], dict[str, float]] = defaultdict(lambda: dict.fromkeys(names, 0))
+    periods: dict[tuple[int, int, int], Counter[str]] = defaultdict(Counter)
     for tally in old:
+        events = {name: getattr(tally, name) for name in (*EVENTS, "seconds")}
         for list_id, length in product((tally.list, ALL_LISTS), PERIODS):
-            total = periods[list_id, length, tally.at - tally.at % length]
-            for name in names:
-                total[name] += getattr(tally, name)
+            periods[list_id, length, tally.at - tally.at % length].update(events)
     rows = [{"list": list_id, "length": length, "at": at, **total} for (list_id, length, at), total in periods.items()]
     tx.run("periods/add", rows=encode_json(rows))
 

@@ -82,9 +82,10 @@ def counts_of(engine: Engine) -> int:
 
 
 def orphans(engine: Engine) -> int:
-    """Tallies of lists that are no more."""
+    """Tallies and sums of lists that were dropped."""
     with engine.transaction() as tx:
-        query = "select count(*) from rowlock_tallies where list not in (select id from rowlock_lists)"
+        rows = "(select list from rowlock_tallies union all select list from rowlock_sums) as t"
+        query = f"select count(*) from {rows} where list not in (select id from rowlock_lists)"
         return int(tx.execute(query).fetchone()[0])
 
 

@@ -110,6 +110,16 @@ def test_a_gate_that_was_passed_meanwhile_is_refused(engine: Engine, other: Conn
     assert isinstance(added.answer(), GatePassed)
 
 
+@pytest.mark.parametrize(("end", "answer"), [("commit", Added(0, 1)), ("rollback", Added(1, 0))])
+def test_a_key_that_another_transaction_adds_meanwhile_is_added_once(
+    engine: Engine, other: Connection, by_hand: Connection, end: str, answer: Added
+) -> None:
+    other.execute("insert into rowlock_items (list, key, gate, priority) select id, 'a', 0, 5 from rowlock_lists")
+    added = Meanwhile(lambda: engine["work"].add("a"), by_hand)
+    other.execute(end)
+    assert (added.answer(), [item.key for item in engine["work"]]) == (answer, ["a", "first"])
+
+
 def test_a_list_that_was_dropped_meanwhile_is_created_again(
     engine: Engine, other: Connection, by_hand: Connection
 ) -> None:

@@ -169,3 +169,42 @@ def test_what_waited_in_settings_waits_in_a_table_of_its_own(empty: str) -> None
             waiting = tx.execute("select list, key, awaited from rowlock_waiters").fetchall()
         assert [tuple(row) for row in waiting] == [(1, "parent", 2)]
         assert engine["parts"].settings() == Settings(attempts=3, then=(Then("after"),))
+
+
+ROWS = """
+insert into rowlock_tallies (list, gate, at, added, items_change, seconds, folded) values
+    (1, 0, 1, 2000000000, 2000000000, 1.5, true), (1, 0, 2, 2000000000, 2000000000, 2.5, true),
+    (1, 1, 3, 5, 5, 0, true), (1, 0, 4, 1, 1, 0, false)
+"""
+
+
+def test_sums_of_old_tallies_move_to_a_table_of_their_own(empty: str) -> None:
+    with Engine(empty) as engine:
+        older(engine.database, 21)
+        with engine.database.transaction() as tx:
+            tx.execute("insert into rowlock_lists (name) values ('work')")
+            tx.execute(ROWS)
+        engine.migrate()
+        assert engine["work"].progress().added == 4_000_000_006
+        engine["work"].add("a")
+        with engine.transaction() as tx:
+            assert tx.execute("select gate, added, seconds from rowlock_sums order by gate").fetchall() == [
+                (0, 4_000_000_000, 4.0),
+                (1, 5, 0.0),
+            ]
+            assert tx.execute("select id, added, done from rowlock_tallies order by id").fetchall() == [
+                (4, 1, 0),
+                (5, 1, None),
+            ]
+
+
+def test_numbers_of_tallies_go_on_where_all_were_sums(empty: str) -> None:
+    with Engine(empty) as engine:
+        older(engine.database, 21)
+        with engine.database.transaction() as tx:
+            tx.execute("insert into rowlock_lists (name) values ('work')")
+            tx.execute("insert into rowlock_tallies (list, gate, at, folded) values (1, 0, 1, true), (1, 1, 1, true)")
+        engine.migrate()
+        engine["work"].add("a")
+        with engine.transaction() as tx:
+            assert tx.execute("select id from rowlock_tallies").fetchall() == [(3,)]

@@ -49,13 +49,13 @@ def test_folding_does_not_change_throughput(timed: Engine, clock: Clock) -> None
     assert (timed["work"].counts(), broken(timed)) == (Counts(ready=1, failed=1), [])
 
 
-def test_folded_tallies_of_a_gate_are_one_row(timed: Engine, clock: Clock) -> None:
+def test_folded_tallies_of_a_gate_are_one_sum(timed: Engine, clock: Clock) -> None:
     for minute in range(5):
         timed["work"].add(str(minute))
         clock.advance(3_600)
         timed.run(tallies.fold)
     with timed.transaction() as tx:
-        assert tx.execute("select count(*), sum(items_change) from rowlock_tallies").fetchone() == (1, 5)
+        assert tx.execute("select count(*), sum(items_change) from rowlock_sums").fetchone() == (1, 5)
 
 
 def test_old_minutes_are_forgotten_and_their_day_is_kept(timed: Engine, clock: Clock) -> None:

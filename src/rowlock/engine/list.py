@@ -86,7 +86,7 @@ class List(NamedHandle):
         shared = ItemDefaults(
             data, due, gate, priority, lambda name: runner.read(lists.gate_number, self.name, name), traced
         )
-        ready = item_input.check_all(item_input.batches(what, shared))
+        ready = item_input.read_all(what, shared)
         return runner.run(items.add, self.name, _Reported(ready, report) if report else ready, strict=strict)
 
     def page(self, *, after: str = "", limit: int = 1000, state: str | None = None) -> list[Item]:

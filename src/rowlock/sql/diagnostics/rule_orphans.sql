@@ -6,6 +6,7 @@ from (
     union all select 'leases', list from rowlock_leases
     union all select 'waiters', list from rowlock_waiters
     union all select 'tallies', list from rowlock_tallies
+    union all select 'sums', list from rowlock_sums
     union all select 'periods', list from rowlock_periods where list <> 0
     union all select 'errors', list from rowlock_errors
     union all select 'results', list from rowlock_results

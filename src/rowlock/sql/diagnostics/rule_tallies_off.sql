@@ -3,7 +3,7 @@ select l.name, both_sides.gate, cast(sum(both_sides.items) as bigint), cast(sum(
     cast(sum(both_sides.failed) as bigint)
 from rowlock_lists l join (
     select t.list, t.gate, t.items_change as items, t.delayed_change as delayed, t.failed_change as failed
-    from rowlock_tallies t
+    from ({parts/all_tallies}) as t
     union all
     select i.list, i.gate, -1, case when i.due is null then 0 else -1 end, case when i.failed_at is null then 0 else -1 end
     from rowlock_items i

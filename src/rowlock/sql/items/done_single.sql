@@ -11,8 +11,8 @@ removed as (
 ),
 recorded as (
     insert into rowlock_tallies (list, gate, at, done, items_change, delayed_change, failed_change)
-    select r.list, r.gate, {now}, 1, -1, case when r.due is null then 0 else -1 end,
-        case when r.failed_at is null then 0 else -1 end
+    select r.list, r.gate, {now}, 1, -1, case when r.due is not null then -1 end,
+        case when r.failed_at is not null then -1 end
     from removed r
 )
 select t.fits, (select count(*) from removed) as changed from target t

@@ -9,8 +9,8 @@ from (select 1 as one) as always left join (
         select r.at, r.added, r.done, r.retried, r.moved, r.failed, r.abandoned, r.seconds from rowlock_periods r
         where r.list = :list and r.length = :length and r.at >= {now} - cast(:span as bigint) - cast(:step as bigint)
         union all
-        select t.at, t.added, t.done, t.retried, t.moved, t.failed, t.abandoned, t.seconds from rowlock_tallies t
-        where not t.folded and t.at >= {now} - cast(:span as bigint) - cast(:step as bigint) and :list in (0, t.list)
+        select t.at, {parts/tally_events}, coalesce(t.seconds, 0) as seconds from rowlock_tallies t
+        where t.at >= {now} - cast(:span as bigint) - cast(:step as bigint) and :list in (0, t.list)
     ) as e
     group by e.at - e.at {modulo} cast(:step as bigint)
 ) as p on true

@@ -10,4 +10,4 @@ select gate, cast(sum(added) as bigint) as added, cast(sum(done) as bigint) as d
         where i.list = c.list and i.gate = c.gate and i.priority = c.priority and i.due is null and i.failed_at is null
             and i.position > c.low and i.position <= c.high
     )), 0) as bigint) from rowlock_claims c where c.list = :list and c.gate = :open) as claimed
-from rowlock_tallies where list = :list group by gate order by gate
+from ({parts/all_tallies}) as t where t.list = :list group by t.gate order by t.gate

@@ -1,0 +1,1 @@
+delete from rowlock_sums where list = :list
