@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from rowlock.trees import paths
 from rowlock.trees.iteration import Readers
 from rowlock.trees.nodes import Leaf
 
-if TYPE_CHECKING:
-    from rowlock.trees.tree import Tree
-
 K = TypeVar("K")
 V = TypeVar("V")
 
 CURSOR = object()
+
+
+class CursorTree(paths.RootedTree, Protocol):
+    """A tree as cursors need it."""
+
+    _readers: Readers
+
+    def _sort_key(self, key: Any) -> Any: ...
+
+    def _get(self, sort_key: Any, default: Any) -> Any: ...
 
 
 class Cursor(Generic[K, V]):
@@ -29,7 +36,7 @@ class Cursor(Generic[K, V]):
     __slots__ = ("_at", "_branches", "_leaf", "_readers", "_tree")
 
     def __init__(self, tree: Any) -> None:
-        self._tree: Tree[K, V] = tree
+        self._tree: CursorTree = tree
         self._leaf: Leaf | None = None
         self._branches: paths.Branches = []
         self._at = 0

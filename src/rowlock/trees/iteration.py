@@ -11,13 +11,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from rowlock.trees import paths
 from rowlock.trees.nodes import Leaf
-
-if TYPE_CHECKING:
-    from rowlock.trees.tree import Tree
 
 Bisect = Callable[..., int]
 Lists = tuple[list[Any], ...]
@@ -37,8 +34,16 @@ BISECTIONS: dict[str, tuple[Bisect, Bisect]] = {
 CHANGED_DURING_ITERATION = "a key was added to or removed from the tree during iteration"
 
 
+class IterableTree(paths.RootedTree, Protocol):
+    """A tree as iteration needs it: with its owner token and the lists that are being read."""
+
+    _len: int
+    _token: object
+    _readers: Readers
+
+
 def iterate(
-    tree: Tree[Any, Any],
+    tree: IterableTree,
     project: Projection,
     *,
     low: Any = None,
@@ -81,7 +86,7 @@ def items(leaf: Leaf, part: slice) -> tuple[Lists, Iterable[Any]]:
     return lists, zip(*lists, strict=False)
 
 
-def ascending(tree: Tree[Any, Any], span: Span) -> Iterator[Iterable[Any]]:
+def ascending(tree: IterableTree, span: Span) -> Iterator[Iterable[Any]]:
     """Yield leaf by leaf, from the lower bound up."""
     if not tree._len:
         return
@@ -120,7 +125,7 @@ def ascending(tree: Tree[Any, Any], span: Span) -> Iterator[Iterable[Any]]:
         readers.pop(me, None)
 
 
-def descending(tree: Tree[Any, Any], span: Span) -> Iterator[Iterable[Any]]:
+def descending(tree: IterableTree, span: Span) -> Iterator[Iterable[Any]]:
     """Yield leaf by leaf, from the upper bound down."""
     project, low, high, cuts = span
     readers, me = tree._readers, object()

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from rowlock.trees.nodes import Fill, Inner, Leaf
-
-if TYPE_CHECKING:
-    from rowlock.trees.tree import Tree
 
 # For each level from the root down: the children there, and the position of the one that the path goes through.
 Branches = list[tuple[list[Any], int]]
 
 
-def path_to(tree: Tree[Any, Any], sort_key: Any) -> tuple[Branches, Leaf]:
+class RootedTree(Protocol):
+    """A tree as paths need it: with a root, and one element for each inner level."""
+
+    _root: Any
+    _levels: tuple[None, ...]
+
+
+def path_to(tree: RootedTree, sort_key: Any) -> tuple[Branches, Leaf]:
     """Return the path to the leaf where a sort key is or would be, and the leaf."""
     branches: Branches = []
     node = tree._root
@@ -31,7 +35,7 @@ def path_to(tree: Tree[Any, Any], sort_key: Any) -> tuple[Branches, Leaf]:
     return branches, node
 
 
-def path_to_end(tree: Tree[Any, Any], *, last: bool) -> tuple[Branches, Leaf]:
+def path_to_end(tree: RootedTree, *, last: bool) -> tuple[Branches, Leaf]:
     """Return the path to the first or the last leaf, and the leaf."""
     branches: Branches = []
     node = tree._root
@@ -61,7 +65,7 @@ def next_leaves(branches: Branches, *, back: bool) -> list[Leaf]:
     return children[at::-1] if back else children[at:]
 
 
-def leaves_after(tree: Tree[Any, Any], sort_key: Any) -> list[Leaf]:
+def leaves_after(tree: RootedTree, sort_key: Any) -> list[Leaf]:
     """Return the leaves under the node that follows the parent of a sort key's leaf; none at the end."""
     branches, _ = path_to(tree, sort_key)
     if branches:
@@ -70,7 +74,7 @@ def leaves_after(tree: Tree[Any, Any], sort_key: Any) -> list[Leaf]:
     return next_leaves(branches, back=False)
 
 
-def leaves_from(tree: Tree[Any, Any], sort_key: Any, *, back: bool) -> Iterator[Leaf]:
+def leaves_from(tree: RootedTree, sort_key: Any, *, back: bool) -> Iterator[Leaf]:
     """Iterate over the leaves after that of a sort key, or before it; None is the first leaf, or the last."""
     branches, _ = path_to_end(tree, last=back) if sort_key is None else path_to(tree, sort_key)
     run = next_leaves(branches, back=back)
@@ -95,7 +99,7 @@ Path = list[tuple[Inner, int]]
 PathToLeaf = tuple[Path, Any]
 
 
-def own_path(tree: Tree[Any, Any], sort_key: Any) -> PathToLeaf:
+def own_path(tree: Any, sort_key: Any) -> PathToLeaf:
     """Copy shared nodes down to the leaf of a sort key; after this, splits and merges need no comparisons."""
     token = tree._token
     node = tree._root
@@ -112,7 +116,7 @@ def own_path(tree: Tree[Any, Any], sort_key: Any) -> PathToLeaf:
     return path, node
 
 
-def split_upwards(tree: Tree[Any, Any], path_to_leaf: PathToLeaf) -> None:
+def split_upwards(tree: Any, path_to_leaf: PathToLeaf) -> None:
     """Split a leaf that is too full, and every node above it that becomes so."""
     path, leaf = path_to_leaf
     leaf.summary = None
@@ -128,7 +132,7 @@ def split_upwards(tree: Tree[Any, Any], path_to_leaf: PathToLeaf) -> None:
         tree._levels += (None,)
 
 
-def merge_upwards(tree: Tree[Any, Any], path_to_leaf: PathToLeaf) -> None:
+def merge_upwards(tree: Any, path_to_leaf: PathToLeaf) -> None:
     """Merge a leaf that is too small with a sibling, and every node above it that becomes so."""
     path, leaf = path_to_leaf
     leaf.summary = None
@@ -143,7 +147,7 @@ def merge_upwards(tree: Tree[Any, Any], path_to_leaf: PathToLeaf) -> None:
         tree._levels = tree._levels[1:]
 
 
-def _merge_children(tree: Tree[Any, Any], parent: Inner, at: int, fill: Fill) -> None:
+def _merge_children(tree: Any, parent: Inner, at: int, fill: Fill) -> None:
     """Merge two siblings into one node, or into two of equal size if one would be too full."""
     left, right = parent.children[at : at + 2]
     if left.owner is not tree._token:
