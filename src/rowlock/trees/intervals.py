@@ -186,6 +186,9 @@ class OverlapSearch(IncrementallyAugmented[Interval, V]):
         """Return a cursor that is not placed yet."""
         return IntervalCursor(self)
 
+    def _options(self) -> dict[str, Any]:
+        return {name: option for name, option in super()._options().items() if name != "key"}
+
     def _entry_changed(self, path: Path, leaf: Leaf, sort_key: Any, by: int) -> None:
         if not by:
             return
@@ -288,9 +291,6 @@ class IntervalMap(OverlapSearch[V], AugmentedMap[Interval, V]):
             found += zip(keys[low:high], vals[low:high], strict=True)
         return found
 
-    def _options(self) -> dict[str, Any]:
-        return _keyless(super()._options())
-
 
 class IntervalSet(OverlapSearch[None], AugmentedSet[Interval]):
     """A set of intervals (start, end), ordered by start, then end."""
@@ -306,10 +306,3 @@ class IntervalSet(OverlapSearch[None], AugmentedSet[Interval]):
         inner_width: int = INNER_WIDTH,
     ) -> None:
         super().__init__(elements, key=sort_key_of, hashed=hashed, leaf_width=leaf_width, inner_width=inner_width)
-
-    def _options(self) -> dict[str, Any]:
-        return _keyless(super()._options())
-
-
-def _keyless(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: option for name, option in options.items() if name != "key"}

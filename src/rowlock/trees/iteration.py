@@ -31,8 +31,6 @@ BISECTIONS: dict[str, tuple[Bisect, Bisect]] = {
     "(]": (bisect_right, bisect_right),
     "()": (bisect_right, bisect_left),
 }
-
-
 CHANGED_DURING_ITERATION = "a key was added to or removed from the tree during iteration"
 
 

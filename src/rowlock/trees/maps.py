@@ -12,11 +12,11 @@ from collections.abc import (
     MutableMapping,
     ValuesView,
 )
+from functools import partial
 from reprlib import recursive_repr
 from typing import Any, Self, TypeVar
 
 from rowlock.trees import iteration
-from rowlock.trees.invariants import check
 from rowlock.trees.iteration import SortedItemsView, SortedKeysView, SortedValuesView
 from rowlock.trees.nodes import LEAF_WIDTH
 from rowlock.trees.tree import MISSING, Tree
@@ -45,12 +45,7 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
         leaf_width: int = LEAF_WIDTH,
         inner_width: int | None = None,
     ) -> None:
-        self._configure(
-            key=key,
-            hashed=hashed,
-            leaf_width=leaf_width,
-            inner_width=self._default_inner_width if inner_width is None else inner_width,
-        )
+        self._configure(key=key, hashed=hashed, leaf_width=leaf_width, inner_width=inner_width)
         # A dict already maps keys to values: sort the keys alone, without another copy of it.
         direct = type(items) is dict and key is None
         self._load(self._sorted_columns(*(_sort(items) if direct else _unzip(items))))
@@ -119,10 +114,6 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
         low, high = self._sort_bound(low), self._sort_bound(high)
         return iteration.iterate(self, iteration.items, low=low, high=high, bounds=bounds, reverse=reverse)
 
-    def check(self) -> None:
-        """Assert every invariant of the tree. O(n)."""
-        check(self)
-
     def __or__(self, other: Mapping[K, V]) -> Self:
         if not isinstance(other, Mapping):
             return NotImplemented
@@ -156,16 +147,12 @@ class SortedMap(Tree[K, V], MutableMapping[K, V]):
         return f"{type(self).__name__}({{{inside}}})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), list(self.items()), self._options())
+        return partial(type(self), **self._options()), (list(self.items()),)
 
     @classmethod
     def fromkeys(cls, keys: Iterable[K], value: V) -> Self:
         """Return a map with one value for all of these keys. O(n log n)."""
         return cls((key, value) for key in keys)
-
-
-def _restore(kind: type[SortedMap[K, V]], items: list[tuple[K, V]], options: dict[str, Any]) -> SortedMap[K, V]:
-    return kind(items, **options)
 
 
 def _unzip(items: Any) -> tuple[list[Any], list[Any]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, MutableSet, Set
+from functools import partial
 from reprlib import recursive_repr
 from typing import Any, Self, TypeVar
 
-from rowlock.trees.invariants import check
 from rowlock.trees.nodes import LEAF_WIDTH
 from rowlock.trees.tree import Tree
 
@@ -33,12 +33,7 @@ class SortedSet(Tree[T, None], MutableSet[T]):
         leaf_width: int = LEAF_WIDTH,
         inner_width: int | None = None,
     ) -> None:
-        self._configure(
-            key=key,
-            hashed=hashed,
-            leaf_width=leaf_width,
-            inner_width=self._default_inner_width if inner_width is None else inner_width,
-        )
+        self._configure(key=key, hashed=hashed, leaf_width=leaf_width, inner_width=inner_width)
         self._load(self._sorted_columns(list(elements), None))
 
     def add(self, value: T) -> None:
@@ -99,10 +94,6 @@ class SortedSet(Tree[T, None], MutableSet[T]):
         """Return whether every element of the other is here. O(m log n)."""
         return all(element in self for element in other)
 
-    def check(self) -> None:
-        """Assert every invariant of the tree. O(n)."""
-        check(self)
-
     def __or__(self, other: Iterable[Any]) -> Self:
         return self.union(other) if isinstance(other, Set) else NotImplemented
 
@@ -136,14 +127,10 @@ class SortedSet(Tree[T, None], MutableSet[T]):
         return f"{type(self).__name__}([{', '.join(map(repr, self))}])"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), list(self), self._options())
+        return partial(type(self), **self._options()), (list(self),)
 
     def _like(self, elements: Iterable[Any]) -> Self:
         return type(self)(elements, **self._options())
-
-
-def _restore(kind: type[SortedSet[T]], elements: list[T], options: dict[str, Any]) -> SortedSet[T]:
-    return kind(elements, **options)
 
 
 def _holds_all(other: Set[Any], elements: Iterable[Any]) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Generic, Self, TypeVar
 from rowlock.trees import iteration
 from rowlock.trees.bulk_load import Columns, build_tree, check_orderable, sort_by_sort_key, sort_distinct
 from rowlock.trees.cursors import Cursor
+from rowlock.trees.invariants import check
 from rowlock.trees.iteration import BISECTIONS, Readers, ascending, descending, release_lists
 from rowlock.trees.nodes import INNER_WIDTH, Fill, Leaf, inner_fill, leaf_fill, newick
 from rowlock.trees.paths import Path, merge_upwards, own_path, split_upwards
@@ -57,12 +58,14 @@ class Tree(Generic[K, V]):
     _readers: Readers
     _token: object
 
-    def _configure(self, *, key: Callable[[K], Any] | None, hashed: bool, leaf_width: int, inner_width: int) -> None:
+    def _configure(
+        self, *, key: Callable[[K], Any] | None, hashed: bool, leaf_width: int, inner_width: int | None
+    ) -> None:
         self._key = key
         self._hash_table: dict[Any, Any] | None = {} if hashed else None
         self._indirect = hashed or key is not None
         self._leaf = leaf_fill(leaf_width)
-        self._inner: Fill = inner_fill(inner_width)
+        self._inner: Fill = inner_fill(self._default_inner_width if inner_width is None else inner_width)
         self._leaf_min, self._leaf_max = self._leaf
         self._readers = {}
         self._load(self._sorted_columns([], [] if self._has_values else None))
@@ -149,6 +152,10 @@ class Tree(Generic[K, V]):
     def cursor(self) -> Cursor[K, V]:
         """Return a cursor that is not placed yet."""
         return Cursor(self)
+
+    def check(self) -> None:
+        """Assert every invariant of the tree. O(n)."""
+        check(self)
 
     def newick(self) -> str:
         """Draw the tree in the Newick format, to inspect its shape. O(n)."""
