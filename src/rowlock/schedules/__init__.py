@@ -152,11 +152,9 @@ def page(tx: Tx, *, after: str = "", limit: int = 1000, prefixes: Sequence[str] 
 
 
 def _page(tx: Tx, prefixes: Sequence[str], after: str, limit: int) -> list[Any]:
-    if not prefixes:
-        return tx.rows("schedules/page", after=after, limit=limit)
     found: list[Any] = []
     for span in prefix_ranges(prefixes):
-        found += tx.rows("schedules/page_prefix", after=after, limit=limit - len(found), **span)
+        found += tx.rows("schedules/page", after=after, limit=limit - len(found), **span)
     return found
 
 
