@@ -24,22 +24,14 @@ EDITED_SETTINGS = {
 }
 """Settings with a field of their own, with its label and its help; the others are edited as JSON."""
 NUMBERS = ("concurrency", "attempts")
-ACTIONS = ("pause", "resume", "seal", "reopen", "complete")
-"""Operations of a list that take nothing but its name."""
-ACTION_NAMES = {
-    "pause": "lists.pause",
-    "resume": "lists.resume",
-    "seal": "gates.seal",
-    "reopen": "gates.reopen",
-    "complete": "gates.complete",
+ACTIONS = {
+    "pause": ("lists.pause", "Paused: nothing is handed out."),
+    "resume": ("lists.resume", "Resumed."),
+    "seal": ("gates.seal", "Sealed: the list takes no more items, and completes when none is left."),
+    "reopen": ("gates.reopen", "Reopened: the list takes items again."),
+    "complete": ("gates.complete", "Completed."),
 }
-ACTION_NOTICES = {
-    "pause": "Paused: nothing is handed out.",
-    "resume": "Resumed.",
-    "seal": "Sealed: the list takes no more items, and completes when none is left.",
-    "reopen": "Reopened: the list takes items again.",
-    "complete": "Completed.",
-}
+"""Operations of a list that take nothing but its name, and the notice after each."""
 
 
 async def show(page: PageRequest) -> View:
@@ -92,7 +84,7 @@ def _possible_actions(page: PageRequest, info: ListInfo) -> list[str]:
         "reopen": info.sealed or info.state == "complete",
         "complete": info.sealed and info.state != "complete",
     }
-    return [action for action in ACTIONS if apply[action] and page.may(ACTION_NAMES[action])]
+    return [action for action, (operation, _) in ACTIONS.items() if apply[action] and page.may(operation)]
 
 
 def _other_settings(settings: Settings) -> str:
@@ -134,8 +126,9 @@ async def act(page: PageRequest) -> Redirect:
     name, action = page.parameters["list"], page.field("action")
     if action not in ACTIONS:
         raise Invalid(f"action must be one of {', '.join(ACTIONS)}, got {action[:50]!r}")
-    await page.call(ACTION_NAMES[action], name)
-    return page.redirect(page.url("lists", name), ACTION_NOTICES[action])
+    operation, notice = ACTIONS[action]
+    await page.call(operation, name)
+    return page.redirect(page.url("lists", name), notice)
 
 
 async def change_settings(page: PageRequest) -> Redirect:

@@ -18,6 +18,7 @@ from rowlock.api.documents import cell
 from rowlock.dashboard.assets import NAMES
 from rowlock.dashboard.charts import chart
 from rowlock.dashboard.frame import PageRequest, View, url_path
+from rowlock.durations import format_duration
 from rowlock.errors import RowlockError
 from rowlock.model import State
 from rowlock.tracing import trace_id
@@ -29,20 +30,13 @@ POLICY = (
 )
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """First characters that make a spreadsheet take text for a formula."""
-UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
 
 def duration(seconds: float | None) -> str:
     """Return a length of time in its two largest units: `2h 5m`."""
     if seconds is None:
         return "–"
-    parts: list[str] = []
-    left = int(max(seconds, 0))
-    for size, unit in UNITS:
-        if left >= size or (unit == "s" and not parts):
-            parts.append(f"{left // size}{unit}")
-            left %= size
-    return " ".join(parts[:2])
+    return format_duration(1_000 * int(seconds)) if seconds >= 1 else "0s"
 
 
 def ago(moment: datetime | None) -> str:
