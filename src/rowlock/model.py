@@ -1,16 +1,26 @@
 """Values that verbs take and return: items, counts, versions. Frozen structs without behaviour."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from rowlock import json_codec
-from rowlock.durations import Duration, DurationOrTime
+from rowlock.durations import Duration as Duration
+from rowlock.durations import DurationOrTime as DurationOrTime
 from rowlock.errors import StaleVersion
-from rowlock.settings import DEFAULT_PRIORITY, GATES, PRIORITIES, ConcurrencyBy, ListLimits, Processor, Settings, Then
+from rowlock.settings import DEFAULT_PRIORITY as DEFAULT_PRIORITY
+from rowlock.settings import GATES as GATES
+from rowlock.settings import PRIORITIES as PRIORITIES
+from rowlock.settings import ConcurrencyBy as ConcurrencyBy
+from rowlock.settings import ListLimits as ListLimits
+from rowlock.settings import Processor as Processor
+from rowlock.settings import Settings as Settings
+from rowlock.settings import Then as Then
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 MAX_DATA_BYTES = 256 * 1024
 
@@ -216,6 +226,11 @@ class Progress(msgspec.Struct, frozen=True):
     abandoned: int = 0
 
 
+def add_up(kind: type[S], numbers: Iterable[S]) -> S:
+    """Add up structs of numbers, such as the counts of several lists, field by field."""
+    return kind(*map(sum, zip(*map(msgspec.structs.astuple, numbers), strict=True)))
+
+
 class GateInfo(msgspec.Struct, frozen=True):
     """One gate of a list: passed, open or shut, with its counts and progress."""
 
@@ -294,34 +309,3 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     number: int | None = None
     matched_at: datetime | None = None
     delivered_at: datetime | None = None
-
-
-__all__ = [
-    "DEFAULT_PRIORITY",
-    "GATES",
-    "MAX_DATA_BYTES",
-    "NO_DATA",
-    "PRIORITIES",
-    "Added",
-    "ConcurrencyBy",
-    "Counts",
-    "Duration",
-    "DurationOrTime",
-    "Failure",
-    "GateInfo",
-    "Item",
-    "ListInfo",
-    "ListLimits",
-    "NewItem",
-    "Notification",
-    "Processor",
-    "Progress",
-    "Published",
-    "RecordInfo",
-    "Settings",
-    "State",
-    "Subscription",
-    "Then",
-    "TopicInfo",
-    "to_datetime",
-]

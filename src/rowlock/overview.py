@@ -14,10 +14,10 @@ from rowlock.db import Tx
 from rowlock.durations import Duration
 from rowlock.errors import Invalid
 from rowlock.json_codec import encode_json
-from rowlock.model import Counts, GateInfo, ItemDetails, ListInfo, to_datetime
+from rowlock.model import Counts, GateInfo, ItemDetails, ListInfo, add_up, to_datetime
 from rowlock.names import check_limit, check_start, matches_pattern
 from rowlock.results import Result
-from rowlock.roles import prefix_ranges, redact, within
+from rowlock.roles import prefix_ranges, redact, sees
 from rowlock.tallies import MINUTE_MILLISECONDS
 from rowlock.throughput import Throughput
 
@@ -156,9 +156,9 @@ class _WorkerRow(msgspec.Struct, frozen=True):
 
     def works(self, name: str, prefixes: Sequence[str]) -> bool:
         """Return whether it works the list of that name, and whether the caller may see it."""
-        is_visible = not prefixes or (self.scope is not None and within(self.scope, prefixes))
         is_busy = self.items > 0 or self.has_lease
-        return is_visible and (is_busy or any(matches_pattern(pattern, name) for pattern in self.seeks or ()))
+        works = is_busy or any(matches_pattern(pattern, name) for pattern in self.seeks or ())
+        return works and sees(prefixes, self.scope)
 
 
 class _ListAge(msgspec.Struct, frozen=True):
@@ -196,10 +196,6 @@ class _SessionState(msgspec.Struct, frozen=True):
         hint = "its items return by themselves; end the session to return them at once"
         return Alert("late-session", what, hint, session=self.id, at=to_datetime(self.expires_at))
 
-    def is_within(self, prefixes: Sequence[str]) -> bool:
-        """Return whether a caller who is limited to lists with these prefixes may see it."""
-        return not prefixes or (self.scope is not None and within(self.scope, prefixes))
-
 
 def show(tx: Tx, *, contains: str = "", offset: int = 0, limit: int = 50, prefixes: Sequence[str] = ()) -> Overview:
     """Return lists, those with the most urgent alert first, and what is wrong with any of them.
@@ -210,9 +206,8 @@ def show(tx: Tx, *, contains: str = "", offset: int = 0, limit: int = 50, prefix
     check_start(contains)
     if offset < 0:
         raise Invalid(f"offset must be 0 or more, got {offset}")
-    sessions = [
-        each for each in tx.structs(_SessionState, "overview/sessions", limit=MAX_SESSIONS) if each.is_within(prefixes)
-    ]
+    live = tx.structs(_SessionState, "overview/sessions", limit=MAX_SESSIONS)
+    sessions = [each for each in live if sees(prefixes, each.scope)]
     every = _lists(tx, prefixes)
     now = every[0].now if every else tx.value("diagnostics/now")
     found = [each for each in every if contains in each.name]
@@ -225,7 +220,7 @@ def show(tx: Tx, *, contains: str = "", offset: int = 0, limit: int = 50, prefix
         to_datetime(now),
         _first_of_each_kind(wrong),
         Counter(alert.kind for alert in wrong),
-        _sum([each.counts for each in found]),
+        add_up(Counts, (each.counts for each in found)),
         len(found),
         len(sessions),
         _page(tx, found[offset : offset + limit], alerts, now),
@@ -267,10 +262,6 @@ def _first_of_each_kind(alerts: Sequence[Alert]) -> list[Alert]:
     for alert in alerts:
         by_kind[alert.kind].append(alert)
     return [alert for kind in KINDS for alert in by_kind[kind][:MAX_ALERTS_OF_A_KIND]]
-
-
-def _sum(counts: Sequence[Counts]) -> Counts:
-    return Counts(*map(sum, zip(*map(msgspec.structs.astuple, counts), strict=True)))
 
 
 def _page(tx: Tx, page: Sequence[_ListSums], alerts: dict[int, list[Alert]], now: int) -> list[ListOverview]:

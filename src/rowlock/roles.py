@@ -68,6 +68,11 @@ def within(inner: Sequence[str], outer: Sequence[str]) -> bool:
     return not outer or (bool(inner) and all(covers(outer, prefix) for prefix in inner))
 
 
+def sees(prefixes: Sequence[str], scope: Sequence[str] | None) -> bool:
+    """Return whether a caller sees a session: one without prefixes sees all, others those whose scope is within."""
+    return not prefixes or (scope is not None and within(scope, prefixes))
+
+
 def without_covered(prefixes: Iterable[str]) -> list[str]:
     """Sort prefixes and drop those that another covers, so that no name has two of them."""
     kept: list[str] = []

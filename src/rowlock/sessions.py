@@ -13,7 +13,7 @@ from rowlock.errors import Invalid
 from rowlock.heartbeats import SilentSession
 from rowlock.names import MAX_PAGE_ROWS, check_limit
 from rowlock.outcomes import Retry
-from rowlock.roles import covers, within
+from rowlock.roles import covers, sees
 
 EXPIRY_MILLISECONDS = 15_000
 MIN_EXPIRY_MILLISECONDS = 1_000
@@ -165,18 +165,18 @@ def set_scope(tx: Tx, session: str, lists: Sequence[str]) -> None:
 
 def is_within(tx: Tx, session: str, lists: Sequence[str]) -> bool:
     """Return whether a session exists for a caller who is limited to lists with these prefixes."""
-    return not lists or _is_within(tx.value("sessions/scope", session=session), lists)
+    return not lists or sees(lists, _scope(tx.value("sessions/scope", session=session)))
 
 
-def _is_within(scope: str | None, lists: Sequence[str]) -> bool:
-    return scope is not None and within(msgspec.json.decode(scope), lists)
+def _scope(stored: str | None) -> list[str] | None:
+    return None if stored is None else msgspec.json.decode(stored)
 
 
 def page(tx: Tx, *, limit: int = 1000, prefixes: Sequence[str] = ()) -> list[SessionInfo]:
     """Return live sessions, the oldest first, with what each has claimed; or only those within the prefixes."""
     if not prefixes:
         return _page(tx, limit)
-    visible = {session for session, scope in tx.rows("sessions/all_with_scope") if _is_within(scope, prefixes)}
+    visible = {session for session, scope in tx.rows("sessions/all_with_scope") if sees(prefixes, _scope(scope))}
     found = [info for info in _page(tx, MAX_PAGE_ROWS) if info.id in visible]
     return [
         msgspec.structs.replace(info, leases=[name for name in info.leases if covers(prefixes, name)])

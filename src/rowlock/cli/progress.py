@@ -17,7 +17,7 @@ from rowlock.cli.output import plural
 from rowlock.cli.terminal import STDERR, Terminal
 from rowlock.engine.session import this_process
 from rowlock.errors import NotFound, RowlockError
-from rowlock.model import Counts, Item, ListInfo, Progress
+from rowlock.model import Counts, Item, ListInfo, Progress, add_up
 from rowlock.names import matches_pattern
 from rowlock.outcomes import Outcome, Verdict
 from rowlock.sessions import SessionInfo
@@ -132,10 +132,8 @@ class Lists:
         first, *others = found = self.infos()
         if not others:
             return first
-        counts, progress = (
-            kind(*map(sum, zip(*(msgspec.structs.astuple(getattr(each, field)) for each in found), strict=True)))
-            for kind, field in ((Counts, "counts"), (Progress, "progress"))
-        )
+        counts = add_up(Counts, (each.counts for each in found))
+        progress = add_up(Progress, (each.progress for each in found))
         return msgspec.structs.replace(first, name=self.pattern, counts=counts, progress=progress)
 
 

@@ -9,7 +9,7 @@ from rowlock.dashboard.charts import SPANS, read_span
 from rowlock.dashboard.frame import PageRequest, View
 from rowlock.diagnostics import RISK, Finding
 from rowlock.errors import NotAllowed
-from rowlock.model import Counts
+from rowlock.model import Counts, add_up
 from rowlock.overview import Alert, ListOverview, Overview
 
 LISTS_PER_PAGE = 100
@@ -17,22 +17,15 @@ ALERTS_OF_A_KIND = 3
 FOLDED_LISTS = 4
 """So many lists with the same first part of the name are folded under it."""
 RISK_KIND = "durability"
-LEVELS = {
-    RISK_KIND: "bad",
-    "late-session": "bad",
-    "nobody-works": "bad",
-    "failing": "bad",
-    "falling-behind": "warn",
-    "paused": "info",
+ALERT_KINDS = {
+    RISK_KIND: ("bad", "risks of the database"),
+    "late-session": ("bad", "silent workers"),
+    "nobody-works": ("bad", "lists that nobody works on"),
+    "failing": ("bad", "lists with failed items"),
+    "falling-behind": ("warn", "lists that fall behind"),
+    "paused": ("info", "paused lists"),
 }
-TITLES = {
-    RISK_KIND: "risks of the database",
-    "late-session": "silent workers",
-    "nobody-works": "lists that nobody works on",
-    "failing": "lists with failed items",
-    "falling-behind": "lists that fall behind",
-    "paused": "paused lists",
-}
+"""The level and the title of each kind of alert."""
 
 
 class Folder(msgspec.Struct, frozen=True):
@@ -44,7 +37,7 @@ class Folder(msgspec.Struct, frozen=True):
     @property
     def counts(self) -> Counts:
         """The items of all of them by state."""
-        return Counts(*map(sum, zip(*(msgspec.structs.astuple(each.counts) for each in self.lists), strict=True)))
+        return add_up(Counts, (each.counts for each in self.lists))
 
     @property
     def done(self) -> int:
@@ -100,8 +93,8 @@ def _alert_groups(found: Overview) -> list[dict[str, Any]]:
         by_kind.setdefault(alert.kind, []).append(alert)
     return [
         {
-            "level": LEVELS.get(kind, "warn"),
-            "title": TITLES.get(kind, kind),
+            "level": ALERT_KINDS[kind][0],
+            "title": ALERT_KINDS[kind][1],
             "alerts": alerts[:ALERTS_OF_A_KIND],
             "more": found.alert_counts[kind] - len(alerts[:ALERTS_OF_A_KIND]),
         }
