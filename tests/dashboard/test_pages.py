@@ -14,7 +14,7 @@ from tests.http.serving import Serving, serving
 
 from rowlock import Engine
 from rowlock.dashboard import PAGES as ENTRIES
-from rowlock.dashboard.assets import ASSETS, STATIC
+from rowlock.dashboard.rendering import ASSETS, STATIC
 
 PAGES = [
     "/",

@@ -13,7 +13,7 @@ from tests.http.serving import Reply
 from tests.security.asking import FORM, InProcess, asked
 
 from rowlock import Engine, topics
-from rowlock.dashboard.assets import ASSETS
+from rowlock.dashboard.rendering import ASSETS
 from rowlock.http.pages import PAGE_ROUTES
 from rowlock.http.routes import ROUTES
 from rowlock.http.routing import Route, Router

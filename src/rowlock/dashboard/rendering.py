@@ -1,6 +1,7 @@
-"""Writes views: as HTML by their templates, as JSON, and as CSV."""
+"""Writes views: as HTML by their templates, as JSON, and as CSV. And the static files that pages refer to."""
 
 import csv
+import hashlib
 import io
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -15,7 +16,6 @@ import msgspec
 
 import rowlock
 from rowlock.api.documents import cell
-from rowlock.dashboard.assets import NAMES
 from rowlock.dashboard.charts import chart
 from rowlock.dashboard.frame import PageRequest, View, url_path
 from rowlock.durations import format_duration
@@ -24,12 +24,41 @@ from rowlock.model import State
 from rowlock.tracing import trace_id
 
 TEMPLATES = Path(__file__).parent / "templates"
+STATIC = Path(__file__).parent / "static"
+MEDIA_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+HASH_DIGITS = 10
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """First characters that make a spreadsheet take text for a formula."""
+
+
+class Asset(msgspec.Struct, frozen=True):
+    """A static file."""
+
+    content: bytes
+    media_type: str
+
+
+def _load_assets() -> tuple[dict[str, Asset], dict[str, str]]:
+    assets: dict[str, Asset] = {}
+    names: dict[str, str] = {}
+    for path in sorted(STATIC.rglob("*")):
+        if path.suffix in MEDIA_TYPES:
+            content = path.read_bytes()
+            name = f"{path.stem}.{hashlib.sha256(content).hexdigest()[:HASH_DIGITS]}{path.suffix}"
+            assets[name] = Asset(content, MEDIA_TYPES[path.suffix])
+            names[path.name] = name
+    return assets, names
+
+
+ASSETS, ASSET_NAMES = _load_assets()
+"""Static files by the names under which they are served, and those names by the names of the files.
+
+The names change with the content, so that browsers keep the files for good.
+"""
 
 
 def duration(seconds: float | None) -> str:
@@ -97,7 +126,7 @@ def html(page: PageRequest, view: View, *, navigation: Any) -> bytes:
 
 def asset_url(root: str, name: str) -> str:
     """Return the address of a static file."""
-    return root + url_path("static", NAMES[name])
+    return root + url_path("static", ASSET_NAMES[name])
 
 
 def json(view: View) -> bytes:

@@ -12,8 +12,8 @@ import msgspec
 
 from rowlock import tallies
 from rowlock.dashboard import PAGES, rendering
-from rowlock.dashboard.assets import ASSETS
 from rowlock.dashboard.frame import BY_NAME, TWINS, PageEntry, PageRequest, Redirect, RejectedForm, View, ViewFunction
+from rowlock.dashboard.rendering import ASSETS
 from rowlock.errors import InvalidBody, NoSuchPath, Overloaded, RowlockError, TokenRefused
 from rowlock.http import auth, problems
 from rowlock.http.asgi import Header
