@@ -10,7 +10,7 @@ from tests.faces.waiting import lines, started, until
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Invalid
-from rowlock.cli.halt import parse_halt
+from rowlock.cli.work_handlers import parse_halt
 from rowlock.outcomes import Done, Retry
 from rowlock.worker.exec.throttle import Throttle, parse_load, parse_size
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.torture import scaled
 
 from rowlock import tokens, tracing
-from rowlock.cli import csv_input, halt, predicate_syntax, transfers
+from rowlock.cli import csv_input, predicate_syntax, transfers, work_handlers
 from rowlock.cli import input as cli_input
 from rowlock.dashboard import item_filters
 from rowlock.db import urls
@@ -173,7 +173,7 @@ PARSERS: dict[str, tuple[Callable[[str], Any], st.SearchStrategy[str]]] = {
     "a number or name of a gate": (cli_input.gate_value, texts("-", "1", "first")),
     "a value as JSON": (cli_input.json_value, texts("{", "}", '"', "[" * 2_000, "1")),
     "a time": (cli_input.time_value, texts("2030-01-31", "tomorrow", "12:00", "5m")),
-    "a rule to halt": (halt.parse_halt, texts("now,", "soon,", "fail=", "1", "%", "done=")),
+    "a rule to halt": (work_handlers.parse_halt, texts("now,", "soon,", "fail=", "1", "%", "done=")),
     "a load": (throttle.parse_load, texts("50", "%", ".")),
     "a size": (throttle.parse_size, texts("1", "K", "M", "G", ".")),
     "a path": (routed, texts("/v1", "/lists", "/", "%2F", "%", "..", "/items", "?")),

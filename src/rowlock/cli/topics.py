@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -22,9 +22,6 @@ from rowlock.outcomes import Verdict
 from rowlock.retry_policy import DEFAULT_ATTEMPTS, DEFAULT_BACKOFF
 from rowlock.settings import MAX_ATTEMPTS, secrets_in
 from rowlock.topics.records import MATCH
-
-if TYPE_CHECKING:
-    pass
 
 SUBSCRIPTIONS_PER_TRANSACTION = 10_000
 RECORDS_PER_TRANSACTION = 1_000
@@ -144,10 +141,7 @@ def subscribe(invocation: Invocation, /, *, name: str, subscriber: str | None, *
         if options["ndjson"]:
             numbers = [each for batch in _subscription_batches() for each in handle.subscribe_many(batch)]
         else:
-            predicates = predicate_syntax.predicates(
-                handle.info().fields, options["terms"], document=options["predicates"]
-            )
-            numbers = [handle.subscribe(subscriber or "", predicates)]
+            numbers = [handle.subscribe(subscriber or "", _predicates(handle, options))]
     if invocation.as_json:
         output.document({"subscriptions": numbers})
     else:
@@ -188,10 +182,7 @@ def unsubscribe(invocation: Invocation, /, *, name: str, subscriber: str | None,
         if number is not None:
             count = handle.unsubscribe(number)
         elif options["terms"] or options["predicates"]:
-            predicates = predicate_syntax.predicates(
-                handle.info().fields, options["terms"], document=options["predicates"]
-            )
-            count = handle.unsubscribe(subscriber or "", predicates)
+            count = handle.unsubscribe(subscriber or "", _predicates(handle, options))
         else:
             count = handle.unsubscribe(subscriber or "")
     sentence = f"removed {output.plural(count, 'subscription')}"

@@ -12,13 +12,12 @@ import click
 from rowlock.cli import work_handlers
 from rowlock.cli.claims import held_by_another
 from rowlock.cli.command_output import CommandOutput, OutputStyle
-from rowlock.cli.halt import parse_halt
 from rowlock.cli.invocation import SOME_FAILED, Command, Invocation, every, list_argument, long_options
 from rowlock.cli.job_log import JobLog
 from rowlock.cli.output import plural, visible, write
 from rowlock.cli.progress import ListProgress, Lists, OtherHolders, VerdictCounts, format_seconds
 from rowlock.cli.terminal import StopSignals, Terminal, log_option, show_logs
-from rowlock.cli.work_handlers import WorkOptions
+from rowlock.cli.work_handlers import WorkOptions, parse_halt
 from rowlock.errors import Refused, RowlockError
 from rowlock.model import ListInfo
 from rowlock.outcomes import Outcome, Verdict
