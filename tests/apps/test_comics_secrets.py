@@ -13,8 +13,7 @@ from tests.apps.shopping import C1, Shopping, shopping
 
 from rowlock import Engine, Item, NotFound, Worker
 from rowlock.apps.comics import build
-from rowlock.apps.comics.links import UnsubscribeLinks
-from rowlock.apps.comics.secrets import OLD_LIST, unsubscribe_secret
+from rowlock.apps.comics.unsubscribe_links import OLD_LIST, UnsubscribeLinks, unsubscribe_secret
 from rowlock.http.routes import ROUTES
 
 EMAIL = "ann@example.org"

@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
+
 from rowlock import Engine, Transaction
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
@@ -32,8 +34,12 @@ class AppTables:
         self._folder = folder
 
     def rows(self, tx: SqlExecutor, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
-        """Execute a statement by name and return all rows."""
-        cursor = tx.execute(_statement(self._folder, name, self._engine.dialect), parameters)
+        """Execute a statement by name and return all rows; a parameter that is a list is passed as JSON."""
+        passed = {
+            key: msgspec.json.encode(value).decode() if isinstance(value, list) else value
+            for key, value in parameters.items()
+        }
+        cursor = tx.execute(_statement(self._folder, name, self._engine.dialect), passed)
         return cursor.fetchall() if cursor.description else []
 
     def migrate(self, counter: str, migrations: Sequence[str]) -> None:

@@ -7,8 +7,7 @@ transaction, a list and a worker to store messages later, a schedule for the cou
 from rowlock import Engine, Invalid, RedisCounters, Worker
 from rowlock.apps import Application
 from rowlock.apps.chat import counts, messages
-from rowlock.apps.chat.chats import Chats
-from rowlock.apps.chat.numbers import MessageNumbers
+from rowlock.apps.chat.chats import Chats, MessageNumbers
 from rowlock.apps.chat.pages import ChatPages
 from rowlock.apps.chat.routes import ChatRoutes
 from rowlock.apps.chat.tables import ChatTables

@@ -4,13 +4,14 @@ Operations that write take a batch: concurrent requests share one transaction. A
 committed together, so no number is used twice and there are no gaps.
 """
 
+from asyncio import to_thread
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
-from rowlock import Engine, Refused, RowlockError, Transaction
+from rowlock import Engine, RedisCounters, Refused, RowlockError, Transaction
 from rowlock.apps.chat.counts import ChatCounts
 from rowlock.apps.chat.messages import Messages
 from rowlock.apps.chat.model import (
@@ -158,7 +159,7 @@ class Chats:
         good = [(owners[each.token], each.number) for each in asked if each.token in owners]
         rows = list(zip((owner for owner, _ in good), _numbers(tx, good, _chats_of), strict=True))
         if rows:
-            added = self._tables.rows(tx, "chats/add", rows=_json(rows))
+            added = self._tables.rows(tx, "chats/add", rows=rows)
             if len(added) < len(rows):
                 raise Refused("a number of this application is in use already", "raise its counter above them")
             self.counts.note_chats(tx, Counter(owner for owner, _ in rows))
@@ -197,11 +198,31 @@ class Chats:
         return edited
 
     def _owners(self, tx: Any, tokens: Iterable[str]) -> dict[str, int]:
-        return dict(self._tables.rows(tx, "applications/find", tokens=_json(sorted(tokens))))
+        return dict(self._tables.rows(tx, "applications/find", tokens=sorted(tokens)))
 
     def _places(self, tx: Any, named: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        rows = self._tables.rows(tx, "chats/find", rows=_json(sorted(named)))
+        rows = self._tables.rows(tx, "chats/find", rows=sorted(named))
         return {(token, number): chat for token, number, chat in rows}
+
+
+class MessageNumbers:
+    """Takes the number of a new chat or message before its transaction."""
+
+    def __init__(self, chats: Chats, redis: RedisCounters | None) -> None:
+        self._chats = chats
+        self._redis = redis
+
+    async def next_chat(self, token: str) -> int:
+        """Return the number of a new chat; 0 if its transaction takes it from the counter."""
+        return await self._next(self._chats.counter_of_chats, token)
+
+    async def next_message(self, token: str, chat: int) -> int:
+        """Return the number of a new message; 0 if its transaction takes it from the counter."""
+        return await self._next(self._chats.counter_of_messages, token, chat)
+
+    async def _next(self, counter_of: Callable[..., str], *named: Any) -> int:
+        redis = self._redis
+        return 0 if redis is None else await to_thread(lambda: redis.counter(counter_of(*named)).next())
 
 
 def _once(work: Work[Any]) -> Work[Any]:
@@ -264,7 +285,3 @@ def _application(row: tuple[Any, ...]) -> ChatApplication:
 def _chat(row: tuple[Any, ...]) -> Chat:
     number, count, at = row
     return Chat(number, count, moment(at))
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()

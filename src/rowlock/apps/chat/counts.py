@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from rowlock import Engine, Item, Move, Transaction
 from rowlock.apps.chat.tables import ChatTables
 from rowlock.apps.tables import SqlExecutor
@@ -37,7 +35,7 @@ class ChatCounts:
 
     def _note(self, tx: SqlExecutor, rows: list[Any]) -> None:
         if rows:
-            self._tables.rows(tx, "additions/add", rows=_json(rows))
+            self._tables.rows(tx, "additions/add", rows=rows)
 
     def refresh(self, _: list[Item], tx: Transaction) -> Move | None:
         """Handle the list: add up recorded rows in the transaction that settles the item; Move if more are left."""
@@ -48,12 +46,8 @@ class ChatCounts:
             (chats if chat is None else messages)[application if chat is None else chat] += count
         for noun, counts in (("applications", chats), ("chats", messages)):
             if counts:
-                self._tables.rows(tx, f"{noun}/count", rows=_json(sorted(counts.items())))
+                self._tables.rows(tx, f"{noun}/count", rows=sorted(counts.items()))
         if len(taken) == MAX_ROWS_PER_REFRESH:
             return Move()
         self._tables.rows(tx, "refreshed/set", at=now)
         return None
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()

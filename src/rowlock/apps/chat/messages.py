@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import msgspec
-
 from rowlock import Engine, Item, NewItem, Refused, Transaction
 from rowlock.apps.chat.counts import ChatCounts
 from rowlock.apps.chat.model import ChatMessage, folded
@@ -106,6 +104,5 @@ def _stored(chat: int, row: tuple[Any, ...]) -> ChatMessage:
     return ChatMessage(chat, number, version, body)
 
 
-def _rows(messages: Iterable[ChatMessage]) -> str:
-    rows = [(each.chat, each.number, each.version, each.body, folded(each.body)) for each in messages]
-    return msgspec.json.encode(rows).decode()
+def _rows(messages: Iterable[ChatMessage]) -> list[tuple[Any, ...]]:
+    return [(each.chat, each.number, each.version, each.body, folded(each.body)) for each in messages]

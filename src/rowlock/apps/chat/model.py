@@ -50,14 +50,9 @@ class ChatMessage(msgspec.Struct, frozen=True):
         """The message as clients see it."""
         return {"number": self.number, "body": self.body}
 
-    @property
-    def folded(self) -> str:
-        """The text that is searched: the body, case-folded in Python so that all databases agree."""
-        return folded(self.body)
-
 
 def folded(text: str) -> str:
-    """Return a text in the form in which it is searched."""
+    """Return a text in the form in which it is searched; folded in Python, so that all databases agree."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 

@@ -4,9 +4,8 @@ from asyncio import to_thread
 from pathlib import Path
 
 from rowlock import Engine
-from rowlock.apps.chat.chats import Chats, CreateApplication, OpenChat, PostMessage
+from rowlock.apps.chat.chats import Chats, CreateApplication, MessageNumbers, OpenChat, PostMessage
 from rowlock.apps.chat.model import ChatMessage, check_body, check_name, check_number, check_token
-from rowlock.apps.chat.numbers import MessageNumbers
 from rowlock.apps.pages import PageEntry, PageRequest, Redirect, Role, View, once_key
 from rowlock.apps.web import check_number as check_query_number
 

@@ -11,9 +11,16 @@ from starlette.routing import Router
 
 from rowlock import Engine
 from rowlock.apps import web
-from rowlock.apps.chat.chats import Chats, CreateApplication, EditMessage, OpenChat, PostMessage, RenameApplication
+from rowlock.apps.chat.chats import (
+    Chats,
+    CreateApplication,
+    EditMessage,
+    MessageNumbers,
+    OpenChat,
+    PostMessage,
+    RenameApplication,
+)
 from rowlock.apps.chat.model import MAX_BODY_CHARACTERS, ChatMessage, check_body, check_name, check_number, check_token
-from rowlock.apps.chat.numbers import MessageNumbers
 
 MAX_REQUEST_BYTES = 6 * MAX_BODY_CHARACTERS + 1_000
 """Every character of a message may be written as an escape."""

@@ -9,12 +9,11 @@ from typing import Any
 
 from rowlock import Engine, Invalid, Worker
 from rowlock.apps import Application
-from rowlock.apps.comics.links import UnsubscribeLinks
 from rowlock.apps.comics.notifier import ShopNotifier
 from rowlock.apps.comics.pages import ShopPages
 from rowlock.apps.comics.routes import ComicRoutes
-from rowlock.apps.comics.secrets import unsubscribe_secret
 from rowlock.apps.comics.shop import Shop
+from rowlock.apps.comics.unsubscribe_links import UnsubscribeLinks, unsubscribe_secret
 
 __all__ = ["build"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from rowlock import Invalid, Mail, Notification, Webhook
 from rowlock.apps.comics import model
-from rowlock.apps.comics.links import UnsubscribeLinks
+from rowlock.apps.comics.unsubscribe_links import UnsubscribeLinks
 
 
 class ShopNotifier:

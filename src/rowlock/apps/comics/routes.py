@@ -12,9 +12,9 @@ from starlette.responses import Response
 from rowlock import Invalid, NotFound, Subscription
 from rowlock.apps import web
 from rowlock.apps.comics import model
-from rowlock.apps.comics.links import UnsubscribeLinks
 from rowlock.apps.comics.pages import TEMPLATES
 from rowlock.apps.comics.shop import REFUNDS, SALES, Shop
+from rowlock.apps.comics.unsubscribe_links import UnsubscribeLinks
 from rowlock.apps.pages import View, open_page
 
 DEFAULT_PAGE, MAX_PAGE = 50, 1_000
