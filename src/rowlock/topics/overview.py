@@ -8,7 +8,7 @@ from rowlock import topics
 from rowlock.db import Tx
 from rowlock.model import Notification, Subscription, TopicInfo
 from rowlock.names import check_limit
-from rowlock.topics import notifications, records, subscriptions
+from rowlock.topics import notifications, records
 from rowlock.topics.records import FailedDelivery
 
 
@@ -30,8 +30,8 @@ def show(tx: Tx, topic: str, *, limit: int = 50) -> TopicOverview:
     row = topics.find(tx, topic)
     return TopicOverview(
         row.info,
-        subscriptions.count_of(tx, row),
-        subscriptions.page_of(tx, row, limit=limit),
+        int(tx.value("subscriptions/count", topic=row.id)),
+        tx.structs(Subscription, "subscriptions/page", topic=row.id, after=0, limit=limit),
         notifications.page_of(tx, row, delivered=False, limit=limit),
         records.failed_of(tx, row, limit=limit),
     )

@@ -233,14 +233,9 @@ def page(tx: Tx, topic: str, *, subscriber: str | None = None, after: int = 0, l
     check_limit(limit, "subscriptions")
     row = topics.find(tx, topic)
     if subscriber is None:
-        return page_of(tx, row, after=after, limit=limit)
+        return tx.structs(Subscription, "subscriptions/page", topic=row.id, after=after, limit=limit)
     which = {"topic": row.id, "subscriber": subscriber, "after": after, "limit": limit}
     return tx.structs(Subscription, "subscriptions/page_of_subscriber", **which)
-
-
-def page_of(tx: Tx, row: topics.TopicRow, *, after: int = 0, limit: int) -> list[Subscription]:
-    """Return subscriptions of a topic that was found before; see `page`."""
-    return tx.structs(Subscription, "subscriptions/page", topic=row.id, after=after, limit=limit)
 
 
 def by_ids(tx: Tx, ids: Sequence[int]) -> list[Subscription]:
@@ -255,9 +250,4 @@ def predicates_by_id(tx: Tx, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
 
 def count(tx: Tx, topic: str) -> int:
     """Return how many subscriptions a topic has."""
-    return count_of(tx, topics.find(tx, topic))
-
-
-def count_of(tx: Tx, row: topics.TopicRow) -> int:
-    """Return how many subscriptions a topic has that was found before."""
-    return int(tx.value("subscriptions/count", topic=row.id))
+    return int(tx.value("subscriptions/count", topic=topics.find(tx, topic).id))
