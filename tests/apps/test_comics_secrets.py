@@ -7,20 +7,18 @@ from itertools import product
 from pathlib import Path
 from urllib.parse import quote
 
-import pytest
 from starlette.testclient import TestClient
 from tests.apps.shopping import C1, Shopping, shopping
 
-from rowlock import Engine, Item, NotFound, Worker
+from rowlock import Engine, Item, Worker
 from rowlock.apps.comics import build
-from rowlock.apps.comics.unsubscribe_links import OLD_LIST, UnsubscribeLinks, unsubscribe_secret
+from rowlock.apps.comics.unsubscribe_links import unsubscribe_secret
 from rowlock.http.routes import ROUTES
 
 EMAIL = "ann@example.org"
 OWN = ("/comics", "/subscriptions", "/notifications", "/sales", "/refunds", "/pending", "/shop", "/shop.json")
 NAMES = {
     "list": [
-        "comics/settings",
         "comics/secrets",
         "comics_secrets",
         "comics/patterns",
@@ -119,29 +117,6 @@ def secrets_of_four(url: str) -> list[str]:
         thread.join()
     assert len(found) == 4
     return found
-
-
-def test_a_secret_of_an_earlier_version_is_moved_and_its_links_stay_good(engine: Engine) -> None:
-    engine[OLD_LIST].add("unsubscribe", data={"secret": "canary"})
-    link = UnsubscribeLinks("canary").unsubscribe(EMAIL)
-    with shopping(engine) as shop:
-        with pytest.raises(NotFound):
-            engine[OLD_LIST].info()
-        shop.post("/subscriptions", {"email": EMAIL})
-        assert shop.ask("POST", link).status == 200
-        assert shop.get("/subscriptions") == []
-
-
-def test_what_else_stands_on_the_old_list_stays(engine: Engine) -> None:
-    engine[OLD_LIST].add("unsubscribe", data={"secret": "canary"})
-    engine[OLD_LIST].add("mine")
-    assert unsubscribe_secret(engine) == unsubscribe_secret(engine) == "canary"
-    assert [item.key for item in engine[OLD_LIST]] == ["mine"]
-
-
-def test_an_old_item_without_a_secret_is_replaced(engine: Engine) -> None:
-    engine[OLD_LIST].add("unsubscribe", data=["not", "a", "secret"])
-    assert len(unsubscribe_secret(engine)) == 64
 
 
 def test_the_link_in_a_mail_unsubscribes_without_a_token(engine: Engine, tmp_path: Path) -> None:

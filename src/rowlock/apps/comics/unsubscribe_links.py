@@ -9,14 +9,12 @@ from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 
-from rowlock import Engine, NotFound, Transaction
+from rowlock import Engine, Transaction
 from rowlock.apps.tables import AppTables
 
 HERE = Path(__file__).parent
 MIGRATIONS = ("0001_secrets",)
 NAME = "unsubscribe"
-OLD_LIST = "comics/settings"
-"""The list on which earlier versions kept the secret, where every viewer could read it."""
 
 
 class UnsubscribeLinks:
@@ -56,22 +54,6 @@ def unsubscribe_secret(engine: Engine) -> str:
 
 
 def _found(tx: Transaction, name: str, *, tables: AppTables) -> str:
-    # Links in messages already sent must stay valid, so a secret of an earlier version is moved, not replaced.
-    secret = _removed_from_list(tx, name) or token_hex(32)
-    tables.rows(tx, "secrets/add", name=name, secret=secret)
+    tables.rows(tx, "secrets/add", name=name, secret=token_hex(32))
     ((found,),) = tables.rows(tx, "secrets/show", name=name)
     return str(found)
-
-
-def _removed_from_list(tx: Transaction, key: str) -> str | None:
-    old = tx[OLD_LIST]
-    try:
-        data = old.show(key).data
-    except NotFound:
-        return None
-    if old.abandon(key) and old.counts().total == 0:
-        old.drop()
-    match data:
-        case {"secret": str(secret)}:
-            return secret
-    return None
