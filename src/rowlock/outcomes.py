@@ -140,6 +140,11 @@ def all_plainly_done(outcomes: Iterable[Outcome]) -> bool:
     return all(type(outcome) is Done and outcome.result is None for outcome in outcomes)
 
 
+def is_failure(outcome: Outcome) -> bool:
+    """Return whether an outcome counts as a failed attempt."""
+    return isinstance(outcome, Fail) or (isinstance(outcome, Retry) and outcome.counted)
+
+
 def from_return_value(answer: Any) -> Outcome:
     """Read what a handler returned: an outcome, or None for Done."""
     if answer is None:

@@ -13,7 +13,7 @@ from typing import Any
 from rowlock.errors import Invalid
 from rowlock.model import Item
 from rowlock.names import short_repr
-from rowlock.outcomes import Fail, Outcome, Retry
+from rowlock.outcomes import Fail, Outcome, Retry, is_failure
 
 API = "opentelemetry.trace"
 MAX_LINKS = 128
@@ -153,7 +153,7 @@ class Spans:
 
     def _note(self, span: Any, outcome: Outcome) -> None:
         span.set_attribute("rowlock.outcome", type(outcome).__name__.lower())
-        if isinstance(outcome, Fail) or (isinstance(outcome, Retry) and outcome.counted):
+        if isinstance(outcome, Fail | Retry) and is_failure(outcome):
             span.set_attribute("error.type", outcome.kind)
             span.set_status(self._api.StatusCode.ERROR, outcome.error)
 

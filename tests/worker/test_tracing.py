@@ -15,7 +15,7 @@ from tests.receivers import Receiver, said
 from tests.worker.running import work_off
 
 from rowlock import AsyncEngine, Engine, Fail, Item, Processor, Retry, Worker
-from rowlock.cli.command_output import CommandOutput, OutputStyle
+from rowlock.cli.command_output import CommandOutput
 from rowlock.cli.terminal import Terminal
 from rowlock.worker.exec.command_template import CommandTemplate
 from rowlock.worker.exec.commands import Commands
@@ -60,7 +60,7 @@ def test_a_command_has_a_span_whose_trace_it_gets(
     engine: Engine, worker: Worker, exporter: InMemorySpanExporter, tmp_path: Path
 ) -> None:
     engine["work"].add("a", trace=TRACE)
-    listener = CommandOutput(Terminal(quiet=True), OutputStyle(), count=lambda _: None, job_log=None)
+    listener = CommandOutput(Terminal(quiet=True), count=lambda _: None)
     template = CommandTemplate((f"echo $TRACEPARENT > {tmp_path}/trace; exit 3; : {{}}",), shell=True)
     worker.execute("work", Commands(template, listener=listener, trouble=lambda _: None), attempts=1)
     worker.run(until="done", signals=False)

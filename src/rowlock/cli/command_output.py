@@ -6,42 +6,36 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
-import msgspec
-
 from rowlock.cli.job_log import JobLog
 from rowlock.cli.output import visible
 from rowlock.cli.terminal import Terminal
-from rowlock.outcomes import Fail, Outcome, Retry
+from rowlock.outcomes import Outcome, is_failure
 from rowlock.worker.exec.commands import CommandRun
 
 COPY_BYTES = 64 * 1024
 
 
-class OutputStyle(msgspec.Struct, frozen=True):
-    """How the output of commands is shown."""
-
-    tag: bool = False
-    """Whether the key stands before each line."""
-    keep_order: bool = False
-    """Whether outputs come in the order in which commands began."""
-    line_buffer: bool = False
-    """Whether lines are shown as they are written."""
-
-
-def is_failure(outcome: Outcome) -> bool:
-    """Return whether an outcome counts as a failed attempt."""
-    return isinstance(outcome, Fail) or (isinstance(outcome, Retry) and outcome.counted)
-
-
 class CommandOutput:
-    """Shows what commands write, logs them to the job log, and reports each outcome to `count`."""
+    """Shows what commands write, logs them to the job log, and reports each outcome to `count`.
+
+    With `tag` the key stands before each line. With `keep_order` outputs come in the order in which commands began,
+    with `line_buffer` lines are shown as they are written.
+    """
 
     def __init__(
-        self, terminal: Terminal, style: OutputStyle, *, count: Callable[[Outcome], None], job_log: JobLog | None
+        self,
+        terminal: Terminal,
+        *,
+        count: Callable[[Outcome], None],
+        job_log: JobLog | None = None,
+        tag: bool = False,
+        keep_order: bool = False,
+        line_buffer: bool = False,
     ) -> None:
-        self.needs_ticks = style.line_buffer
+        self.needs_ticks = line_buffer
         self._terminal = terminal
-        self._style = style
+        self._is_tagged = tag
+        self._keeps_order = keep_order
         self._count = count
         self._job_log = job_log
         self._next = 1
@@ -50,7 +44,7 @@ class CommandOutput:
 
     def began(self, run: CommandRun) -> None:
         """Follow what a command writes, if lines are shown at once."""
-        if self._style.line_buffer:
+        if self.needs_ticks:
             self._followed[run.number] = run, (_Follower(run.output[0]), _Follower(run.output[1]))
 
     def ended(self, run: CommandRun, outcome: Outcome | None) -> None:
@@ -59,7 +53,7 @@ class CommandOutput:
             if self._job_log is not None:
                 self._job_log.ended(run)
             self._count(outcome)
-        if not self._style.keep_order:
+        if not self._keeps_order:
             self._show(run, outcome)
             return
         self._held[run.number] = run, outcome
@@ -95,7 +89,7 @@ class CommandOutput:
             self._terminal.show(*(_tagged(new.splitlines(keepends=True), tag) for new in (out, error)))
 
     def _tag(self, run: CommandRun) -> bytes:
-        return f"{_name(run)}\t".encode() if self._style.tag else b""
+        return f"{_name(run)}\t".encode() if self._is_tagged else b""
 
 
 class _Follower:

@@ -11,7 +11,7 @@ import click
 
 from rowlock.cli import work_handlers
 from rowlock.cli.claims import held_by_another
-from rowlock.cli.command_output import CommandOutput, OutputStyle
+from rowlock.cli.command_output import CommandOutput
 from rowlock.cli.invocation import SOME_FAILED, Command, Invocation, every, list_argument, long_options
 from rowlock.cli.job_log import JobLog
 from rowlock.cli.output import plural, visible, write
@@ -218,8 +218,8 @@ class WorkRun:
         self._started = time.monotonic()
         self._halt, self._halted = parse_halt(options.halt), False
         self._job_log = None if options.joblog is None else JobLog(options.joblog)
-        style = OutputStyle(options.tag, options.keep_order, options.line_buffer)
-        listener = CommandOutput(terminal, style, count=self._count, job_log=self._job_log)
+        style = {"tag": options.tag, "keep_order": options.keep_order, "line_buffer": options.line_buffer}
+        listener = CommandOutput(terminal, count=self._count, job_log=self._job_log, **style)
         self._runner = work_handlers.choose(
             lists.infos(), options, listener=listener, on_error=self._stop_for_output, allow=allow
         )

@@ -10,11 +10,10 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from rowlock.cli.command_output import is_failure
 from rowlock.cli.invocation import long_options
 from rowlock.errors import Invalid
 from rowlock.model import ListInfo
-from rowlock.outcomes import Done, Outcome
+from rowlock.outcomes import Done, Outcome, is_failure
 from rowlock.settings import Processor, secrets_in
 from rowlock.worker import Worker
 from rowlock.worker.exec.command_template import CommandTemplate, check_program
