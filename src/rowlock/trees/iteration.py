@@ -152,40 +152,35 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class SortedKeysView(KeysView[K]):
+class OrderedView:
+    """Iteration over what a view projects of each entry, in both directions."""
+
+    _mapping: Any
+    _project: Projection
+
+    def __iter__(self) -> Iterator[Any]:
+        return iterate(self._mapping, self._project)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return iterate(self._mapping, self._project, reverse=True)
+
+
+class SortedKeysView(OrderedView, KeysView[K]):
     """The keys of a map, in order."""
 
-    _mapping: Any
-
-    def __iter__(self) -> Iterator[K]:
-        return iterate(self._mapping, keys)
-
-    def __reversed__(self) -> Iterator[K]:
-        return iterate(self._mapping, keys, reverse=True)
+    _project = staticmethod(keys)
 
 
-class SortedValuesView(ValuesView[V]):
+class SortedValuesView(OrderedView, ValuesView[V]):
     """The values of a map, in the order of their keys."""
 
-    _mapping: Any
-
-    def __iter__(self) -> Iterator[V]:
-        return iterate(self._mapping, values)
-
-    def __reversed__(self) -> Iterator[V]:
-        return iterate(self._mapping, values, reverse=True)
+    _project = staticmethod(values)
 
     def __contains__(self, value: object) -> bool:
         return any(mine is value or mine == value for mine in self)
 
 
-class SortedItemsView(ItemsView[K, V]):
+class SortedItemsView(OrderedView, ItemsView[K, V]):
     """The pairs of key and value of a map, in order."""
 
-    _mapping: Any
-
-    def __iter__(self) -> Iterator[tuple[K, V]]:
-        return iterate(self._mapping, items)
-
-    def __reversed__(self) -> Iterator[tuple[K, V]]:
-        return iterate(self._mapping, items, reverse=True)
+    _project = staticmethod(items)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 from rowlock.trees import iteration
 from rowlock.trees.augmented import AugmentedMap, AugmentedSet, IncrementallyAugmented
 from rowlock.trees.cursors import Cursor
-from rowlock.trees.iteration import SortedItemsView, SortedKeysView, SortedValuesView
+from rowlock.trees.iteration import OrderedView, SortedItemsView, SortedKeysView, SortedValuesView
 from rowlock.trees.nodes import Inner, Leaf, even_slices
 from rowlock.trees.paths import Path
 
@@ -161,25 +161,23 @@ class RankedCursor(Cursor[K, V]):
         return False
 
 
-class RankedKeys(SortedKeysView[K]):
+class PositionedView(OrderedView):
+    """A view whose entries are also found by position."""
+
+    def __getitem__(self, place: int | slice) -> Any:
+        return self._mapping._pick(self._project, place)
+
+
+class RankedKeys(PositionedView, SortedKeysView[K]):
     """The keys of a ranked map, also by position."""
 
-    def __getitem__(self, place: int | slice) -> Any:
-        return self._mapping._pick(iteration.keys, place)
 
-
-class RankedValues(SortedValuesView[V]):
+class RankedValues(PositionedView, SortedValuesView[V]):
     """The values of a ranked map, also by position."""
 
-    def __getitem__(self, place: int | slice) -> Any:
-        return self._mapping._pick(iteration.values, place)
 
-
-class RankedItems(SortedItemsView[K, V]):
+class RankedItems(PositionedView, SortedItemsView[K, V]):
     """The items of a ranked map, also by position."""
-
-    def __getitem__(self, place: int | slice) -> Any:
-        return self._mapping._pick(iteration.items, place)
 
 
 class RankedMap(Ranked[K, V], AugmentedMap[K, V]):

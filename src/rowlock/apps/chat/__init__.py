@@ -48,5 +48,5 @@ def build(
 
     numbers = MessageNumbers(chats, counters)
     asgi = ChatRoutes(engine, chats, numbers).app()
-    entries = ChatPages(engine, chats, numbers).entries()
+    entries = ChatPages(chats, numbers).entries()
     return Application(asgi, work, close, pages=("/chat",), page_entries=entries)

@@ -123,6 +123,14 @@ class Chats:
             raise no_such_chat()
         return chat
 
+    def read(self, token: str, chat: int, *, after: int, limit: int) -> list[ChatMessage]:
+        """Return the messages of a chat in the order of their numbers, strictly after one."""
+        return self.messages.page(self._engine, self.find(token, chat), after=after, limit=limit)
+
+    def search(self, token: str, chat: int, *, text: str, **page: int) -> list[dict[str, Any]]:
+        """Return the stored messages of a chat that contain a text."""
+        return self.messages.search(self._engine, self.find(token, chat), text=text, **page)
+
     def message(self, token: str, chat: int, *, number: int) -> ChatMessage:
         """Return one message, or raise NotFound."""
         found = self.messages.latest(self._engine, self.find(token, chat), number=number)

@@ -3,9 +3,8 @@
 from asyncio import to_thread
 from pathlib import Path
 
-from rowlock import Engine
 from rowlock.apps.chat.chats import Chats, CreateApplication, MessageNumbers, OpenChat, PostMessage
-from rowlock.apps.chat.model import ChatMessage, check_body, check_name, check_number, check_token
+from rowlock.apps.chat.model import check_body, check_name, check_number, check_token
 from rowlock.apps.pages import PageEntry, PageRequest, Redirect, Role, View, once_key
 from rowlock.apps.web import check_number as check_query_number
 
@@ -18,8 +17,7 @@ NEWEST_MESSAGES, MESSAGES_PER_PAGE = 50, 200
 class ChatPages:
     """The pages of the chats of an engine."""
 
-    def __init__(self, engine: Engine, chats: Chats, numbers: MessageNumbers) -> None:
-        self._engine = engine
+    def __init__(self, chats: Chats, numbers: MessageNumbers) -> None:
         self._chats = chats
         self._numbers = numbers
 
@@ -80,16 +78,13 @@ class ChatPages:
         chat = await to_thread(self._chats.show, token, number)
         newest = max(0, chat.messages_count - NEWEST_MESSAGES)
         after = _after(page) if "after" in page.query else newest
-        messages = [each.shown for each in await to_thread(self._messages, token, number, after=after)]
+        found = await to_thread(self._chats.read, token, number, after=after, limit=MESSAGES_PER_PAGE)
+        messages = [each.shown for each in found]
         following = messages[-1]["number"] if len(messages) == MESSAGES_PER_PAGE else None
         document = {"application": application, "chat": number, "messages": messages, "next": following}
         more = {"link": page.base_url + f"/chat/{token}/{number}", "after": after}
         title = f"Chat {number} of {application.name}"
         return View(template="chat.html", title=title, document=document, more=more, rows=messages, folder=TEMPLATES)
-
-    def _messages(self, token: str, number: int, *, after: int) -> list[ChatMessage]:
-        chat = self._chats.find(token, number)
-        return self._chats.messages.page(self._engine, chat, after=after, limit=MESSAGES_PER_PAGE)
 
     async def post(self, page: PageRequest) -> Redirect:
         """Post a message."""

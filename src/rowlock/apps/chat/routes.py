@@ -20,7 +20,7 @@ from rowlock.apps.chat.chats import (
     PostMessage,
     RenameApplication,
 )
-from rowlock.apps.chat.model import MAX_BODY_CHARACTERS, ChatMessage, check_body, check_name, check_number, check_token
+from rowlock.apps.chat.model import MAX_BODY_CHARACTERS, check_body, check_name, check_number, check_token
 
 MAX_REQUEST_BYTES = 6 * MAX_BODY_CHARACTERS + 1_000
 """Every character of a message may be written as an escape."""
@@ -104,12 +104,9 @@ class ChatRoutes:
     async def messages(self, request: Request) -> Response:
         """Return a page of the messages of a chat."""
         after, count = _page(request)
-        found = await asyncio.to_thread(self._messages, *_chat(request), after=after, limit=count)
+        found = await asyncio.to_thread(self._chats.read, *_chat(request), after=after, limit=count)
         link = web.next_link(request, [each.number for each in found], count=count)
         return web.json_response([each.shown for each in found], headers=link)
-
-    def _messages(self, token: str, chat: int, *, after: int, limit: int) -> list[ChatMessage]:
-        return self._chats.messages.page(self._engine, self._chats.find(token, chat), after=after, limit=limit)
 
     async def message(self, request: Request) -> Response:
         """Return one message; its ETag is its version."""
@@ -131,11 +128,8 @@ class ChatRoutes:
         """Return a page of the messages of a chat that contain a text."""
         after, count = _page(request)
         text = check_body((await _document(request)).get("body"))
-        found = await asyncio.to_thread(self._search, *_chat(request), text=text, after=after, limit=count)
+        found = await asyncio.to_thread(self._chats.search, *_chat(request), text=text, after=after, limit=count)
         return web.json_response(found, headers=web.next_link(request, [each["number"] for each in found], count=count))
-
-    def _search(self, token: str, chat: int, *, text: str, **page: int) -> list[dict[str, Any]]:
-        return self._chats.messages.search(self._engine, self._chats.find(token, chat), text=text, **page)
 
 
 async def _document(request: Request) -> dict[str, Any]:
