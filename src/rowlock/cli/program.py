@@ -20,54 +20,22 @@ from rowlock.names import closest
 TOKEN_HINT = "set ROWLOCK_TOKEN to a token made there by `rowlock token create`"  # noqa: S105
 COMPLETION_VARIABLE = "_ROWLOCK_COMPLETE"
 
-FAMILIES: dict[str, dict[str, str]] = {
-    "Add": {"add": "items"},
-    "Work": {"work": "work", "run": "run", "claim": "claims", "ack": "claims", "sessions": "claims"},
-    "Recurring": {"schedule": "schedules"},
-    "Look": {
-        "status": "inspect",
-        "ls": "inspect",
-        "show": "items",
-        "split": "inspect",
-        "failures": "inspect",
-        "results": "inspect",
-        "throughput": "inspect",
-    },
-    "Items": {
-        "save": "items",
-        "done": "items",
-        "forget": "items",
-        "increment": "items",
-        "retry": "items",
-        "abandon": "items",
-    },
-    "Lists": {
-        "settings": "lists",
-        "gate": "lists",
-        "seal": "lists",
-        "complete": "lists",
-        "reopen": "lists",
-        "pause": "lists",
-        "resume": "lists",
-        "rename": "lists",
-        "drop": "lists",
-        "export": "transfers",
-        "import": "transfers",
-    },
-    "Topics": {
-        "topic": "topics",
-        "subscribe": "topics",
-        "unsubscribe": "topics",
-        "publish": "topics",
-        "notifications": "topics",
-    },
-    "Numbers": {"counter": "counters"},
-    "Service": {"up": "serve", "serve": "serve", "openapi": "serve", "mcp": "serve"},
-    "Access": {"token": "admin", "audit": "admin"},
-    "Database": {"migrate": "admin", "upkeep": "admin", "doctor": "admin"},
-    "Program": {"config": "admin", "completion": "admin", "help": "help"},
+FAMILIES = {
+    "Add": {"items": "add"},
+    "Work": {"work": "work", "run": "run", "claims": "claim ack sessions"},
+    "Recurring": {"schedules": "schedule"},
+    "Look": {"inspect": "status ls split failures results throughput", "items": "show"},
+    "Items": {"items": "save done forget increment retry abandon"},
+    "Lists": {"lists": "settings gate seal complete reopen pause resume rename drop", "transfers": "export import"},
+    "Topics": {"topics": "topic subscribe unsubscribe publish notifications"},
+    "Numbers": {"counters": "counter"},
+    "Service": {"serve": "up serve openapi mcp"},
+    "Access": {"admin": "token audit"},
+    "Database": {"admin": "migrate upkeep doctor"},
+    "Program": {"admin": "config completion", "help": "help"},
 }
-COMMANDS = {name: module for family in FAMILIES.values() for name, module in family.items()}
+"""The commands by family, in the order of the help text; each under the name of its module."""
+COMMANDS = {name: module for family in FAMILIES.values() for module, names in family.items() for name in names.split()}
 
 INTRODUCTION = """\
 rowlock {version} — durable work on the database you already have
@@ -110,8 +78,9 @@ class Program(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by family, each with its summary."""
-        for family, commands in FAMILIES.items():
-            rows = [(f"{name:<10}", command) for name in commands if (command := self.get_command(ctx, name))]
+        for family, homes in FAMILIES.items():
+            names = " ".join(homes.values()).split()
+            rows = [(f"{name:<10}", command) for name in names if (command := self.get_command(ctx, name))]
             with formatter.section(family):
                 formatter.write_dl([(name, summary(command)) for name, command in rows])
         formatter.write("\nEach command has examples: rowlock COMMAND --help.\n")
