@@ -146,11 +146,19 @@ def test_commands_run_again_when_their_supervisor_is_killed(shell: Shell, names:
     script = "echo $PPID >> parents; until test -e go; do sleep 0.01; done; echo {} >> done"
     with started(shell, "work", "names", "-j", "3", "--shell", script) as working:
         until(lambda: len(lines(shell.folder / "parents")) == 3)
-        os.kill(int(lines(shell.folder / "parents")[0]), signal.SIGKILL)
-        until(lambda: len(set(lines(shell.folder / "parents"))) == 2)
+        before = set(lines(shell.folder / "parents"))
+        os.kill(int(min(before)), signal.SIGKILL)
+        until(lambda: set(lines(shell.folder / "parents")) - before)
         shell.write("go", "")
         assert working.wait(WAIT_SECONDS) == 0
     assert sorted(lines(shell.folder / "done")) == ["a", "b", "c"]
+
+
+def test_a_program_is_found_again_when_it_has_moved(shell: Shell, names: Shell) -> None:
+    shell.write("second/other", "")
+    shell.write("first/moving", '#!/bin/sh\nmv first/moving second 2> moved\necho "$1"\n').chmod(0o755)
+    path = f"{shell.folder}/first:{shell.folder}/second:{os.environ['PATH']}"
+    assert shell("work", "names", "-j", "1", "moving", PATH=path).lines == ["a", "b", "c"]
 
 
 def test_a_throttle_holds_back_by_load_and_memory_only_beside_others(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ RETRY_LATER_STATUS = os.EX_TEMPFAIL
 FAIL_STATUS = os.EX_DATAERR
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 SCARCITY_RETRY_SECONDS = 5.0
+MAX_SUPERVISORS = 2
+"""A supervisor waits while a command starts, about as long as `true` runs: two of them start twice as many."""
 TICK_SECONDS = 0.05
 """How often a throttle is asked again, and new output is looked for."""
 
@@ -54,6 +56,8 @@ class CommandRun(msgspec.Struct):
     words: Sequence[str]
     output: tuple[str, str]
     """The paths of its stdout and stderr."""
+    groups: ProcessGroups
+    """The process groups of the supervisor that starts it."""
     stdin: str | None = None
     is_void: bool = False
     """Whether its turn is over: nothing of it is settled."""
@@ -153,12 +157,11 @@ class Commands:
 
 
 class CommandExecutor:
-    """Runs commands, up to `size` at once, without a thread for each: one thread waits for all of them."""
+    """Runs commands, up to `size` at once, without a thread for each: one thread for each supervisor waits for them."""
 
     def __init__(self, commands: Commands, size: int, finish: Finish) -> None:
         self._commands = commands
         self._finish = finish
-        self._groups = commands.process_groups()
         self._lock = threading.RLock()
         self._ended = threading.Condition(self._lock)
         self._queue: deque[tuple[InFlightClaim, Sequence[Item]]] = deque()
@@ -166,8 +169,14 @@ class CommandExecutor:
         self._free = list(range(1, size + 1))
         self._number = 0
         self._closing = False
-        self._thread = threading.Thread(target=self._serve, name="rowlock commands", daemon=True)
-        self._thread.start()
+        self._supervisors = [commands.process_groups() for _ in range(min(size, MAX_SUPERVISORS))]
+        places = range(len(self._supervisors))
+        self._threads = [
+            threading.Thread(target=self._serve, args=(place,), name="rowlock commands", daemon=True)
+            for place in places
+        ]
+        for thread in self._threads:
+            thread.start()
 
     @property
     def running(self) -> int:
@@ -200,10 +209,11 @@ class CommandExecutor:
 
     def _start(self, claim: InFlightClaim, items: Sequence[Item]) -> None:
         number, slot = self._number + 1, self._free[0]
+        groups = self._supervisors[slot % len(self._supervisors)]
         try:
             words = self._commands.template.filled(items, number=number, slot=slot)
-            output = self._commands.outputs.paths(items, f"{self._groups.folder}/{number}")
-            stdin = self._stdin(number, items)
+            output = self._commands.outputs.paths(items, f"{groups.folder}/{number}")
+            stdin = self._stdin(f"{groups.folder}/{number}.in", items)
         except MissingField as error:
             self._settle(claim, [error.item], Fail(str(error), kind="missing field"))
             if rest := [item for item in items if item is not error.item]:
@@ -214,7 +224,7 @@ class CommandExecutor:
             self._settle(claim, items, Retry(after=0, counted=False))
             return
         self._number = number
-        run = CommandRun(claim, items, number, heappop(self._free), words, output, stdin)
+        run = CommandRun(claim, items, number, heappop(self._free), words, output, groups, stdin)
         run.discard = lambda: self._commands.outputs.discard(output)
         self._running[number] = run
         self._launch(run)
@@ -228,7 +238,7 @@ class CommandExecutor:
             traceparent = own or traceparent
         self._commands.listener.began(run)
         environment = self._commands.environment_of(run.items, traceparent)
-        self._groups.start(
+        run.groups.start(
             run.number,
             run.words,
             environment=environment,
@@ -237,20 +247,19 @@ class CommandExecutor:
             timeout=self._commands.timeout,
         )
 
-    def _stdin(self, number: int, items: Sequence[Item]) -> str | None:
+    def _stdin(self, path: str, items: Sequence[Item]) -> str | None:
         # A file instead of a pipe: a command that never reads cannot block.
         if not self._commands.template.stdin:
             return None
-        path = f"{self._groups.folder}/{number}.in"
         Path(path).write_text("".join(f"{item.key}\n" for item in items))
         return path
 
-    def _serve(self) -> None:
+    def _serve(self, place: int) -> None:
         listener, throttle = self._commands.listener, self._commands.throttle
         seconds = TICK_SECONDS if listener.needs_ticks or throttle.is_needed else None
         while True:
-            ends = self._groups.ends(seconds)
-            if ends is None and not self._recovered():
+            ends = self._supervisors[place].ends(seconds)
+            if ends is None and not self._recovered(place):
                 return
             with self._lock:
                 for end in ends or ():
@@ -260,18 +269,19 @@ class CommandExecutor:
                 self._start_queued()
                 self._ended.notify_all()
 
-    def _recovered(self) -> bool:
+    def _recovered(self, place: int) -> bool:
         """Replace a supervisor that has ended before the worker; return whether there is work for another."""
         with self._lock:
             if self._closing:
                 return False
             log.warning("the supervisor of the commands has ended; they are stopped and run again")
-            self._groups.kill()
-            self._groups.finish()
-            self._groups.close()
-            self._groups = self._commands.process_groups()
-            for run in [self._running.pop(number) for number in list(self._running)]:
-                self._end(run, CommandEnd(run.number, "lost", 0))
+            groups = self._supervisors[place]
+            groups.kill()
+            groups.finish()
+            groups.close()
+            self._supervisors[place] = self._commands.process_groups()
+            for run in [run for run in self._running.values() if run.groups is groups]:
+                self._end(self._running.pop(run.number), CommandEnd(run.number, "lost", 0))
             return True
 
     def _end(self, run: CommandRun, end: CommandEnd) -> None:
@@ -322,7 +332,7 @@ class CommandExecutor:
             for run in self._running.values():
                 if run.claim is claim and not run.is_void:
                     run.is_void = True
-                    self._groups.end(run.number)
+                    run.groups.end(run.number)
 
     def shutdown(self) -> None:
         """End all commands that still run, and the supervisor."""
@@ -331,11 +341,12 @@ class CommandExecutor:
             self._queue.clear()
             for run in self._running.values():
                 run.is_void = True
-                self._groups.end(run.number)
+                run.groups.end(run.number)
             self._ended.wait_for(lambda: not self._running)
-        self._groups.finish()
-        self._thread.join()
-        self._groups.close()
+        for groups, thread in zip(self._supervisors, self._threads, strict=True):
+            groups.finish()
+            thread.join()
+            groups.close()
 
 
 def _log(run: CommandRun, outcome: Outcome, seconds: float) -> None:

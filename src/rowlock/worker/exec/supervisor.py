@@ -6,6 +6,7 @@ closes, it kills all commands that still run, with all that they have started, a
 It runs as a file of its own, because importing more would only cost memory and time.
 """
 
+import errno
 import marshal
 import os
 import select
@@ -45,6 +46,9 @@ class Supervisor:
         self._requests, self._reports = requests, reports
         self._unread, self._unwritten = bytearray(), bytearray()
         self._running: dict[int, SupervisedCommand] = {}
+        self._environment = dict(os.environb)
+        self._programs: dict[str, str] = {}
+        """Where the programs of commands were found."""
         self._nothing = os.open(os.devnull, os.O_RDONLY)
         self._child_ended, wake = os.pipe()
         for descriptor in (self._child_ended, wake, reports):
@@ -66,9 +70,9 @@ class Supervisor:
                 os.read(self._child_ended, READ_BYTES)
             self._reap()
             self._end_overdue()
+            self._write()  # first: the worker sends the next requests while commands are started here
             if self._requests in ready:
                 is_open = self._read()
-            self._write()
         for process in self._running:
             _signal(process, signal.SIGKILL)
         for name in os.listdir(self._folder):  # noqa: PTH208 - pathlib is slow to import
@@ -108,7 +112,7 @@ class Supervisor:
             self._report(f"{number} files {error.errno}")
         else:
             known = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
-            self._spawn(SupervisedCommand(number, timeout), words, {**os.environb, **known}, files)
+            self._spawn(SupervisedCommand(number, timeout), words, {**self._environment, **known}, files)
         for file in files:
             if file != self._nothing:
                 os.close(file)
@@ -117,12 +121,20 @@ class Supervisor:
         self, command: SupervisedCommand, words: list[str], environment: dict[bytes, bytes], files: list[int]
     ) -> None:
         try:
-            process = _spawned(words, environment, files)
+            process = _spawned(self._find(words[0]), words, environment, files)
         except (OSError, ValueError) as error:
             self._report(f"{command.number} error {getattr(error, 'errno', None) or 22}")
             return
         self._running[process] = command
         self._report(f"{command.number} began {process}")
+
+    def _find(self, program: str) -> str:
+        """Return where a program is. PATH is searched once: a search by each command would cost it a tenth."""
+        if "/" in program or os.access(self._programs.get(program, ""), os.X_OK):
+            return self._programs.get(program, program)
+        found = (f"{folder}/{program}" for folder in os.get_exec_path())
+        self._programs[program] = next((path for path in found if _is_program(path)), program)
+        return self._programs[program]
 
     def _end(self, number: int) -> None:
         for process, command in self._running.items():
@@ -183,18 +195,22 @@ class Supervisor:
             self._unwritten.clear()
 
 
-def _spawned(words: list[str], environment: dict[bytes, bytes], files: list[int]) -> int:
+def _spawned(path: str, words: list[str], environment: dict[bytes, bytes], files: list[int]) -> int:
     # In a session of its own: neither Ctrl-C nor the terminal reaches it.
     actions = [(os.POSIX_SPAWN_DUP2, file, place) for place, file in enumerate(files)]
-    for command in (words, [*WITHOUT_HEADER, *words]):
+    for program, command in ((path, words), (WITHOUT_HEADER[0], [*WITHOUT_HEADER, *words])):
         try:
             return os.posix_spawnp(
-                command[0], command, environment, file_actions=actions, setsid=True, setsigdef=_IGNORED_BY_PYTHON
+                program, command, environment, file_actions=actions, setsid=True, setsigdef=_IGNORED_BY_PYTHON
             )
         except OSError as error:
-            if error.errno != 8:  # ENOEXEC
+            if error.errno != errno.ENOEXEC:
                 raise
-    raise OSError(8, os.strerror(8))
+    raise OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC))
+
+
+def _is_program(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113 - pathlib is slow to import
 
 
 def _signal(group: int, number: int) -> bool:
