@@ -166,8 +166,8 @@ BUGS = (
     Bug(
         "folding loses a tally",
         "tallies.py",
-        "total = {name: sum(getattr(tally, name) for tally in folded) for name in SUMMED}",
-        "total = {name: sum(getattr(tally, name) for tally in folded[1:]) for name in SUMMED}",
+        "_fold_into_sums(tx, old)",
+        "_fold_into_sums(tx, old[1:])",
     ),
     Bug(
         "an abandoned item is tallied as done",
