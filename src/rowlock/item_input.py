@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from rowlock.durations import DurationOrTime, delay_or_time
 from rowlock.errors import Invalid, InvalidData, InvalidKey
-from rowlock.json_codec import encode, encode_json, has_times, is_finite, times_refused
+from rowlock.json_codec import encode, has_times, is_finite, times_refused
 from rowlock.model import MAX_DATA_BYTES, NewItem
 from rowlock.names import all_simple_keys, check_key, short_repr
 from rowlock.settings import DEFAULT_PRIORITY, GATES, PRIORITIES
@@ -39,28 +39,26 @@ class ItemDefaults(msgspec.Struct, frozen=True):
 class Batch(msgspec.Struct, frozen=True):
     """Checked items for one statement: keys that share all other columns, or rows that do not."""
 
-    count: int
-    json: str
+    entries: Sequence[Any]
+    """Keys, or rows of all columns if `same` is None."""
     same: dict[str, Any] | None = None
     """Gate, priority, delay and payload of all items, if only their keys differ."""
     lowest_gate: int | None = None
     lanes: int = 0
     """A bit for each priority of the items."""
 
-    def keys(self) -> list[str]:
-        """Decode the keys: a strict add needs them, and one that is merged with others."""
-        decoded = msgspec.json.decode(self.json)
-        return decoded if self.same is not None else [row["key"] for row in decoded]
+    def keys(self) -> Sequence[str]:
+        """Return the keys."""
+        return self.entries if self.same is not None else [row["key"] for row in self.entries]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Decode the items as rows, for an add that is merged with others."""
-        decoded = msgspec.json.decode(self.json)
-        return decoded if self.same is None else [{"key": key, **self.same} for key in decoded]
+    def rows(self) -> Sequence[dict[str, Any]]:
+        """Return the items as rows of all columns."""
+        return self.entries if self.same is None else [{"key": key, **self.same} for key in self.entries]
 
 
 def batch_of_keys(keys: Sequence[str], columns: dict[str, Any]) -> Batch:
     """Make a batch of checked keys that share all other columns."""
-    return Batch(len(keys), encode_json(keys), columns, columns["gate"], 1 << columns["priority"])
+    return Batch(keys, columns, columns["gate"], 1 << columns["priority"])
 
 
 def batches(entries: Entries, shared: ItemDefaults, *, first_line: int = 1) -> Iterator[Batch]:
@@ -137,10 +135,10 @@ def _batch_of_rows(entries: Iterable[tuple[int, Any]], shared: ItemDefaults) -> 
             fields = {**error.fields, "line": line}
             raise type(error)(f"{error.what} (line {line})", error.hint, **fields) from None
         check_key(new.key, line)
-        rows.append({"key": new.key, **columns})
+        rows.append({"key": str.__str__(new.key), **columns})  # a subclass of str may compare in its own way
     gates = [row["gate"] for row in rows if row["gate"] is not None]
     lanes = sum(1 << priority for priority in {row["priority"] for row in rows})
-    return Batch(len(rows), encode_json(rows), None, min(gates, default=None), lanes)
+    return Batch(rows, None, min(gates, default=None), lanes)
 
 
 def _new_item(entry: Any, shared: ItemDefaults) -> NewItem:

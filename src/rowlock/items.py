@@ -52,7 +52,7 @@ class LockedItem(msgspec.Struct, frozen=True):
 
 
 def _group_key_of_add(name: str, batches: Iterable[Batch], *, strict: bool = False) -> GroupKey:
-    weight = sum(batch.count for batch in batches) if isinstance(batches, list) else MAX_GROUPED_KEYS + 1
+    weight = sum(len(batch.entries) for batch in batches) if isinstance(batches, list) else MAX_GROUPED_KEYS + 1
     small = weight <= MAX_GROUPED_KEYS
     return GroupKey(name, mergeable=small and not strict, isolated=not small, cost=weight, argument=batches)
 
@@ -72,7 +72,7 @@ def _add_merged(tx: Tx, calls: Sequence[GroupedCall]) -> list[Added | GatePassed
     if target.once:
         new, done = _add_unless_done(tx, target, rows)
     else:
-        new = _add_rows(tx, target, encode_json(rows))
+        new = _add_rows(tx, target, rows)
     answers: list[Added | GatePassed] = []
     for refusal, given in zip(refusals, rows_of, strict=True):
         added = new.intersection([row["key"] for row in given])
@@ -98,15 +98,15 @@ def add(tx: Tx, name: str, batches: Iterable[Batch], *, strict: bool = False) ->
         target = lists.add_lanes(tx, target, batch.lanes)
         if strict:
             _refuse_existing(tx, target.id, name, batch)
-        given += batch.count
+        given += len(batch.entries)
         if target.once:
             rows = batch.rows()
             new, done = _add_unless_done(tx, target, rows)
             added, before = added + len(new), before + sum(row["key"] in done for row in rows)
         elif batch.same is None:
-            added += len(_add_rows(tx, target, batch.json))
+            added += len(_add_rows(tx, target, batch.entries))
         else:
-            added += _add_keys(tx, target, batch.json, batch.same)
+            added += _add_keys(tx, target, batch.entries, batch.same)
         if strict and before:
             raise done_keys.refusal(name, min(done))
         if strict and added < given:
@@ -129,24 +129,24 @@ def _gate_passed(batches: Iterable[Batch], name: str, gate: int) -> GatePassed |
     return GatePassed(what, "leave the gate out to add at the open one", gate=gate)
 
 
-def _add_keys(tx: Tx, target: lists.ListForAdding, keys: str, same: dict[str, Any]) -> int:
+def _add_keys(tx: Tx, target: lists.ListForAdding, keys: Sequence[str], same: dict[str, Any]) -> int:
     gate = target.gate if same["gate"] is None else same["gate"]
-    columns = {**same, "gate": gate, "separator": target.separator}
+    columns = {**same, "gate": gate, "separator": target.separator, "keys": encode_json(keys)}
     # To a new list keys are added without looking for each, which takes a third of the time; one that is given twice
     # is a conflict.
     new = target.created and tx.optimistic
-    added = tx.run("items/add_new_keys" if new else "items/add_keys", list=target.id, keys=keys, **columns)
+    added = tx.run("items/add_new_keys" if new else "items/add_keys", list=target.id, **columns)
     if added:
         delayed = added if same["delay"] else 0
         tallies.record(tx, target.id, gate, added=added, items_change=added, delayed_change=delayed)
     return added
 
 
-def _add_unless_done(tx: Tx, target: lists.ListForAdding, rows: list[dict[str, Any]]) -> tuple[set[str], set[str]]:
+def _add_unless_done(tx: Tx, target: lists.ListForAdding, rows: Sequence[dict[str, Any]]) -> tuple[set[str], set[str]]:
     """Add rows to a list that remembers what was done; return the keys that are new, and those that were done."""
     done = done_keys.among(tx, target.id, [row["key"] for row in rows])
     left = [row for row in rows if row["key"] not in done]
-    new = _add_rows(tx, target, encode_json(left)) if left else set()
+    new = _add_rows(tx, target, left) if left else set()
     late = done_keys.among_added(tx, target.id, sorted(new)) if new else set()
     if late:
         for item in tx.structs(ItemStatus, "items/delete", list=target.id, keys=encode_json(sorted(late))):
@@ -154,9 +154,9 @@ def _add_unless_done(tx: Tx, target: lists.ListForAdding, rows: list[dict[str, A
     return new - late, done | late
 
 
-def _add_rows(tx: Tx, target: lists.ListForAdding, rows: str) -> set[str]:
+def _add_rows(tx: Tx, target: lists.ListForAdding, rows: Sequence[dict[str, Any]]) -> set[str]:
     columns = {"gate": target.gate, "separator": target.separator}
-    added = tx.structs(AddedItem, "items/add_rows", list=target.id, rows=rows, **columns)
+    added = tx.structs(AddedItem, "items/add_rows", list=target.id, rows=encode_json(rows), **columns)
     delayed = Counter(item.gate for item in added if item.due is not None)
     for gate, count in Counter(item.gate for item in added).items():
         tallies.record(tx, target.id, gate, added=count, items_change=count, delayed_change=delayed[gate])

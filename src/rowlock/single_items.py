@@ -32,10 +32,9 @@ def add(tx: Tx, name: str, batches: Iterable[Batch], *, strict: bool = False) ->
     An item that is on the list already stays as it is. A list that sleeps is woken, unless a wake was requested before.
     """
     batch = batches[0] if isinstance(batches, list) and len(batches) == 1 else None
-    if strict or batch is None or batch.count != 1 or batch.same is None:
+    if strict or batch is None or len(batch.entries) != 1 or batch.same is None:
         return None
-    [key] = batch.keys()
-    answer = tx.struct(SingleChange, "items/add_single", name=name, key=key, **batch.same)
+    answer = tx.struct(SingleChange, "items/add_single", name=name, key=batch.entries[0], **batch.same)
     return Added(answer.changed, 1 - answer.changed) if answer and answer.fits else None
 
 

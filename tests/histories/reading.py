@@ -124,7 +124,6 @@ def keys_added(deed: Deed) -> list[tuple[str, int | None]]:
     """The keys of an add, with the gate of each if it was named; none if the history does not say."""
     found: list[tuple[str, int | None]] = []
     for batch in deed.args[1] if len(deed.args) > 1 and isinstance(deed.args[1], list | tuple) else []:
-        rows = json.loads(batch["json"])
         same = batch.get("same")
-        found += [(row, same["gate"]) if same is not None else (row["key"], row["gate"]) for row in rows]
+        found += [(row, same["gate"]) if same is not None else (row["key"], row["gate"]) for row in batch["entries"]]
     return found

@@ -1,6 +1,5 @@
 """The checker of histories sees each kind of mistake: hand-made histories, one for each rule."""
 
-import json
 from itertools import count
 from typing import Any
 
@@ -27,7 +26,7 @@ class Story:
 
     def add(self, *keys: str, gate: int = 0) -> None:
         """Add items."""
-        batch = {"count": len(keys), "json": json.dumps(keys), "same": {"gate": gate}}
+        batch = {"entries": keys, "same": {"gate": gate}}
         self.call("items.add", "work", [batch], answer={"added": len(keys), "existing": 0})
 
     def open(self, *sessions: str) -> None:

@@ -4,7 +4,6 @@ import io
 from collections.abc import Iterator
 from itertools import chain
 
-import msgspec
 import pytest
 
 from rowlock import NewItem
@@ -16,26 +15,23 @@ PLAIN = ItemDefaults()
 
 def test_keys_that_share_the_rest_make_one_batch_of_keys() -> None:
     (batch,) = batches(["a", "b"], ItemDefaults(priority=3))
-    assert (batch.count, batch.keys(), batch.same) == (
-        2,
-        ["a", "b"],
-        {"gate": None, "priority": 3, "delay": 0, "data": None, "trace": None},
-    )
+    columns = {"gate": None, "priority": 3, "delay": 0, "data": None, "trace": None}
+    assert (batch.entries, batch.same) == (["a", "b"], columns)
 
 
 def test_mappings_make_a_batch_of_rows() -> None:
     (batch,) = batches(["a", {"key": "b", "gate": 2}, NewItem("c", gate=1)], PLAIN)
-    assert (batch.count, batch.keys(), batch.same, batch.lowest_gate) == (3, ["a", "b", "c"], None, 1)
+    assert (batch.keys(), batch.same, batch.lowest_gate) == (["a", "b", "c"], None, 1)
 
 
 def test_a_new_item_has_its_own_values_and_not_the_shared_ones() -> None:
     (batch,) = batches([NewItem("a")], ItemDefaults(priority=1, gate=4, data="shared"))
-    (row,) = msgspec.json.decode(batch.json)
+    (row,) = batch.rows()
     assert (row["priority"], row["gate"], row["data"]) == (5, None, None)
 
 
 def test_many_keys_make_batches_of_a_bounded_size() -> None:
-    counts = [batch.count for batch in batches(map(str, range(MAX_ROWS_PER_STATEMENT * 2 + 1)), PLAIN)]
+    counts = [len(batch.entries) for batch in batches(map(str, range(MAX_ROWS_PER_STATEMENT * 2 + 1)), PLAIN)]
     assert counts == [MAX_ROWS_PER_STATEMENT, MAX_ROWS_PER_STATEMENT, 1]
 
 

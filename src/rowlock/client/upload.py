@@ -89,14 +89,14 @@ def _parts(transport: Transport, batches: Iterable[Batch]) -> Iterator[Part]:
         if part.size + len(lines) > max_bytes:
             yield part
             part = Part()
-        part.write(lines, batch.count, trace=trace)
+        part.write(lines, len(batch.entries), trace=trace)
     yield part
 
 
 def _lines(batch: Batch) -> tuple[bytes, str | None]:
     """Return a batch as NDJSON, a key or an item to a line, and its trace."""
     if batch.same is not None and batch.same == {**_PLAIN, "trace": batch.same["trace"]}:
-        return b"".join(_encode(key) + b"\n" for key in msgspec.json.decode(batch.json)), batch.same["trace"]
+        return b"".join(_encode(key) + b"\n" for key in batch.entries), batch.same["trace"]
     rows = batch.rows()
     return b"".join(_encode(_item(row)) + b"\n" for row in rows), rows[0]["trace"] if rows else None
 

@@ -355,5 +355,5 @@ class _Reported:
         written = 0
         for batch in self._batches:
             yield batch
-            written += batch.count
+            written += len(batch.entries)
             self._report(written)

@@ -91,7 +91,7 @@ async def _add_once(request: Request, batches: Iterable[Batch]) -> Response:
 
 
 def _digests(batches: Iterable[Batch]) -> Iterator[str]:
-    return (idempotency.digest(batch.json, encode_json(batch.same)) for batch in batches)
+    return (idempotency.digest(encode_json(batch.entries), encode_json(batch.same)) for batch in batches)
 
 
 def _batches_of_document(document: ItemsToAdd, defaults: ItemDefaults) -> list[Batch]:
