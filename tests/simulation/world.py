@@ -15,7 +15,7 @@ from tests.simulation.disk import BEGIN, COMMIT, EPOCH, Disk, Killed, Line, driv
 from tests.simulation.interrupts import interrupted
 
 from rowlock import Engine
-from rowlock.db.pipeline import PipelinedVerb
+from rowlock.db import PipelinedVerb
 from rowlock.environment import Environment
 
 STATEMENT_SECONDS = 0.001

@@ -41,9 +41,7 @@ if TYPE_CHECKING:
     from rowlock.audit import AuditRecord
     from rowlock.counters import CounterInfo
     from rowlock.db import Database
-    from rowlock.db.database import Verb
-    from rowlock.db.pipeline import Work
-    from rowlock.db.transaction import Clock
+    from rowlock.db.transaction import Clock, Verb, Work
     from rowlock.durations import Duration
     from rowlock.engine.engine import BatchedFunction, X, Y
     from rowlock.engine.list import Keys

@@ -3,10 +3,9 @@
 `connect(url)` returns a `Database`; `database.run(verb, …)` runs a verb in a transaction, again after a conflict.
 """
 
-from rowlock.db.database import Database, connect, is_flushed, unflushed
+from rowlock.db.database import Database, connect
 from rowlock.db.driver import Hint, Pending
-from rowlock.db.pipeline import BoundVerb, PipelinedVerb, pipelined
-from rowlock.db.transaction import Tx, single_statement
+from rowlock.db.transaction import BoundVerb, PipelinedVerb, Tx, is_flushed, pipelined, single_statement, unflushed
 from rowlock.db.urls import Address, listening_at, parse, with_schema
 
 __all__ = [

@@ -7,8 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rowlock.db.driver import RetryTransaction, SocketConnection
-from rowlock.db.pipeline import Work
-from rowlock.db.transaction import Tx
+from rowlock.db.transaction import Tx, Work
 
 if TYPE_CHECKING:
     from asyncio import Future

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import msgspec
 
@@ -19,34 +19,20 @@ from rowlock.db.driver import (
     StatementExecutor,
 )
 from rowlock.db.orm_connections import driver_connection, in_transaction
-from rowlock.db.pipeline import Work
 from rowlock.db.pool import Pool
 from rowlock.db.statements import Dialect, Statements, channel_of
-from rowlock.db.transaction import Autocommit, Clock, Tx
+from rowlock.db.transaction import Autocommit, Clock, Tx, Verb, Work, is_flushed
 from rowlock.db.urls import Address, parse
 from rowlock.environment import REAL_ENVIRONMENT, Deadline, Environment
 from rowlock.errors import Invalid
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Verb = Callable[Concatenate[Tx, P], T]
-W = TypeVar("W", bound=Callable[..., Any])
 
 MAX_CONNECTIONS = 32
 PATIENCE_SECONDS = 30.0
 """How long a verb is run again after conflicts and lost connections."""
 MIN_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.002, 1.0
-
-
-def unflushed(work: W) -> W:
-    """Mark a verb or a piece of a pipeline: if a power cut loses it after its commit, no harm is done."""
-    vars(work)["unflushed"] = True
-    return work
-
-
-def is_flushed(work: Callable[..., Any]) -> bool:
-    """Return whether it must be on the disk when its commit returns."""
-    return not getattr(work, "unflushed", False)
 
 
 def _by_transaction(works: Sequence[Work]) -> list[list[Work]]:
@@ -118,7 +104,12 @@ class Database:
         """
         single: Callable[..., T | None] | None = getattr(verb, "single_statement", None)
         if single is not None:
-            answer = self._retrying(lambda *lent: single(self._query(*lent), *args, **kwargs))
+
+            def autocommitted(connection: DatabaseConnection, deadline: Deadline) -> T | None:
+                alone = Autocommit(partial(connection.autocommit, deadline=deadline))
+                return single(Tx(cast("StatementExecutor", alone), self._statements, self.clock), *args, **kwargs)
+
+            answer = self._retrying(autocommitted)
             if answer is not None:
                 return answer
 
@@ -139,9 +130,6 @@ class Database:
             return answer
 
         return self._retrying(committed)
-
-    def _query(self, connection: DatabaseConnection, deadline: Deadline) -> Tx:
-        return Tx(cast("StatementExecutor", Autocommit(connection, deadline)), self._statements, self.clock)
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that only reads; each statement sees what is committed when it starts."""

@@ -1,25 +1,21 @@
-"""A transaction runs statements by name; verbs are functions whose first argument is one."""
+"""A transaction runs statements by name; verbs are functions whose first argument is one.
+
+A verb may be marked: it can run in a pipeline, can be one statement, or need not be flushed.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import update_wrapper
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import msgspec
 
-from rowlock.db.driver import (
-    DatabaseConnection,
-    DriverCursor,
-    Parameters,
-    Pending,
-    RetryTransaction,
-    Row,
-    StatementExecutor,
-)
+from rowlock.db.driver import DriverCursor, Parameters, Pending, RetryTransaction, Row, StatementExecutor
 from rowlock.db.statements import Statements
-from rowlock.environment import Deadline
 from rowlock.errors import RowlockError
 
 Clock = Callable[[], int]
+P = ParamSpec("P")
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 V = TypeVar("V", bound=Callable[..., Any])
@@ -126,14 +122,15 @@ class Tx(msgspec.Struct, eq=False):
 
 
 class Autocommit(msgspec.Struct, frozen=True):
-    """Stands for the connection of a transaction that is one query: it commits by itself, in one round trip."""
+    """Stands for the connection of a transaction that is one query."""
 
-    connection: DatabaseConnection
-    deadline: Deadline
+    query: Callable[[str, Parameters], list[Row]]
+    """Runs one of our statements, commits it and returns its rows: in one round trip."""
 
-    def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """Run one of our statements, commit it and return its rows."""
-        return self.connection.autocommit(sql, parameters, deadline=self.deadline)
+
+Verb = Callable[Concatenate[Tx, P], T]
+Work = Callable[[Tx], Pending[Any]]
+"""A piece of a pipeline: it sends statements, and its result is read when the pipeline has ended."""
 
 
 def single_statement(single: Callable[..., Any]) -> Callable[[V], V]:
@@ -147,3 +144,56 @@ def single_statement(single: Callable[..., Any]) -> Callable[[V], V]:
         return verb
 
     return mark
+
+
+def unflushed(work: V) -> V:
+    """Mark a verb or a piece of a pipeline: if a power cut loses it after its commit, no harm is done."""
+    vars(work)["unflushed"] = True
+    return work
+
+
+def is_flushed(work: Callable[..., Any]) -> bool:
+    """Return whether it must be on the disk when its commit returns."""
+    return not getattr(work, "unflushed", False)
+
+
+class PipelinedVerb(Generic[P, T]):
+    """A verb in one spelling: call it like any other, or `bind` its arguments and give it to a pipeline.
+
+    The function sends its statements and returns their result as pending: in a pipeline it is read only after the
+    transaction has ended, so one statement's rows cannot decide what the next one is.
+    """
+
+    def __init__(self, send: Callable[Concatenate[Tx, P], Pending[T]]) -> None:
+        self.send = send
+        self.__name__ = send.__name__
+        update_wrapper(self, send)
+
+    def __call__(self, tx: Tx, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run it alone."""
+        return self.send(tx, *args, **kwargs).result()
+
+    def __repr__(self) -> str:
+        return f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
+
+    def bind(self, *args: P.args, **kwargs: P.kwargs) -> "BoundVerb":
+        """Return the call as a piece of a pipeline."""
+        return BoundVerb(self, args, kwargs, unflushed=getattr(self, "unflushed", False))
+
+
+class BoundVerb(msgspec.Struct, frozen=True):
+    """A call of a pipelined verb, to be sent together with others."""
+
+    verb: PipelinedVerb[Any, Any]
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+    unflushed: bool = False
+    """Whether a power cut may forget it after it was answered."""
+
+    def __call__(self, tx: Tx) -> Pending[Any]:
+        """Send it."""
+        return self.verb.send(tx, *self.args, **self.kwargs)
+
+
+pipelined = PipelinedVerb
+"""Make a verb of a function that sends statements and returns their result as pending."""

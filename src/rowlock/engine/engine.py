@@ -11,9 +11,8 @@ import msgspec
 
 from rowlock import audit, db, schedules, schema, upkeep
 from rowlock.audit import DEFAULT_KEEP, audited
-from rowlock.db.database import MAX_CONNECTIONS, PATIENCE_SECONDS, Verb
-from rowlock.db.pipeline import Work
-from rowlock.db.transaction import Clock
+from rowlock.db.database import MAX_CONNECTIONS, PATIENCE_SECONDS
+from rowlock.db.transaction import Clock, Verb, Work
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine.counter import Counter
 from rowlock.engine.handles import Handles

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar
 
-from rowlock.db.database import Verb
+from rowlock.db.transaction import Verb
 from rowlock.names import check_name
 
 P = ParamSpec("P")

@@ -11,7 +11,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 import msgspec
 
 from rowlock import counters
-from rowlock.db.database import Verb
+from rowlock.db.transaction import Verb
 from rowlock.db.urls import masked
 from rowlock.engine.counter import Counter
 from rowlock.engine.engine import Engine

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from rowlock import audit, counters, db, idempotency
-from rowlock.db.database import Verb
+from rowlock.db.transaction import Verb
 from rowlock.engine.counter import Counter
 from rowlock.engine.list import List
 from rowlock.engine.schedule import Schedule

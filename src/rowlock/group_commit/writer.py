@@ -18,9 +18,9 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from rowlock.db import Database, Tx, is_flushed, unflushed
-from rowlock.db.database import Verb
 from rowlock.db.driver import LockTimeout, RetryTransaction
 from rowlock.db.pool import MAX_WAIT_SECONDS
+from rowlock.db.transaction import Verb
 from rowlock.errors import AlreadyClosed, InvalidTransaction, RowlockError
 from rowlock.forks import PerProcess
 from rowlock.group_commit.calls import (

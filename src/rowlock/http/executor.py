@@ -14,7 +14,8 @@ from weakref import WeakKeyDictionary
 
 from rowlock import upkeep
 from rowlock.db.async_reader import AsyncReader
-from rowlock.db.database import Database, Verb
+from rowlock.db.database import Database
+from rowlock.db.transaction import Verb
 from rowlock.engine import Engine
 from rowlock.errors import DatabaseFull, DatabaseReadOnly, Overloaded, RowlockError
 from rowlock.group_commit.calls import LoopMailbox, LoopWaiter
