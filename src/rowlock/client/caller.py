@@ -33,7 +33,7 @@ from rowlock.api.operation import ApiRequest, Operation, name_of, result
 from rowlock.api.operations import BY_VERB
 from rowlock.api.schedules import PUT_SCHEDULE, ScheduleChange
 from rowlock.client.transport import Transport
-from rowlock.db.database import Verb
+from rowlock.db.transaction import Verb
 from rowlock.errors import InvalidData, NeedsDatabase, NoSuchList, StaleVersion
 from rowlock.item_input import CheckedChanges
 from rowlock.item_search import KEYS_PER_CHANGE, SAVES_PER_CHANGE, ItemFilter, MatchCount, SearchPage
@@ -68,13 +68,17 @@ BULK_OPERATIONS: Mapping[Callable[..., Any], Operation] = {
 
 
 class Caller:
-    """Runs verbs by the operations of a server."""
+    """Runs verbs by the operations of a server; `derived` are verbs that take other requests than one of their own."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, derived: Mapping[Callable[..., Any], Callable[..., Any]]) -> None:
         self.transport = transport
+        self._derived = derived
 
     def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Have a verb run by the server; NeedsDatabase if no operation offers it."""
+        """Have a verb run by the server; NeedsDatabase if no request offers it."""
+        if verb in self._derived:
+            derived: T = self._derived[verb](self, *args, **kwargs)
+            return derived
         operation = BY_VERB.get(verb)
         if operation is None:
             hint = NEEDS_DATABASE.get(verb, "use an Engine, where the database is")

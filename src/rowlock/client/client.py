@@ -13,7 +13,7 @@ from rowlock.client import caller, sessions, upload
 from rowlock.client.caller import Caller
 from rowlock.client.transport import Transport, TransportOptions
 from rowlock.db import BoundVerb
-from rowlock.db.database import Verb
+from rowlock.db.transaction import Verb
 from rowlock.durations import Duration, DurationOrTime, delay_or_time
 from rowlock.engine import Session
 from rowlock.engine.handles import Handles
@@ -36,17 +36,6 @@ DERIVED: Mapping[Callable[..., Any], Callable[..., Any]] = {**upload.VERBS, **ca
 """Verbs that take other requests than one operation of their own."""
 
 
-class RemoteRunner(Caller):
-    """Runs any verb that a server offers."""
-
-    def run(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Have a verb run by the server; NeedsDatabase if no request offers it."""
-        if verb not in DERIVED:
-            return super().run(verb, *args, **kwargs)
-        answer: T = DERIVED[verb](self, *args, **kwargs)
-        return answer
-
-
 class RemoteSession(Session):
     """A live worker on another machine than its database: the server searches lists, and settings are cached."""
 
@@ -57,7 +46,7 @@ class RemoteSession(Session):
 class RemoteTokens:
     """The access tokens of a server: created, listed, revoked. Only the server authenticates them."""
 
-    def __init__(self, runner: RemoteRunner) -> None:
+    def __init__(self, runner: Caller) -> None:
         self._runner = runner
 
     def create(
@@ -104,7 +93,7 @@ class Client(Handles):
         secret = token or os.environ.get("ROWLOCK_TOKEN") or None
         self.environment = environment
         self._transport = Transport(address, secret, TransportOptions(timeout, patience, environment, options))
-        self._runner = RemoteRunner(self._transport)
+        self._runner = Caller(self._transport, DERIVED)
 
     def __enter__(self) -> "Client":
         return self
@@ -163,7 +152,7 @@ class Client(Handles):
         """Open a connection of its own to the server, for calls that must not wait until others are done."""
         transport = self._transport.twin()
         try:
-            yield RemoteRunner(transport)
+            yield Caller(transport, DERIVED)
         finally:
             transport.close()
 
