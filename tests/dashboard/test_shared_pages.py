@@ -6,8 +6,8 @@ import pytest
 from tests.http.serving import Serving
 
 from rowlock.errors import Unavailable
+from rowlock.http.pages import MAX_SECONDS, SHARED_SECONDS, SharedPages
 from rowlock.http.responses import Response
-from rowlock.http.shared_pages import MAX_SECONDS, SHARED_SECONDS, SharedPages
 
 
 def test_callers_of_one_page_wait_for_one_copy_and_others_have_their_own() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from rowlock.api.server_limits import MB
 from rowlock.errors import InvalidBody, UnknownKind
 from rowlock.http.asgi import EXTENSION, Header, Send
+from rowlock.http.media_types import qualities
 
 MAX_PIECE_BYTES = 256 * 1024
 MIN_COMPRESSED_BYTES = 1_000
@@ -80,19 +81,11 @@ class Decompressor:
 @lru_cache(256)
 def choose_coding(accept_encoding: str) -> str:
     """Return the best coding for an Accept-Encoding header; empty for none."""
-    qualities = dict(_quality(part) for part in accept_encoding.lower().split(","))
+    liked = dict(qualities(accept_encoding))
     for coding in ("zstd", "gzip"):
-        if qualities.get(coding, 0.0) > 0 and (coding == "gzip" or _zstandard() is not None):
+        if liked.get(coding, 0.0) > 0 and (coding == "gzip" or _zstandard() is not None):
             return coding
     return ""
-
-
-def _quality(part: str) -> tuple[str, float]:
-    name, _, parameter = part.partition(";")
-    try:
-        return name.strip(), float(parameter.partition("=")[2] or 1.0)
-    except ValueError:
-        return name.strip(), 0.0
 
 
 class Compressor:

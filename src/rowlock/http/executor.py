@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from rowlock import upkeep
@@ -226,6 +226,24 @@ class ItemReader:
             self._embedded.close()
         while self._async_readers:
             self._async_readers.pop().close()
+
+
+class TimedCache(Generic[T]):
+    """A value that all requests share, read again when it is older than `seconds`."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._value: T | None = None
+        self._read_at = 0.0
+        self._lock = asyncio.Lock()
+
+    async def get(self, read: Callable[[], Awaitable[T]]) -> T:
+        """Return the value; one caller reads it while others wait for that."""
+        async with self._lock:
+            if self._value is None or time.monotonic() - self._read_at >= self._seconds:
+                self._value = await read()
+                self._read_at = time.monotonic()
+            return self._value
 
 
 class BackgroundThreads:

@@ -1,5 +1,6 @@
 """Media types: how a body is written, and which type the client accepts for the response."""
 
+from collections.abc import Iterator
 from enum import StrEnum
 from functools import lru_cache
 
@@ -69,9 +70,7 @@ def accepted(accept: str) -> MediaType | None:
     """Return the type that an Accept header prefers; None if it leaves the choice to the server."""
     named: list[tuple[float, MediaType]] = []
     anything = not accept.strip()
-    for part in accept.split(","):
-        name, *parameters = (each.strip().lower() for each in part.split(";"))
-        quality = _quality(parameters)
+    for name, quality in qualities(accept):
         media_type = _BY_NAME.get(name) or _BY_RANGE.get(name)
         if media_type is not None and quality > 0:
             named.append((quality, media_type))
@@ -83,15 +82,15 @@ def accepted(accept: str) -> MediaType | None:
     raise NotOffered(f"nothing is offered as {accept[:200]!r}", _HINT)
 
 
-def _quality(parameters: list[str]) -> float:
-    for parameter in parameters:
-        option, _, value = parameter.partition("=")
-        if option.strip() == "q":
-            try:
-                return float(value)
-            except ValueError:
-                return 0.0
-    return 1.0
+def qualities(header: str) -> Iterator[tuple[str, float]]:
+    """Yield what an Accept or Accept-Encoding header names, in lower case, and how much each is liked: 0 to 1."""
+    for part in header.lower().split(","):
+        name, *parameters = (each.strip() for each in part.split(";"))
+        liked = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+        try:
+            yield name, float(liked)
+        except ValueError:
+            yield name, 0.0
 
 
 def refuse_unlabelled_json(content_type: str, body: bytes) -> None:

@@ -6,6 +6,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -32,7 +33,7 @@ HEALTH_SECONDS = 2.0
 """How long the database may take to answer a health check."""
 LOG_FLUSH_SECONDS = 0.2
 CHECKS_SECONDS = 60.0
-"""How old the findings about the database may be."""
+"""How old the findings about the database may be: to look takes several statements."""
 NOT_LOGGED = ("/livez", "/readyz")
 
 _TOKEN = re.compile(r"rl_[0-9A-Za-z]{36}")
@@ -196,34 +197,17 @@ def _probe(executor: VerbExecutor) -> None:
         executor.writes_refused = False
 
 
-class SystemChecks:
-    """What `rowlock doctor` finds, looked up at most once a minute: each look takes several statements."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._found: SystemInfo | None = None
-        self._looked_at = 0.0
-        self._lock = asyncio.Lock()
-
-    async def found(self, executor: VerbExecutor) -> SystemInfo:
-        """Return the findings and sizes, at most a minute old."""
-        async with self._lock:
-            if self._found is None or time.monotonic() - self._looked_at >= CHECKS_SECONDS:
-                self._found = await executor.run_in_thread(self._look)
-                self._looked_at = time.monotonic()
-            return self._found
-
-    def _look(self) -> SystemInfo:
-        engine = self._engine
-        # A connection of its own: one that has claimed without a flush would look like a risk.
-        with closing(engine.database.clone(connections=1)) as database:
-            findings = list(diagnostics.examine(database, time.time))
-        return SystemInfo(rowlock.__version__, engine.database.address.shown, findings, engine.read(diagnostics.sizes))
-
-
 async def system(request: Request) -> SystemInfo:
     """Return what `rowlock doctor` finds about the database, and how large it is, at most a minute old."""
-    return await request.service.checks.found(request.executor)
+    examine = partial(request.executor.run_in_thread, partial(_examine, request.service.engine))
+    return await request.service.checks.get(examine)
+
+
+def _examine(engine: Engine) -> SystemInfo:
+    # A connection of its own: one that has claimed without a flush would look like a risk.
+    with closing(engine.database.clone(connections=1)) as database:
+        findings = list(diagnostics.examine(database, time.time))
+    return SystemInfo(rowlock.__version__, engine.database.address.shown, findings, engine.read(diagnostics.sizes))
 
 
 async def limits(request: Request) -> ServerLimits:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -30,9 +30,17 @@ PAGE_HEADERS: list[Header] = [
 ]
 STATIC_HEADERS: list[Header] = [(b"cache-control", b"public, max-age=31536000, immutable")]
 CHANGES_SECONDS = 1.0
-"""How often the database is asked whether something has changed."""
+"""How often all open pages together ask the database whether something has changed."""
 REFRESH_SECONDS = 3.0
 """How often it is refreshed although no item has changed: sessions and ages change too."""
+SHARED_SECONDS = 1.0
+"""How old a shared copy may be, and how often an open page is refreshed at most."""
+MAX_SECONDS = 10.0
+"""How often it is refreshed at least while something changes."""
+MAX_SHARE = 0.02
+"""The share of the time that all open pages together may take to be made."""
+KNOWN_SECONDS = 30.0
+"""How long the cost of a page counts after it was made."""
 MAX_OPEN_PAGES = 100
 """How many pages are kept up to date; clients that follow the events are counted apart."""
 SESSION_SECONDS = 12 * 3600
@@ -55,7 +63,8 @@ class OperationCall:
     async def __call__(self, name: str, *path: str, query: Mapping[str, Any] | None = None, body: Any = None) -> Any:
         """Run the operation of that name and return its document; RowlockError if it is refused."""
         operation = BY_NAME[name]
-        raw_path = operation.path.format(**{key: quote(value, safe="") for key, value in _named(operation, path)})
+        quoted = [quote(value, safe="") for value in path]
+        raw_path = operation.path.format(**dict(zip(operation.parameters, quoted, strict=True)))
         content, content_type = _encode_body(body)
         replaced = (b"content-type", b"content-length", b"content-encoding", b"accept", b"transfer-encoding")
         headers = [header for header in self._request.scope["headers"] if header[0] not in replaced]
@@ -79,10 +88,6 @@ class OperationCall:
         finally:
             inner.release()
         return response.value
-
-
-def _named(operation: Any, path: tuple[str, ...]) -> list[tuple[str, str]]:
-    return list(zip(operation.parameters, path, strict=True))
 
 
 def _encode_body(body: Any) -> tuple[bytes, bytes]:
@@ -247,21 +252,42 @@ async def static_file(request: Request) -> Response:
     return Response(found.content, headers=[*STATIC_HEADERS], media_type=found.media_type.encode(), cacheable=True)
 
 
-class ChangeClock:
-    """Tells open pages when something has changed; all of them together read the database once a second."""
+class SharedPage(msgspec.Struct):
+    """A page that is being made or was made."""
+
+    response: "asyncio.Future[Response]"
+    made_at: float
+    seconds: float = 0.0
+    """How long it took to be made."""
+
+
+class SharedPages:
+    """The copies of one service, by what they show and to whom."""
 
     def __init__(self) -> None:
-        self._read_at = 0.0
-        self._latest = 0
-        self._lock = asyncio.Lock()
+        self._pages: dict[Hashable, SharedPage] = {}
 
-    async def latest(self, request: Request) -> int:
-        """Return the number of the newest tally, as it was at most a second ago."""
-        async with self._lock:
-            if time.monotonic() - self._read_at >= CHANGES_SECONDS:
-                self._latest = await request.executor.read(tallies.last_id)
-                self._read_at = time.monotonic()
-            return self._latest
+    async def get(self, key: Hashable, make: Callable[[], Awaitable[Response]]) -> Response:
+        """Return the copy of this key if it is at most a second old, else make one; many callers wait for one copy."""
+        now, known = time.monotonic(), self._pages.get(key)
+        if known is not None and now - known.made_at < SHARED_SECONDS:
+            return await asyncio.shield(known.response)
+        self._pages = {each: page for each, page in self._pages.items() if now - page.made_at < KNOWN_SECONDS}
+        page = self._pages[key] = SharedPage(asyncio.ensure_future(make()), now, known.seconds if known else 0.0)
+        try:
+            response = await asyncio.shield(page.response)
+        except BaseException:
+            if self._pages.get(key) is page:
+                del self._pages[key]
+            raise
+        page.seconds = time.monotonic() - now
+        return response
+
+    @property
+    def interval_seconds(self) -> float:
+        """The time between two refreshes with which all open pages stay within their share."""
+        seconds = sum(page.seconds for page in self._pages.values())
+        return min(max(SHARED_SECONDS, seconds / MAX_SHARE), MAX_SECONDS)
 
 
 async def live(request: Request) -> Response:
@@ -298,7 +324,7 @@ async def _changes(request: Request) -> AsyncIterator[bytes]:
 async def _observe(request: Request, known: int) -> tuple[bytes, int]:
     """Return the event to send, if there is one, and the number of the newest tally; -2 if the database is away."""
     try:
-        latest = await request.service.changes.latest(request)
+        latest = await request.service.latest_tally.get(partial(request.executor.read, tallies.last_id))
     except RowlockError:
         return b"away" if known != AWAY else b"", AWAY
     return b"changed" if latest != known else b"", latest

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import msgspec
 
 from rowlock.api.server_limits import ServerLimits
+from rowlock.api.service import SystemInfo
 from rowlock.audit import DEFAULT_KEEP
 from rowlock.dashboard import NAVIGATION
 from rowlock.dashboard.frame import PageEntry
@@ -20,15 +21,14 @@ from rowlock.http.applications import Application, ApplicationRoutes
 from rowlock.http.asgi import ClientDisconnected, Receive, Scope, Send
 from rowlock.http.auth import Authorize, Principal
 from rowlock.http.compression import CompressedResponse, choose_coding
-from rowlock.http.executor import BackgroundThreads, ItemReader, VerbExecutor
+from rowlock.http.executor import BackgroundThreads, ItemReader, TimedCache, VerbExecutor
 from rowlock.http.long_poll import LongPollLimiter, RemoteClaimer
-from rowlock.http.monitoring import AccessLog, RequestMetrics, SystemChecks
+from rowlock.http.monitoring import CHECKS_SECONDS, AccessLog, RequestMetrics
 from rowlock.http.requests import MemoryBudget, Request
 from rowlock.http.responses import Response, problem_response, send_response
 from rowlock.http.routes import ROUTES
 from rowlock.http.routing import NO_IIDY_ROUTE, Router
 from rowlock.http.session_pollers import SessionPollers
-from rowlock.http.shared_pages import SharedPages
 from rowlock.tracing import check_trace_url
 from rowlock.worker import Worker
 
@@ -86,8 +86,8 @@ class Service:
         """How many clients follow the events."""
         self.open_pages = 0
         """How many pages of the dashboard are kept up to date."""
-        self.changes, self.shared_pages = pages.ChangeClock(), SharedPages()
-        self.checks = SystemChecks(engine)
+        self.latest_tally, self.shared_pages = TimedCache[int](pages.CHANGES_SECONDS), pages.SharedPages()
+        self.checks = TimedCache[SystemInfo](CHECKS_SECONDS)
         self.worker = worker
         self._applications = ApplicationRoutes(applications or {})
         self._router = _router(self._applications.page_entries)
