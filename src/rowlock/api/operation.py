@@ -60,10 +60,6 @@ TAGS = {
 """Modules of verbs that are described in the group of another noun."""
 
 
-class NoQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An empty query."""
-
-
 class ApiRequest(msgspec.Struct, frozen=True):
     """The arguments of a verb, sorted into the parts of a request."""
 

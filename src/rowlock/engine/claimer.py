@@ -65,7 +65,7 @@ class ListHints(msgspec.Struct):
         self.searched_at, self.search_seconds = end, end - start
 
     def remember(self, claimed: ClaimedItems) -> None:
-        """Note how far the list was seen. Each gate has its own positions."""
+        """Note how far the list was seen, and what it is like. Each gate has its own positions."""
         if claimed.gate != self.gate:
             self.gate, self.floors = claimed.gate, {}
         self._raise_floor(claimed.priority, claimed.high)
@@ -73,7 +73,7 @@ class ListHints(msgspec.Struct):
             # Nothing was found in more urgent lanes: what is committed late there waits for the next search.
             for priority in range(claimed.priority):
                 self._raise_floor(priority, claimed.low)
-        self.lane = claimed.lane
+        self.lane, self.limited = claimed.lane, claimed.limited
 
     def _raise_floor(self, priority: int, position: int) -> None:
         self.floors[priority] = max(self.floors.get(priority, 0), position)
@@ -130,7 +130,6 @@ class Claimer:
             hints.note_search(start, self._runner.environment.monotonic())
         if claimed is not None:
             hints.remember(claimed)
-            hints.limited = claimed.limited
         return claimed
 
     def claim_several(self, wanted: Mapping[str, ClaimTerms]) -> dict[str, ClaimedItems | None]:
@@ -147,7 +146,6 @@ class Claimer:
             hints.note_search(end - (end - start) / len(taken), end)
             if claimed is not None:
                 hints.remember(claimed)
-                hints.limited = claimed.limited
         return taken
 
     def sleep_empty(self, names: Sequence[str]) -> list[str]:

@@ -36,7 +36,7 @@ class Tokens:
 
     def __init__(self, runner: Runner, environment: Environment) -> None:
         self._runner = runner
-        self._environment = environment
+        self._now = environment.monotonic
         self._snapshot: TokenSnapshot | None = None
         self._failed: tuple[float, Unavailable] | None = None
         self._lock = threading.Lock()
@@ -109,9 +109,6 @@ class Tokens:
     def _cached(self) -> TokenSnapshot | None:
         snapshot = self._snapshot
         return snapshot if snapshot is not None and self._now() - snapshot.begun < CACHE_SECONDS else None
-
-    def _now(self) -> float:
-        return self._environment.monotonic()
 
     def _find(self, snapshot: TokenSnapshot, text: str) -> TokenInfo | None:
         digest, live = tokens.digest(text), snapshot.live

@@ -10,10 +10,10 @@ from starlette.routing import Match
 
 from rowlock.dashboard.frame import PageEntry
 from rowlock.errors import RowlockError
-from rowlock.http.asgi import EXTENSION, Asgi, Header, Receive, Send, send_whole
+from rowlock.http.asgi import EXTENSION, Asgi, Header, Receive, Send
 from rowlock.http.auth import CREDENTIALS, SAFE_METHODS
 from rowlock.http.requests import Request
-from rowlock.http.responses import Response
+from rowlock.http.responses import Response, send_whole
 from rowlock.http.routing import Route, wrong_method
 from rowlock.roles import Role
 from rowlock.worker import Worker

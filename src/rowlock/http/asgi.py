@@ -4,7 +4,7 @@ The start and the body of a response are two messages, two checks of each header
 of what a small response costs. Other servers get the two messages.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 Header = tuple[bytes, bytes]
@@ -26,23 +26,3 @@ LARGE_BODY_BYTES = 256 * 1024
 
 class ClientDisconnected(OSError):
     """The client disconnected before it sent the whole request, or can have received the response."""
-
-
-async def send_whole(
-    scope: Mapping[str, Any],
-    send: Send,
-    *,
-    status: int,
-    headers: Sequence[Header],
-    body: bytes,
-    confirm: bool = False,
-) -> None:
-    """Send a whole response, in one message where the server takes it.
-
-    With `confirm`, raise ClientDisconnected if the server knows that the client did not receive it.
-    """
-    if EXTENSION in scope.get("extensions", ()):
-        await send({"type": EXTENSION, "status": status, "headers": headers, "body": body, "confirm": confirm})
-        return
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

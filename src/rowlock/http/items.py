@@ -95,7 +95,7 @@ def _digests(batches: Iterable[Batch]) -> Iterator[str]:
 
 
 def _batches_of_document(document: ItemsToAdd, defaults: ItemDefaults) -> list[Batch]:
-    entries = [each if isinstance(each, str) else each.entry() for each in document.items]
+    entries = (each if isinstance(each, str) else each.entry() for each in document.items)
     return list(item_input.batches(entries, defaults))
 
 

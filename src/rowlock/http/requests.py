@@ -310,9 +310,7 @@ def _convert_query(given: dict[str, str], struct: type[msgspec.Struct]) -> msgsp
         raise InvalidQuery(what, "see GET /openapi.json") from None
 
 
-@lru_cache(64)
-def _decoder(form: Any) -> "msgspec.json.Decoder[Any]":
-    return msgspec.json.Decoder(form)
+_decoder = lru_cache(64)(msgspec.json.Decoder)
 
 
 def decode_json(text: bytes | str, form: Any, *, line: int | None = None) -> Any:

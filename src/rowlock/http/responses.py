@@ -2,7 +2,7 @@
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from rowlock.api.documents import Page, text
 from rowlock.errors import RowlockError
 from rowlock.http import auth, problems
-from rowlock.http.asgi import LARGE_BODY_BYTES, ClientDisconnected, Header, Send, send_whole
+from rowlock.http.asgi import EXTENSION, LARGE_BODY_BYTES, ClientDisconnected, Header, Send
 from rowlock.http.media_types import CONTENT_TYPES, MediaType
 from rowlock.http.requests import Request
 
@@ -86,6 +86,26 @@ async def send_response(request: Request, response: Response, *, send: Send) -> 
     confirm = response.undelivered is not None
     await send_whole(request.scope, send, status=response.status, headers=headers, body=body, confirm=confirm)
     return len(body)
+
+
+async def send_whole(
+    scope: Mapping[str, Any],
+    send: Send,
+    *,
+    status: int,
+    headers: Sequence[Header],
+    body: bytes,
+    confirm: bool = False,
+) -> None:
+    """Send a whole response, in one message where the server takes it.
+
+    With `confirm`, raise ClientDisconnected if the server knows that the client did not receive it.
+    """
+    if EXTENSION in scope.get("extensions", ()):
+        await send({"type": EXTENSION, "status": status, "headers": headers, "body": body, "confirm": confirm})
+        return
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 def _encode(value: Any, request: Request) -> bytes:
