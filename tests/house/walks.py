@@ -4,14 +4,17 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from http.client import HTTPConnection
 from itertools import count
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 from unittest.mock import patch
 
+import msgspec
 from tests.house.places import SOURCE
-from tests.http.serving import serving
+from tests.http.serving import read, serving
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine, Worker
 from rowlock.cli import main as main_of_cli
@@ -73,14 +76,25 @@ class Walk:
 
 
 def post_of_one_item(directory: Path) -> Walk:
-    """Walk through the POST of one item, from the socket to the commit and back, when caches are warm."""
+    """Walk through the POST of one item, from the socket to the commit and back.
+
+    The connection is open and caches are warm: the first POST creates the list, the second reads the statement.
+    """
     walk = Walk()
     with walk.of_all_threads(), Engine(str(directory / "post.db")) as engine, serving(engine) as served:
-        path = "/v1/lists/walk/items"
-        served.client.json("POST", path, {"items": ["first"]})
+        connection = HTTPConnection(served.client.host, served.client.port, timeout=WAIT_SECONDS)
+        _post(connection, "first")
+        _post(connection, "second")
         with walk.recorded():
-            served.client.json("POST", path, {"items": ["second"]})
+            _post(connection, "third")
+        connection.close()
     return walk
+
+
+def _post(connection: HTTPConnection, key: str) -> None:
+    headers = {"accept": "application/json", "content-type": "application/json"}
+    connection.request("POST", "/v1/lists/walk/items", msgspec.json.encode({"items": [key]}), headers)
+    assert read(connection).json["added"] == 1
 
 
 def one_item_of_a_worker(directory: Path) -> Walk:
