@@ -25,7 +25,7 @@ MEDIAN_FILES_NAMING_A_VERB, MAX_FILES_NAMING_A_VERB = 3, 7
 
 The most have `items.done`, `items.retry` and `lists.page`, which other features use.
 """
-MAX_SMALL_MODULES = 4
+MAX_SMALL_MODULES = 3
 """Modules of few lines with one importer. Each of them says in its docstring why it stands alone."""
 MAX_WALK_OF_A_POST = (105, 28)
 """Functions and files. Goal (70, 20). The HTTP protocol, the request and the group commit take two thirds of them.
@@ -92,7 +92,8 @@ def test_faces_know_no_dialect_and_no_kind_of_engine() -> None:
 
 
 def test_a_post_of_one_item_runs_through_few_functions(tmp_path: Path) -> None:
-    functions, files = measure(post_of_one_item(tmp_path))
+    # The shortest of several: on a busy machine the server looks after idle connections in between.
+    functions, files = min(measure(post_of_one_item(_made(tmp_path / str(run)))) for run in range(3))
     assert functions <= MAX_WALK_OF_A_POST[0]
     assert files <= MAX_WALK_OF_A_POST[1]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from math import inf
 
 from rowlock import lists
 from rowlock.engine.protocols import Runner
@@ -30,18 +31,17 @@ class SettingsCache:
 
     def __getitem__(self, name: str) -> Settings:
         now = self._monotonic()
-        cached = self._cached.get(name)
-        if cached is not None and now - cached[1] < self._seconds:
-            return cached[0]
-        row = self._runner.read(lists.find, name)
-        settings = row.settings if row else DROPPED
-        self._store({name: settings}, now)
+        settings = self._fresh(name, now)
+        if settings is None:
+            row = self._runner.read(lists.find, name)
+            settings = row.settings if row else DROPPED
+            self._store({name: settings}, now)
         return settings
 
     def load(self, names: Sequence[str]) -> None:
         """Read the settings of many lists in one query, as far as they are missing or old."""
         now = self._monotonic()
-        wanted = [name for name in names if self._is_stale(name, now)]
+        wanted = [name for name in names if self._fresh(name, now) is None]
         if wanted:
             known = self._runner.read(lists.settings_of, wanted)
             self._store({name: known.get(name, DROPPED) for name in wanted}, now)
@@ -56,6 +56,6 @@ class SettingsCache:
                 del self._cached[oldest]
         self._cached |= {name: (each, now) for name, each in settings.items()}
 
-    def _is_stale(self, name: str, now: float) -> bool:
-        cached = self._cached.get(name)
-        return cached is None or now - cached[1] >= self._seconds
+    def _fresh(self, name: str, now: float) -> Settings | None:
+        settings, read_at = self._cached.get(name, (None, -inf))
+        return settings if now - read_at < self._seconds else None
