@@ -183,7 +183,7 @@ def _settle(
         before = receipts.answer(tx, token, settling) if repeatable and len(written) < len(settling) else None
     if before is not None:
         if close:
-            tx.run("claims/close", session=session, token=token)
+            _end_or_reduce(tx, held, session, token, settled=0, close=True)
         return before
     _record_tallies(tx, held, token, settling, written)
     _end_or_reduce(tx, held, session, token, settled=len(settling), close=close)

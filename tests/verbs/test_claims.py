@@ -190,6 +190,10 @@ def test_a_claim_of_no_or_too_many_items_is_refused(work: Engine, limit: int) ->
         Desk(work).take(limit)
 
 
+def test_a_claim_may_ask_for_ten_thousand_items(work: Engine) -> None:
+    assert Desk(work).got(10_000).items
+
+
 def test_a_closed_claim_frees_its_items_at_once(work: Engine) -> None:
     ann, bob = Desk(work), Desk(work, "bob")
     taken = ann.got()

@@ -40,6 +40,25 @@ def test_an_invalid_count_is_refused(engine: Engine, count: Any) -> None:
     assert engine.counter("orders").show() == 0
 
 
+def test_the_largest_amounts_are_given(engine: Engine) -> None:
+    assert engine.counter("orders").take(1_000_000_000) == range(1, 1_000_000_001)
+    assert engine.counter("others").raise_to(MAX_NUMBER) == MAX_NUMBER
+
+
+def test_a_block_is_reserved_once_for_each_epoch_and_never_of_an_invalid_size(engine: Engine) -> None:
+    engine.counter("orders").take(5)
+    assert engine.run(counters.reserve, "orders", 10, epoch="a") == range(6, 16)
+    assert engine.run(counters.reserve, "orders", 10, epoch="b") is None
+    assert engine.run(counters.reserve, "orders", 10, epoch="b", instead="a") == range(16, 26)
+    assert (engine.read(counters.epoch, "orders"), engine.read(counters.epoch, "others")) == ("b", None)
+    with pytest.raises(Invalid):
+        engine.run(counters.reserve, "orders", 0, epoch="c", instead="b")
+    engine.counter("orders").raise_to(MAX_NUMBER - 9)
+    with pytest.raises(CounterSpent):
+        engine.run(counters.reserve, "orders", 10, epoch="c")
+    assert engine.run(counters.reserve, "orders", 9, epoch="c") == range(MAX_NUMBER - 8, MAX_NUMBER + 1)
+
+
 @pytest.mark.parametrize("name", ["", " a", "a*", "a\nb", "x" * 201])
 def test_a_name_that_cannot_be_is_refused(engine: Engine, name: str) -> None:
     with pytest.raises(InvalidName, match="the counter name"):
@@ -143,6 +162,8 @@ def test_counters_are_listed_page_by_page(engine: Engine) -> None:
     assert engine.counters(limit=0) == []
     with pytest.raises(Invalid):
         engine.counters(limit=-1)
+    with pytest.raises(Invalid):
+        engine.counters(after="a\0")
 
 
 def test_what_many_ask_at_once_is_one_statement(url: str) -> None:

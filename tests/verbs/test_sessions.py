@@ -161,6 +161,12 @@ def test_an_expiry_out_of_bounds_is_refused(engine: Engine, expiry: Any) -> None
             made(expiry=expiry)
 
 
+@pytest.mark.parametrize("expiry", ["1s", "24h"])
+def test_the_shortest_and_the_longest_expiry_are_taken(engine: Engine, expiry: str) -> None:
+    with engine.session(expiry=expiry) as session:
+        assert [each.id for each in engine.sessions()] == [session.id]
+
+
 def test_an_open_session_shows_that_it_is_lost(engine: Engine) -> None:
     with engine.session(expiry="1s") as session:
         engine.run(sessions.close, session.id)

@@ -4,7 +4,7 @@ import pytest
 from tests.conftest import Clock
 from tests.verbs.claiming import STRICT, Desk, all_done, attempts, broken, keys, numbered, states
 
-from rowlock import Counts, Done, Engine, Fail, Move, Progress, Retry, StaleClaim, settlements
+from rowlock import Counts, Done, Engine, Fail, Move, Progress, Retry, StaleClaim, lists, settlements
 from rowlock.errors import GatePassed, Invalid, InvalidData, InvalidOutcome
 
 pytestmark = pytest.mark.parametrize("dialect", STRICT)
@@ -367,6 +367,17 @@ def test_a_part_that_is_repeated_as_the_last_one_ends_the_claim(work: Engine) ->
     taken = ann.got(1)
     ann.settle(taken, Done(), close=False)
     assert (ann.settle(taken, Done()), work.sessions()[0].claims) == (["done"], 0)
+
+
+def test_a_repeated_part_that_ends_the_claim_wakes_the_list(work: Engine) -> None:
+    ann, bob = Desk(work), Desk(work, "bob")
+    taken = ann.got()
+    ann.settle(taken, Done(), close=False)
+    work.run(lists.apply_wakes)
+    assert (bob.look(), work.read(lists.awake)) == (None, [])
+    assert ann.settle(taken, Done()) == ["done"]
+    work.run(lists.apply_wakes)
+    assert ([each.name for each in work.read(lists.awake)], keys(bob.look())) == (["work"], ["b", "c", "d"])
 
 
 def test_an_outcome_is_said_of_an_item_and_not_of_its_key(engine: Engine) -> None:
