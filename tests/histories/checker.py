@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations, pairwise
 
 import msgspec
+from tests.histories.delays import handed_out_early
 from tests.histories.reading import Deed, Event, Span, deeds, keys_added, numbers
 from tests.histories.turns import CLAIMS, Handed, Settled, handed_out, settlements_of
 
@@ -26,6 +27,8 @@ class State(msgspec.Struct, frozen=True):
     keys: set[str] | None = None
     progress: dict[str, int] | None = None
     counters: dict[str, int] | None = None
+    steady_clock: bool = False
+    """Whether the database's clock was never set: then no item may come before its time."""
 
 
 class Checker:
@@ -61,6 +64,7 @@ class Checker:
             self.limits,
             self.attempts,
             self.gates,
+            self.delays,
             self.dense_numbers,
             self.lost_items,
             self.tallies,
@@ -255,17 +259,19 @@ class Checker:
 
     def gates(self) -> Iterator[str]:
         """Nothing is handed out at a gate while something is left before it."""
-        for key, gate, added in self._items_at_gates():
+        for list_name, key, gate, added in self._items_at_gates():
             for claim in self.handed:
+                if claim.list not in ("", list_name):
+                    continue
                 if claim.gate > gate and added.before(claim.span) and not self._may_have_left(key, claim.span):
                     yield f"gate {claim.gate} was open while {key!r} was left at gate {gate}"
 
-    def _items_at_gates(self) -> Iterator[tuple[str, int, Span]]:
+    def _items_at_gates(self) -> Iterator[tuple[str, str, int, Span]]:
         for deed in self.deeds:
             if deed.verb == "items.add" and deed.span.landed and deed.answer["added"]:
                 for key, gate in keys_added(deed):
                     if gate is not None and deed.answer.get("existing", 0) == 0 == deed.answer.get("done_before", 0):
-                        yield key, gate, deed.span
+                        yield deed.args[0], key, gate, deed.span
 
     def _may_have_left(self, key: str, upto: Span) -> bool:
         settled = (
@@ -278,6 +284,10 @@ class Checker:
             for deed in self.deeds
             if deed.span.may_have_landed and deed.span.overlaps_or_precedes(upto)
         )
+
+    def delays(self) -> Iterator[str]:
+        """No item is handed out before it is due."""
+        return handed_out_early(self.deeds, self.handed, self.settled) if self.state.steady_clock else iter(())
 
     def dense_numbers(self) -> Iterator[str]:
         """No number comes twice, later calls get higher ones, and only lost answers leave gaps."""

@@ -128,3 +128,12 @@ def keys_added(deed: Deed) -> list[tuple[str, int | None]]:
         same = batch.get("same")
         found += [(row, same["gate"]) if same is not None else (row["key"], row["gate"]) for row in rows]
     return found
+
+
+def delays_added(deed: Deed) -> list[tuple[str, float]]:
+    """The keys of an add that wait, with the seconds of each."""
+    found: list[tuple[str, float]] = []
+    for batch in deed.args[1] if len(deed.args) > 1 and isinstance(deed.args[1], list | tuple) else []:
+        delay = (batch.get("same") or {}).get("delay", 0)
+        found += [(key, delay / 1_000) for key in json.loads(batch["json"])] if delay else []
+    return found

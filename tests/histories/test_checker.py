@@ -25,9 +25,9 @@ class Story:
         result = {"answer": answer} if end == "ok" else {"code": answer}
         self.events.append({"at": number + 0.5, "phase": end, **result, **who})
 
-    def add(self, *keys: str, gate: int = 0) -> None:
-        """Add items."""
-        batch = {"count": len(keys), "json": json.dumps(keys), "same": {"gate": gate}}
+    def add(self, *keys: str, gate: int = 0, delay: int = 0) -> None:
+        """Add items; the delay is in milliseconds."""
+        batch = {"count": len(keys), "json": json.dumps(keys), "same": {"gate": gate, "delay": delay}}
         self.call("items.add", "work", [batch], answer={"added": len(keys), "existing": 0})
 
     def open(self, *sessions: str) -> None:
@@ -182,3 +182,36 @@ def test_what_a_transaction_wrote_counts_when_it_commits() -> None:
     story.call("transaction", works=[work], answer=["range(1, 2)"])
     story.call("counters.take", "n", answer="range(1, 2)")
     assert story.wrong()[0] == "the counter 'n' gave 1 twice"
+
+
+def test_a_delayed_item_that_is_handed_out_early_is_seen() -> None:
+    story = Story()
+    story.add("a", delay=60_000)
+    story.open("s")
+    story.take("t", "s", a=(1, 0))
+    early = ["the item 'a' was handed out under t 57.5 seconds before it was due"]
+    assert (story.wrong(steady_clock=True), story.wrong()) == (early, [])
+
+
+def test_a_retried_item_that_is_handed_out_early_is_seen_unless_it_was_made_ready_by_hand() -> None:
+    story, helped = begun(), begun()
+    for each in (story, helped):
+        outcome = {"type": "retry", "after": 30}
+        each.call("settlements.settle", "s", "t", [[1, outcome]], answer=["retried"])
+    helped.call("items.retry", "work", ["a"], answer=1)
+    for each in (story, helped):
+        each.take("u", "r", a=(7, 1))
+    assert len(story.wrong(steady_clock=True)) == 1
+    assert helped.wrong(steady_clock=True) == []
+
+
+def test_a_gate_of_one_list_says_nothing_about_another() -> None:
+    story = begun()
+    story.call(
+        "items.add", "other", [{"count": 1, "json": '["c"]', "same": {"gate": 0}}], answer={"added": 1, "existing": 0}
+    )
+    story.settle("t", "s", 1)
+    story.call("items.done", "work", ["b"], answer=1)
+    story.add("later", gate=1)
+    story.take("u", "r", gate=1, later=(5, 0))
+    assert story.wrong() == []

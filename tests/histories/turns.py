@@ -30,6 +30,8 @@ class Settled(msgspec.Struct, frozen=True):
     span: Span
     uncounted: set[int] = set()
     """Positions of retries that do not count as an attempt."""
+    delays: dict[int, float] = {}
+    """The seconds after which the items of retries are due, by position."""
 
 
 def handed_out(deed: Deed) -> Iterator[Handed]:
@@ -64,5 +66,8 @@ def settlements_of(deed: Deed) -> Iterator[Settled]:
         return  # the pipeline found the claim ended, and wrote nothing
     verdicts = deed.answer if deed.span.landed else [None] * len(positions)
     outcomes = deed.args[2] if len(deed.args) > 2 else []
-    uncounted = {each[0] for each in outcomes if isinstance(each, list | tuple) and each[1].get("counted") is False}
-    yield Settled(deed.args[1], dict(zip(positions, verdicts, strict=True)), deed.span, uncounted)
+    said = dict(each for each in outcomes if isinstance(each, list | tuple))
+    uncounted = {position for position, outcome in said.items() if outcome.get("counted") is False}
+    delays = {position: outcome["after"] for position, outcome in said.items() if outcome.get("after")}
+    verdict_of = dict(zip(positions, verdicts, strict=True))
+    yield Settled(deed.args[1], verdict_of, deed.span, uncounted, delays)

@@ -218,4 +218,28 @@ BUGS = (
         "        target = lists.add_lanes(tx, target, batch.lanes)\n",
         "",
     ),
+    Bug(
+        "a claim that is closed with items left wakes nobody",
+        "settlements.py",
+        "    if close and held.remaining > settled:\n",
+        "    if False:\n",
+    ),
+    Bug(
+        "a settlement makes no room in a list at its limit",
+        "settlements.py",
+        "        limits.wake(tx, held.name)\n",
+        "        pass\n",
+    ),
+    Bug(
+        "a delayed item is handed out at once",
+        "sql/items/lock_due.sql",
+        "due <= {now}",
+        "due is not null",
+    ),
+    Bug(
+        "claims of another list hide free items",
+        "sql/claims/take_gap.sqlite.sql",
+        "select c.low from rowlock_claims c where c.list = g.list and",
+        "select c.low from rowlock_claims c where",
+    ),
 )

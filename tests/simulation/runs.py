@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import msgspec
 from tests.histories.checker import State, check
 from tests.simulation.disk import Disk, installed
-from tests.simulation.workload import LIST, SETTINGS, drain, work
+from tests.simulation.workload import LIST, OTHER_LIST, SETTINGS, drain, has_other_list, work
 from tests.simulation.world import Endless, Event, Process, World
 
 from rowlock.diagnostics import broken_rules
@@ -107,6 +107,8 @@ def run(seed: int, disk: Disk) -> Run:
         if settings:
             calm.engine[LIST].settings(**settings)
         calm.engine[LIST].add([f"k{next(world.keys)}" for _ in range(3)], gate=0)
+        if has_other_list(world):
+            calm.engine[OTHER_LIST].add([f"k{next(world.keys)}" for _ in range(3)], gate=0)
         world.choose_faults()
         faults = dict(world.faults)
         _work(world)
@@ -144,9 +146,10 @@ def _look(world: World, calm: Process) -> None:
 
 def _state(world: World, calm: Process) -> State:
     keys = _keys(world.disk)
-    progress = msgspec.structs.asdict(calm.engine[LIST].progress())
+    lists = (LIST, OTHER_LIST) if has_other_list(world) else (LIST,)
+    progress = sum((Counter(msgspec.structs.asdict(calm.engine[name].progress())) for name in lists), Counter())
     counters = dict(world.disk.raw.execute("select name, value from rowlock_counters").fetchall())
-    return State(len(keys), keys, progress, counters)
+    return State(len(keys), keys, progress, counters, steady_clock=not world.marks["the clock of the database jumped"])
 
 
 def _keys(disk: Disk) -> set[str]:

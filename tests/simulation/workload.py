@@ -4,11 +4,13 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
+from tests.simulation.sleepers import looks_for_sleepers, sleepers
 from tests.simulation.world import Process, World
 
 from rowlock import (
     Done,
     Fail,
+    List,
     Move,
     OutcomeUnknown,
     Retry,
@@ -23,6 +25,8 @@ from rowlock.engine.claim import Claim
 from rowlock.outcomes import Outcome
 
 LIST = "work"
+OTHER_LIST = "other"
+"""Some seeds have a second list: what a statement does to the first must leave it alone."""
 EXPIRY_SECONDS = 2
 MAX_DRAIN_TURNS = 9
 SETTINGS: tuple[dict[str, Any], ...] = (
@@ -61,7 +65,6 @@ class Worker:
         self.world = process.world
         self.chance = process.world.chance
         self.engine = process.engine
-        self.list = process.engine[LIST]
         self.session: Session | None = None
         self.claims: list[Claim] = []
 
@@ -80,6 +83,18 @@ class Worker:
             self.world.note("a statement of the caller's own failed")
         except Exception as error:
             self.world.wrong.append(f"{action.__name__} raised {error!r}")
+        if looks_for_sleepers(self.world):
+            self.world.wrong += sleepers(self.world)
+
+    @property
+    def list(self) -> List:
+        """The list that the next operation is about."""
+        return self.engine[self.list_name]
+
+    @property
+    def list_name(self) -> str:
+        """The name of that list. It takes no number of the seed, so that seeds with one list stay as they are."""
+        return OTHER_LIST if has_other_list(self.world) and self.world.statements % 5 < 2 else LIST
 
     def working(self) -> Session:
         """Return the open session; open one if there is none."""
@@ -101,7 +116,7 @@ class Worker:
 
     def take(self) -> None:
         """Claim."""
-        claim = self.working().take(LIST, limit=self.chance.choice((1, 2, 3)))
+        claim = self.working().take(self.list_name, limit=self.chance.choice((1, 2, 3)))
         if claim is not None:
             self.claims.append(claim)
             self.world.note("items were claimed")
@@ -151,7 +166,7 @@ class Worker:
 
     def take_turns(self) -> None:
         """Work as a loop does: each claim is settled when the next is asked for."""
-        claims = self.working().claim(LIST, limit=self.chance.choice((1, 2)))
+        claims = self.working().claim(self.list_name, limit=self.chance.choice((1, 2)))
         for _, claim in zip(range(3), claims, strict=False):
             for item in claim:
                 claim.done(item)
@@ -231,6 +246,11 @@ class Worker:
         verb()
 
 
+def has_other_list(world: World) -> bool:
+    """Return whether the seed has two lists."""
+    return world.seed % 8 == 7
+
+
 W = Worker
 ACTIONS: tuple[Callable[[Worker], None], ...] = (
     *(W.add,) * 5,
@@ -268,6 +288,7 @@ def drain(world: World, process: Process) -> list[str]:
     upkeep.expire(engine.database, engine._sessions)
     world.pass_time(60)
     upkeep.expire(engine.database, engine._sessions)
+    world.wrong += _asleep_after_a_settlement(world, session)
     for _ in range(MAX_DRAIN_TURNS):
         while _items_left(world) and (claim := session.take(LIST, limit=100)) is not None:
             for item in claim:
@@ -281,6 +302,20 @@ def drain(world: World, process: Process) -> list[str]:
         engine.upkeep()
     engine.run(sessions.close, session.id)
     return _items_left(world)
+
+
+def _asleep_after_a_settlement(world: World, session: Session) -> list[str]:
+    """Claim all there is, so that the list sleeps; settle a claim without its last item, and look who was told."""
+    claims: list[Claim] = []
+    while len(claims) < MAX_DRAIN_TURNS and (claim := session.take(LIST, limit=100)) is not None:
+        claims.append(claim)
+    asleep: list[str] = []
+    for claim in claims:
+        for item in claim.items[:-1] or claim.items:
+            claim.done(item)
+        claim.settle()
+        asleep = asleep or sleepers(world)
+    return asleep
 
 
 def _items_left(world: World) -> list[str]:
