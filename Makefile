@@ -18,7 +18,7 @@ endif
 # Tests start hundreds of programs: where no compiled files are kept, each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup up test lint bench torture torture-long screenshots recording docs clean
+.PHONY: setup up test lint bench torture torture-long mutation screenshots recording docs clean
 
 setup: $(VENV)/.setup
 
@@ -74,6 +74,12 @@ torture: $(VENV)/.test $(VENV)/.cluster
 torture-long: $(VENV)/.test $(VENV)/.cluster
 	TORTURE_SCALE=10 $(BIN)/python -m pytest -m torture -n auto --dist worksteal --timeout 0 --durations 20
 
+# Changes the code of claims, settlements, sessions, gates, counters and leases, and looks whether tests notice it: for hours.
+# Stopped and started again it goes on where it was.
+mutation: $(VENV)/.test
+	$(BIN)/python -m tests.mutation
+	$(BIN)/python -m tests.mutation --database postgres
+
 # Pictures of the dashboard for the docs; they need Debian's chromium.
 screenshots: $(VENV)/.test
 	$(BIN)/python tools/screenshots.py
@@ -87,4 +93,4 @@ docs: $(VENV)/.docs
 	$(BIN)/zensical build --strict
 
 clean:
-	rm -rf $(VENV) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) site dist .mutation .mypy_cache .ruff_cache .pytest_cache .hypothesis
