@@ -124,7 +124,7 @@ class WorkLoop:
 
     def _go_on(self, *, idle: bool) -> None:
         # In a handler's thread. If it has nothing to do, it settles and claims in place of the worker's thread, which
-        # waits: to wake that thread and be woken by it costs half as much processor time as a claim of one item.
+        # waits: to wake that thread and be woken by it costs two context switches.
         found, pause = False, inf
         if idle and self._turn.acquire(blocking=False):
             try:
