@@ -81,7 +81,7 @@ def test_who_is_silent_is_ill_when_the_time_is_over(engine: Engine) -> None:
     with receiver(silent) as server:
         told = health(engine, server.url, 0.3)
         over.set()
-    assert "processor of work" in told  # on a busy machine the database may be silent for as long
+    assert list(told) == ["processor of work"]
 
 
 def test_all_are_asked_at_once(engine: Engine) -> None:

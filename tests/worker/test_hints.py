@@ -1,16 +1,15 @@
 """Hints: a worker that hears which list has new items claims them before it polls."""
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.waiting import WAIT_SECONDS, until
+from tests.waiting import WAIT_SECONDS
 
 from rowlock import Engine, lists
 from rowlock.db import Hint
 from rowlock.environment import Environment
-from rowlock.worker.backend import LocalBackend, listen_for_hints
+from rowlock.worker.backend import LocalBackend
 from rowlock.worker.handlers import define
 from rowlock.worker.planner import ListRotation, Load, Planner
 
@@ -86,34 +85,3 @@ def test_a_hint_of_an_unknown_list_leads_to_a_poll(idle: IdleWorker) -> None:
     idle.rotation.follow(Hint({0}))
     idle.rotation.next(Load())
     assert idle.has_polled
-
-
-class BusyWorker(threading.Event):
-    """Whether a worker is idle: not before the test sets it, however long a listener waits."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_awaited = threading.Event()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the test sets it."""
-        del timeout
-        self.is_awaited.set()
-        return super().wait()
-
-
-@pytest.mark.parametrize("dialect", ["sqlite"])
-def test_a_busy_worker_gets_no_second_hint_that_names_no_list(engine: Engine) -> None:
-    hints: list[Hint] = []
-    stopped, idle = threading.Event(), BusyWorker()
-    terms = {"stopped": stopped, "idle": idle}
-    listener = threading.Thread(target=listen_for_hints, args=(engine, hints.append), kwargs=terms)
-    listener.start()
-    engine["work"].add("a")
-    assert idle.is_awaited.wait(WAIT_SECONDS)
-    engine["work"].add("b")
-    assert len(hints) == 1
-    idle.set()
-    until(lambda: len(hints) == 2)
-    stopped.set()
-    listener.join(WAIT_SECONDS)

@@ -5,7 +5,7 @@ import threading
 from typing import Any
 
 import pytest
-from tests.waiting import WAIT_SECONDS, eventually
+from tests.waiting import WAIT_SECONDS
 from tests.worker.running import running, work_off
 
 from rowlock import Engine, Item, Worker
@@ -110,18 +110,3 @@ def test_no_more_coroutines_run_at_once_than_the_worker_allows(engine: Engine) -
 
     work_off(worker)
     assert (max(most), len(most)) == (4, 500)
-
-
-def test_a_handler_that_has_nothing_else_to_do_settles_in_its_own_thread(engine: Engine) -> None:
-    engine["work"].add(["a", "b"])
-    worker = Worker(engine, concurrency=1)
-    threads: list[str] = []
-    worker.after(lambda *_: threads.append(threading.current_thread().name))
-
-    @worker.on("work", batch=1)
-    def handle(_: Any) -> None:
-        assert worker._loop is not None
-        eventually(lambda: worker._loop._waiting)  # else the worker's thread settles
-
-    work_off(worker)
-    assert threads[0] == "rowlock worker 1"

@@ -4,7 +4,6 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
 from typing import Any, NoReturn, Protocol
 
 from rowlock import diagnostics, lists, upkeep
@@ -153,17 +152,11 @@ class LocalBackend:
         """Return a transaction for a handler, which begins when it is first used."""
         return self.engine.late_transaction()
 
-    def start_threads(
-        self, session: Session, *, wake: Callable[[Hint], None], idle: threading.Event
-    ) -> list[threading.Thread]:
-        """Start what runs beside the work until the session closes; `wake` is called when there may be work.
-
-        `idle` is set while the worker has no list to claim from.
-        """
+    def start_threads(self, session: Session, *, wake: Callable[[Hint], None]) -> list[threading.Thread]:
+        """Start what runs beside the work until the session closes; `wake` is called when there may be work."""
         self._tick()
-        listen = partial(listen_for_hints, self.engine, wake, stopped=session.closing, idle=idle)
         return [
-            _start_thread("rowlock hints", listen),
+            _start_thread("rowlock hints", lambda: listen_for_hints(self.engine, wake, stopped=session.closing)),
             _start_thread("rowlock upkeep", lambda: self._keep_up(session)),
             _start_thread("rowlock ticks", lambda: self._keep_ticking(session)),
         ]
@@ -217,13 +210,7 @@ class RemoteBackend:
         """Yield a transaction that refuses to be used."""
         yield Transaction(_refuse)
 
-    def start_threads(
-        self,
-        session: Session,  # noqa: ARG002
-        *,
-        wake: Callable[[Hint], None],
-        idle: threading.Event,  # noqa: ARG002
-    ) -> list[threading.Thread]:
+    def start_threads(self, session: Session, *, wake: Callable[[Hint], None]) -> list[threading.Thread]:  # noqa: ARG002
         """Start to hold long polls open until the session closes; `wake` is called when there may be work."""
         return [_start_thread("rowlock hints", lambda: self._poller.listen(wake))]
 
@@ -253,17 +240,9 @@ def backend_of(source: Any, expiry: Duration) -> Backend:
 
 
 def listen_for_hints(
-    engine: Engine,
-    wake: Callable[[Hint], None],
-    *,
-    stopped: threading.Event,
-    seconds: float = HINT_SECONDS,
-    idle: threading.Event | None = None,
+    engine: Engine, wake: Callable[[Hint], None], *, stopped: threading.Event, seconds: float = HINT_SECONDS
 ) -> None:
-    """Call `wake` whenever somebody may have added work, until `stopped` is set; by a connection of its own.
-
-    After a hint that names no list it pauses until the caller is `idle`: a busy worker has no use for another.
-    """
+    """Call `wake` whenever somebody may have added work, until `stopped` is set; by a connection of its own."""
     database = engine.database.clone(connections=1, listening=True)
     try:
         while not stopped.is_set():
@@ -271,8 +250,6 @@ def listen_for_hints(
                 if (hint := database.wait_for_hint(seconds)) is not None:
                     wake(hint)
                     stopped.wait(PAUSE_AFTER_HINT_SECONDS)
-                    if idle is not None and not hint.lists:
-                        idle.wait(seconds)
             except Unavailable:
                 stopped.wait(RECONNECT_SECONDS)
     finally:

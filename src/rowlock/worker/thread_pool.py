@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from rowlock.worker.process_pool import ProcessPool
 
 Finish = Callable[[InFlightClaim, Item, Outcome], None]
-Finishing = Callable[[InFlightClaim, Item, Outcome], bool]
-"""Notes an outcome, and returns whether the work loop should go on."""
 Work = tuple[InFlightClaim, Item | None]
 """One item of a claim; None for all of them as a batch."""
 
@@ -53,17 +51,10 @@ class ThreadPool:
     """Up to `size` threads; each takes the next piece of work when it has finished one."""
 
     def __init__(
-        self,
-        size: int,
-        *,
-        finish: Finishing,
-        run_batch: Callable[[InFlightClaim], None],
-        go_on: Callable[..., None],
-        monotonic: Callable[[], float],
+        self, size: int, *, finish: Finish, run_batch: Callable[[InFlightClaim], None], monotonic: Callable[[], float]
     ) -> None:
         self._size = size
         self._finish = finish
-        self._go_on = go_on
         self._run_batch = run_batch
         self._monotonic = monotonic
         self._queue: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
@@ -101,20 +92,18 @@ class ThreadPool:
         while not slot.timed_out and (work := self._queue.get()) is not None:
             claim, item = work
             slot.since, slot.work = self._monotonic(), work
-            goes_on = False
             if claim.cancelled.is_set():
                 slot.end_turn()
             elif item is None:
                 self._run_batch(claim)
-                goes_on = slot.end_turn()
-            else:
-                goes_on = self._run(claim, item, slot)
+                slot.end_turn()
+            elif self._run(claim, item, slot) and claim.in_order and (following := claim.next_item()) is not None:
+                self._queue.put((claim, following))  # at the end: other lists have their turn in between
+                continue
             slot.ended += 1
-            if goes_on:
-                self._go_on(idle=self._queue.empty())
 
     def _run(self, claim: InFlightClaim, item: Item, slot: Slot) -> bool:
-        """Run the handler for an item; return whether the work loop should go on."""
+        """Run the handler for an item; return whether it was in time."""
         if claim.before is not None:
             claim.before(item)
         if claim.spans is None:
@@ -123,13 +112,10 @@ class ThreadPool:
             with claim.spans.of_item(item) as ended:
                 outcome = self._call(claim, item, slot)
                 ended(outcome)
-        if not slot.end_turn():
-            return False
-        goes_on = self._finish(claim, item, outcome)
-        if claim.in_order and (following := claim.next_item()) is not None:
-            slot.ended -= 1  # the claim is one piece of work
-            self._queue.put((claim, following))  # at the end: other lists have their turn in between
-        return goes_on
+        in_time = slot.end_turn()
+        if in_time:
+            self._finish(claim, item, outcome)
+        return in_time
 
     def _call(self, claim: InFlightClaim, item: Item, slot: Slot) -> Outcome:
         handler = claim.handler

@@ -1,7 +1,6 @@
 """The work loop: under one session it claims what there is room for, has handlers run it, and settles the outcomes."""
 
 import queue
-import threading
 from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -47,14 +46,6 @@ _TOO_DEEP = f"the data of {{!r}} is nested deeper than {MAX_LEVELS} levels"
 class WorkLoop:
     """Works under one session until it is stopped or the session is lost."""
 
-    _claiming = False
-    """Whether the loop may claim."""
-    _flushed_at = -inf
-    _waiting = False
-    """Whether the worker's thread waits."""
-    _clearing = False
-    """Whether nothing is claimed until all in flight has ended: an item waits that must run alone."""
-
     def __init__(
         self,
         backend: Backend,
@@ -68,8 +59,9 @@ class WorkLoop:
         hooks: ItemHooks,
         on_lease: LeaseHook,
     ) -> None:
-        self._backend, self._session = backend, session
+        self._backend = backend
         self._engine = backend.engine
+        self._session = session
         self._hooks = hooks
         self._flush = flush
         self._max_wait = max_wait
@@ -80,36 +72,27 @@ class WorkLoop:
         self._rotation = ListRotation(backend, session, handlers, planner=self._planner, on_lease=on_lease)
         self._settler = Settler(self._engine, session, after=hooks.after)
         self._threads = ThreadPool(
-            concurrency, finish=self._finish, run_batch=self._run_batch, go_on=self._go_on, monotonic=self._monotonic
+            concurrency, finish=self._finish, run_batch=self._run_batch, monotonic=self._monotonic
         )
-        self._special = _special_executors(handlers, concurrency, self._finish_and_wake, event_loop)
+        self._special = _special_executors(handlers, concurrency, self._finish, event_loop)
         self._executors: list[Executor] = [self._threads, *self._special.values()]
         self._in_flight: list[InFlightClaim] = []
         self._exhausted: dict[str, None] = {}
         """Lists that gave all they had, and whose claims are settled: probably they are empty."""
+        self._clearing = False
+        """Whether nothing is claimed until all in flight has ended: an item waits that must run alone."""
+        self._flushed_at = self._monotonic()
         self._has_timeouts = any(handler.timeout is not None for handler in handlers)
-        self._turn = threading.Lock()
-        """Held by the worker's thread, except while it waits: then a handler's thread may take a turn of the loop."""
-        self._turn.acquire()
-        self.events: queue.SimpleQueue[str | Hint | Exception] = queue.SimpleQueue()
-        """Wakes the worker's thread: something finished, a hint that work was added, an error to raise, a stop."""
-        self.idle_wait = threading.Event()
-        """Set while it waits and has no list to claim from."""
+        self._waiting = False
+        self.events: queue.SimpleQueue[str | Hint] = queue.SimpleQueue()
+        """Wakes the worker's thread: something finished, a hint that work was added, a stop."""
 
     def step(self, *, claiming: bool) -> bool:
         """Settle what is due, claim if there is room, else wait; return whether anything is in flight or was found."""
-        self._claiming = claiming
         if self._has_timeouts:
             self._threads.cancel_overdue()
-        found, pause = self._advance()
-        if pause > 0:
-            self._wait(pause)
-        return found or bool(self._in_flight)
-
-    def _advance(self) -> tuple[bool, float]:
-        """Settle what is due and claim if there is room; return whether anything was found, and how long to wait."""
         done = self._settle_due()
-        plan = self._plan() if self._claiming else None
+        plan = self._plan() if claiming else None
         taken = self._settle_and_claim(done, plan)
         found = sum(self._start(claimed, each) for each, claimed in taken) > 0  # all are started
         self._in_flight = [claim for claim in self._in_flight if not claim.ended]
@@ -117,25 +100,13 @@ class WorkLoop:
             self._drop_empty()
         if self._rotation.awaited:
             self._rotation.resume_awaited(self._in_flight)
-        if found:
-            return True, FINISH_SECONDS if self._is_exhausted(taken) else 0.0
         others_in_turn = plan is not None and self._rotation.turns
-        return False, 0.0 if done or others_in_turn else inf
-
-    def _go_on(self, *, idle: bool) -> None:
-        # In a handler's thread. If it has nothing to do, it settles and claims in place of the worker's thread, which
-        # waits: to wake that thread and be woken by it costs two context switches.
-        found, pause = False, inf
-        if idle and self._turn.acquire(blocking=False):
-            try:
-                found, pause = self._advance()
-            except Exception as error:
-                self.events.put(error)
-            finally:
-                self._turn.release()
-        if not found or pause or len(self._rotation.turns) > 1:  # there may be room for more
-            self._waiting = False
-            self.events.put("finished")
+        if found:
+            if self._is_exhausted(taken):
+                self._wait(FINISH_SECONDS)
+        elif not done and not others_in_turn:
+            self._wait()
+        return found or bool(self._in_flight)
 
     def _is_exhausted(self, taken: Taken) -> bool:
         """Return whether the lists in turn have just given less than was asked of them."""
@@ -252,8 +223,7 @@ class WorkLoop:
         in_order = plan.handler.kind is not HandlerKind.BATCH and claimed.list in self._rotation.leases.names
         claim = InFlightClaim(claimed, plan, hooks=self._hooks, in_order=in_order)
         self._in_flight.append(claim)
-        executor = self._special.get(plan.handler.executor or plan.handler.kind, self._threads)
-        executor.submit(claim)
+        self._executor_of(plan.handler).submit(claim)
         return True
 
     def _decode(self, claimed: ClaimedItems, plan: PlannedClaim, deep: list[Item]) -> ClaimedItems:
@@ -280,6 +250,10 @@ class WorkLoop:
         self._settler.settle(claim, close=len(bad) == len(claimed.items))
         return claim.ended
 
+    def _executor_of(self, handler: Handler) -> "Executor":
+        is_special = handler.executor is not None or handler.kind is HandlerKind.ASYNC
+        return self._special[handler.executor] if is_special else self._threads
+
     def _awaited(self, plan: PlannedClaim) -> int:
         # Only what is in flight here can end without anybody polling after it: all of it for a gate, any for a limit.
         unsettled = Load.of(self._in_flight).unsettled.get(plan.list, 0)
@@ -287,46 +261,38 @@ class WorkLoop:
             return unsettled
         return 1 if self._engine.read(gates.is_awaited_by_name, plan.list) else 0
 
-    def _finish(self, claim: InFlightClaim, item: Item, outcome: Outcome) -> bool:
-        # In the handler's thread: return whether the worker's thread waits, and enough has ended to be worth a turn.
+    def _finish(self, claim: InFlightClaim, item: Item, outcome: Outcome) -> None:
+        # In the handler's thread: the worker's is woken only if it waits, and for enough to be worth it.
         urgent = claim.finish(item, outcome)
-        return self._waiting and (urgent or Load.of(self._in_flight).slots <= self._planner.wake_below)
-
-    def _finish_and_wake(self, claim: InFlightClaim, item: Item, outcome: Outcome) -> None:
-        if self._finish(claim, item, outcome):
-            self._go_on(idle=False)
+        if self._waiting and (urgent or Load.of(self._in_flight).slots <= self._planner.wake_below):
+            self._waiting = False
+            self.events.put("finished")
 
     def _run_batch(self, claim: InFlightClaim) -> None:
         # In the handler's thread.
         verdicts = run_batch(self._backend, self._session, claim)
         self._settler.report(claim.finished, verdicts)
+        self.events.put("finished")
 
-    def _wait(self, most: float) -> None:
+    def _wait(self, most: float = inf) -> None:
         # Turns without room: a handler that ends wakes us. No turns: poll when that is due, or at a hint.
         seconds = self._flush if self._rotation.turns else max(0.001, self._rotation.seconds_to_poll())
         if self._has_timeouts:
             seconds = min(seconds, OVERDUE_CHECK_SECONDS)
-        if not self._rotation.turns:
-            self.idle_wait.set()
-        self._waiting = True  # from here on a handler that ends goes on, or wakes us; what has ended is seen below
-        if any(claim.unwritten for claim in self._in_flight):
-            seconds = min(seconds, max(0.001, self._flush - (self._monotonic() - self._flushed_at)))
-        self._turn.release()
-        events: list[str | Hint | Exception] = []
+        self._waiting = True  # from here on a handler that ends wakes us; what has ended before is seen below
         try:
-            events.append(self.events.get(timeout=min(seconds, self._max_wait, most)))
+            if any(claim.unwritten for claim in self._in_flight):
+                seconds = min(seconds, max(0.001, self._flush - (self._monotonic() - self._flushed_at)))
+            events = [self.events.get(timeout=min(seconds, self._max_wait, most))]
         except queue.Empty:
-            pass
+            return
         finally:
-            self._turn.acquire()
             self._waiting = False
-            self.idle_wait.clear()
         while not self.events.empty():
             events.append(self.events.get())
-        for hint in (event for event in events if isinstance(event, Hint)):
-            self._rotation.follow(hint)
-        for error in (event for event in events if isinstance(event, Exception)):
-            raise error
+        for event in events:
+            if isinstance(event, Hint):
+                self._rotation.follow(event)
 
     @property
     def unfinished(self) -> int:
@@ -367,7 +333,6 @@ class WorkLoop:
 
     def shutdown(self) -> None:
         """End threads, tasks and processes; the session ends, and its leases with it."""
-        self.idle_wait.set()
         self._rotation.leases.clear()
         for executor in self._executors:
             executor.shutdown()
@@ -376,10 +341,10 @@ class WorkLoop:
 def _special_executors(
     handlers: Sequence[Handler], size: int, finish: Finish, loop: "AbstractEventLoop | None"
 ) -> "dict[Any, Executor]":
-    """Make the executors that handlers bring, by what makes them, and an event loop for handlers of that kind."""
+    """Make the executors that handlers bring, by what makes them, and an event loop for async handlers."""
     made: dict[Any, Executor] = {each.executor: each.executor(size, finish) for each in handlers if each.executor}
     if any(handler.kind is HandlerKind.ASYNC for handler in handlers):
-        made[HandlerKind.ASYNC] = _event_loop(size, finish, loop)
+        made[None] = _event_loop(size, finish, loop)
     return made
 
 

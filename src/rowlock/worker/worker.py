@@ -289,7 +289,7 @@ class Worker:
             hooks=self._hooks.of_items(),
             on_lease=self._hooks.call,
         )
-        threads = self._backend.start_threads(session, wake=loop.events.put, idle=loop.idle_wait)
+        threads = self._backend.start_threads(session, wake=loop.events.put)
         try:
             ended = self._work(loop, session, until)
             try:
