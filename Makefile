@@ -72,7 +72,8 @@ torture: $(VENV)/.test $(VENV)/.cluster
 
 # The same with ten times as many examples, kills and items: for a night.
 torture-long: $(VENV)/.test $(VENV)/.cluster
-	TORTURE_SCALE=10 $(BIN)/python -m pytest -m torture -n auto --dist worksteal --timeout 0 --durations 20
+	TORTURE_SCALE=10 $(BIN)/python -m pytest -m torture -n auto --dist worksteal --timeout 0 --durations 20 \
+	 --junitxml $(VENV)/torture-long.xml
 
 # Changes the code of claims, settlements, sessions, gates, counters and leases, and looks whether tests notice it: for hours.
 # Stopped and started again it goes on where it was.

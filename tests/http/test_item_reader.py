@@ -114,6 +114,33 @@ def test_nobody_waits_for_another_request_to_be_answered(engine: Engine) -> None
     assert asyncio.run(read_beside_each_other()) == [["plain"] * 20] * 3
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_many_items_of_a_file_are_read_a_few_at_a_time(engine: Engine) -> None:
+    engine["one"].add([f"{number}" for number in range(100)])
+
+    async def read_at_once() -> list[int]:
+        verbs = VerbExecutor(engine, waiting=200)
+        reader = ItemReader(verbs, waiting=200)
+        await reader.item("one", "0")
+        answered: list[int] = []
+
+        async def look(number: int) -> None:
+            await reader.item("one", f"{number}")
+            answered[-1] += 1
+
+        async def serve_others() -> None:
+            while sum(answered) < 100:
+                answered.append(0)
+                await asyncio.sleep(0)
+
+        await asyncio.gather(serve_others(), *[look(number) for number in range(100)])
+        reader.close()
+        verbs.close()
+        return answered
+
+    assert max(asyncio.run(read_at_once())) <= executor.MAX_ITEMS_PER_EMBEDDED_QUERY
+
+
 class Sending:
     """Stands before a real connection and counts its pipelines."""
 

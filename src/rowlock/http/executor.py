@@ -30,6 +30,8 @@ Place = tuple[str, str]
 
 MAX_THREADS = 16
 MAX_ITEMS_PER_QUERY = 256
+MAX_ITEMS_PER_EMBEDDED_QUERY = 16
+"""The event loop reads and answers so many before it serves other requests: 12 ms of items of 262 KB."""
 MAX_CONCURRENT_QUERIES = 2
 SLOW_QUERY_SECONDS = 0.02
 """A query that takes longer does not hold up the next; a second one any sooner halves what each coalesces."""
@@ -125,6 +127,7 @@ class ItemReader:
         self._max_waiting = waiting
         database = executor.engine.database
         self._embedded = database.clone(connections=1, patience=0) if database.driver.embedded else None
+        self._batch = MAX_ITEMS_PER_QUERY if self._embedded is None else MAX_ITEMS_PER_EMBEDDED_QUERY
         self._is_open = False
         self._async_readers: list[AsyncReader] = []
         self._slow_until = 0.0
@@ -160,7 +163,7 @@ class ItemReader:
         loop, is_slow = asyncio.get_running_loop(), False
         try:
             while self._waiting and not (is_slow and len(self._queries) > 1):
-                batch, self._waiting = self._waiting[:MAX_ITEMS_PER_QUERY], self._waiting[MAX_ITEMS_PER_QUERY:]
+                batch, self._waiting = self._waiting[: self._batch], self._waiting[self._batch :]
                 begun = self._query_begun = loop.time()
                 items = await self._read([place for place, _ in batch])
                 for (_, future), item in zip(batch, items, strict=True):
@@ -171,6 +174,8 @@ class ItemReader:
                     else:
                         future.set_result(item)
                 is_slow = loop.time() - begun >= SLOW_QUERY_SECONDS  # another one goes on in its place
+                if self._waiting:
+                    await asyncio.sleep(0)  # these are answered, and other requests served, before the next are read
         finally:
             # At once, not in a callback: an item that is asked for before that would wait for another request.
             self._queries.discard(asyncio.current_task())
