@@ -10,13 +10,13 @@ from tests.house import figures
 from tests.house.places import MODULES, SOURCE, functions, shown
 from tests.house.walks import Walk, one_item_of_a_worker, post_of_one_item
 
-MAX_LINES = 44_600
+MAX_LINES = 44_450
 """Goal 28000. About 980 of them are the generated async handles.
 
 A third are docstrings, imports and blank lines. 5,000 are products beside the engine: trees, two applications, IIDY's
 routes, counters in Redis, the matcher in memory. The rest has little left to say once instead of twice.
 """
-MAX_FILES = 274
+MAX_FILES = 269
 """Goal 170."""
 MAX_FILES_NAMING_A_FIELD = 11
 """Goal 12. `trace`, the last field that was added, stands for any field of an item."""
