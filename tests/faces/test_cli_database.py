@@ -43,7 +43,7 @@ def test_the_doctor_finds_a_new_file_fit(shell: Shell) -> None:
     shell("add", "fruit", "apple")
     ran = shell("doctor")
     assert ran.status == 0
-    assert {"journal_mode\tfine\twal\t", "synchronous\tfine\t2\t"} <= set(ran.lines)
+    assert {"journal_mode\tfine\twal\t", "synchronous\tfine\tfull\t"} <= set(ran.lines)
 
 
 def test_the_doctor_says_what_to_do_about_an_item_at_a_gate_that_has_passed(shell: Shell) -> None:

@@ -29,10 +29,15 @@ def _delayed_by_adds(deeds: Iterable[Deed]) -> Iterator[tuple[str, Span, float]]
 
 
 def _delayed_by_retries(settled: Iterable[Settled], keys: dict[int, str]) -> Iterator[tuple[str, Span, float]]:
+    first: dict[tuple[str, int], Settled] = {}
     for each in settled:
         for position, seconds in each.delays.items():
+            if not each.span.may_have_landed:
+                continue
+            # A settlement that is sent again is answered as before, and delays nothing.
+            earlier = first.setdefault((each.token, position), each)
             if each.span.landed and each.verdicts[position] == "retried" and position in keys:
-                yield keys[position], each.span, each.span.began_at + seconds
+                yield keys[position], each.span, earlier.span.began_at + seconds
 
 
 def _keys(claim: Handed) -> set[str]:
