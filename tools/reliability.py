@@ -20,9 +20,10 @@ The run: {tests} tests in {minutes} minutes, {failed} failed, {skipped} skipped.
 
 ## Faults
 
-Each test checks the promises that its fault endangers. After a worker, PostgreSQL or a leader was killed: each item was
-done once, and none is lost. After a power cut: what was confirmed is there and whole. After the HTTP service was
-killed: what it answered is there, and nothing is half there. Of counters: no number came twice.
+Each test checks the promises that its fault endangers. After a worker, PostgreSQL or a leader was killed, a machine was
+cut off from the network, or a clock jumped: each item was done once, and none is lost. After a power cut, on a full
+disk and after a write or a flush that failed: what was confirmed is there and whole. After the HTTP service was killed:
+what it answered is there, and nothing is half there. Of counters: no number came twice.
 
 | fault | how often | tests | failed |
 | --- | ---: | ---: | ---: |
@@ -44,7 +45,8 @@ The longest time that was measured, on a machine that ran other tests too.
 
 ## What was not tried
 
-Power cuts under PostgreSQL, a network that is cut between machines, a CockroachDB cluster.
+Nodes of a Patroni cluster that are cut off from each other, names of files that a power cut loses, memory over
+hours, a CockroachDB cluster.
 """
 
 

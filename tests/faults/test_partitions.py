@@ -1,7 +1,11 @@
 """The network between machines drops everything: work goes on elsewhere, and nothing is lost or done twice."""
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,7 @@ from tests.torture import scaled
 from tests.waiting import until
 
 from rowlock import Engine
+from rowlock.diagnostics import broken_rules
 
 pytestmark = pytest.mark.torture
 
@@ -42,6 +47,46 @@ def between() -> Iterator[Network]:
             yield made
     except NoNetwork as why:
         pytest.skip(str(why))
+
+
+REMOTE = """
+from rowlock import Client
+worker = Worker(Client(os.environ["SERVER"], timeout=2, token=os.environ["TOKEN"]), concurrency=2, expiry="2s")
+worker.on("work", attempts=1000)(lambda item: None)
+worker.run()
+"""
+PORT = "8642"
+
+
+@contextmanager
+def service(between: Network, url: str) -> Iterator[None]:
+    """The HTTP service on the server's machine."""
+    command = [*between.server, sys.executable, "-m", "rowlock", "-q", "serve", "--no-access-log"]
+    environment = {**os.environ, "ROWLOCK_DATABASE_URL": url}
+    with subprocess.Popen([*command, "--host", SERVER_ADDRESS, "--port", PORT], env=environment) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+@pytest.mark.fault("remote worker cut off from the service", CUTS)
+def test_each_item_is_settled_once_by_remote_workers_that_are_cut_off(between: Network, sqlite_url: str) -> None:
+    with Engine(sqlite_url) as engine:
+        engine["work"].add("first")
+        secret = {"SERVER": f"http://{SERVER_ADDRESS}:{PORT}", "TOKEN": engine.tokens.create("worker").text}
+        with service(between, sqlite_url):
+            far = Gang(sqlite_url, REMOTE, 2, inside=between.worker, **secret)
+            for number in range(CUTS):
+                engine["work"].add(f"{number:03}-{item:06}" for item in range(ITEMS_PER_CUT))
+                until(lambda: at_work(engine))
+                between.cut()
+                until(lambda: not engine.sessions())  # the service ends those that send no heartbeat
+                between.heal()
+                until(lambda: engine["work"].counts().total == 0)
+            far.end()
+        assert engine["work"].progress().done == CUTS * ITEMS_PER_CUT + 1
+        assert engine.read(broken_rules) == []
 
 
 @pytest.fixture
