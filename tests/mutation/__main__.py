@@ -18,9 +18,9 @@ from tests.mutation.running import RESULTS, Result, Runner, read
 
 VERBS = """
 attempts claims claims_by_lane claims_late claims_of_several counters counts data dependencies done_keys epochs
-exclusive failures flushes gates group_commit heartbeats integrity intervals items_gone leases leases_many limits
-lists neighbours remote_claims saves sessions sessions_of_other_processes settle_again settlements
-single_statements stored_rules suspects times transactions upkeep using
+exclusive failures flushes gates group_commit heartbeats integrity intervals items_gone lease_holders leases
+leases_many limits lists neighbours remote_claims saves sessions sessions_of_other_processes settle_again
+settlements single_statements stored_rules suspects times transactions upkeep using
 """
 OTHERS = ("tests/unit/test_shares.py", "tests/unit/test_claim_hints.py", "tests/unit/test_letters.py")
 

@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src/rowlock"
 EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 OTHER_DIALECT = ".cockroach.sql"
+OF_SERVERS = ("sql/parts/items_in_settled_rows.sql",)
+"""Parts that SQLite's statements do not name."""
 MODULES = {
     "claims": (
         "claims.py",
@@ -53,7 +55,8 @@ class Mutant(msgspec.Struct, frozen=True):
     def database(self) -> str:
         """The database whose statement it changes; SQLite if all have the same."""
         variant = SOURCE / self.file.replace(".sql", ".sqlite.sql")
-        return "postgres" if self.file.endswith(".sql") and variant.exists() else "sqlite"
+        is_of_servers = self.file in OF_SERVERS or (self.file.endswith(".sql") and variant.exists())
+        return "postgres" if is_of_servers else "sqlite"
 
     @property
     def is_shared(self) -> bool:

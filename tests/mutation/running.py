@@ -24,7 +24,7 @@ from tests.simulation.runs import run_all
 
 from rowlock.db import statements
 
-MAX_CPU_SECONDS = 60
+MAX_CPU_SECONDS = 40
 MAX_SECONDS = 400
 """A mutant that takes longer does not end, which is noticed too."""
 RESULTS = "results.jsonl"

@@ -4,7 +4,7 @@ import pytest
 from tests.conftest import Clock
 from tests.verbs.claiming import STRICT, Desk, broken, keys
 
-from rowlock import Done, Engine, Fail, Move, NewItem, Retry, Settings, Then, Worker
+from rowlock import Done, Engine, Fail, Move, NewItem, Retry, Settings, Then, Worker, lists
 from rowlock.errors import (
     GatePassed,
     GateShut,
@@ -334,3 +334,13 @@ def test_a_worker_goes_through_all_gates(timed: Engine) -> None:
 def test_settings_with_what_follows_survive_being_read(timed: Engine) -> None:
     timed["work"].settings(then=[Then("after", data={"n": 1})])
     assert timed["work"].settings() == Settings(then=(Then("after", data={"n": 1}),))
+
+
+def test_a_gate_that_is_opened_by_hand_wakes_the_list(timed: Engine) -> None:
+    timed["work"].settings(manual=True)
+    timed["work"].add("later", gate=1)
+    timed.run(lists.apply_wakes)
+    ann = Desk(timed)
+    assert (ann.look(), timed.read(lists.awake)) == (None, [])
+    timed["work"].open_gate(1)
+    assert [each.name for each in timed.read(lists.awake)] == ["work"]

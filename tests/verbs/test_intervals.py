@@ -68,7 +68,10 @@ def test_a_claim_of_a_known_lane_takes_its_items(timed: Engine) -> None:
 
 
 def test_a_claim_is_read_again_with_its_own_items(mixed: Engine) -> None:
-    bob, taken = claimed(mixed)
+    Desk(mixed, "first").got(1)
+    bob = Desk(mixed, "bob")
+    taken = bob.take(2)
+    assert taken is not None
     assert keys(mixed.read(sessions.held, bob.id, taken.token)) == ["a", "b"]
 
 
@@ -185,6 +188,15 @@ def test_an_item_that_killed_its_worker_is_suspect_in_its_own_list(timed: Engine
     other = ann.got(9, "other")
     assert (keys(other), other.alone) == (["a", "b"], False)
     assert [(keys(each), each.alone) for each in (ann.got(1), ann.got(1))] == [(["b"], False), (["a"], True)]
+
+
+def test_items_of_another_list_between_suspects_are_claimed_together(timed: Engine, clock: Clock) -> None:
+    for name, key in (("work", "a"), ("other", "x"), ("other", "y"), ("work", "b")):
+        timed[name].add(key)
+    Desk(timed, "dead").got(2)
+    clock.advance(16)
+    timed.upkeep()
+    assert keys(Desk(timed).look(9, "other")) == ["x", "y"]
 
 
 FOREIGN: dict[str, dict[str, Any]] = {

@@ -8,6 +8,7 @@ from tests.conftest import Clock
 from tests.verbs.claiming import Desk, broken, keys
 
 from rowlock import Done, Engine, Fail, Move, Retry, claims, counters, leases, lists, sessions
+from rowlock.errors import InvalidName
 from rowlock.outcomes import Outcome
 from rowlock.settings import Then
 
@@ -169,3 +170,26 @@ def test_a_claim_is_known_by_its_session_and_its_token(twins: Twins) -> None:
     assert not engine.read(claims.is_held, bob.id, first.token)
     assert not engine.run(claims.close, bob.id, first.token)
     assert engine.read(claims.is_held, ann.id, first.token)
+
+
+def test_a_session_is_told_with_its_own_claims_patterns_and_details(timed: Engine) -> None:
+    timed["work"].add(KEYS)
+    for name, seeks in (("ann", ["a*"]), ("bob", ["b*"])):
+        timed.run(sessions.open_session, name, holder=name, details={"name": name}, seeks=seeks)
+    timed.run(sessions.open_session, "eve", holder="eve")
+    for name, token, limit in (("ann", "1", 1), ("bob", "2", 2), ("bob", "3", 3)):
+        taken = timed.run(claims.take_thoroughly, claims.ClaimRequest(name, "work", limit, token))
+        assert taken is not None
+        timed.run(sessions.note_handed, name, taken)
+    told = {info.id: (info.claims, info.items, (info.details or {}).get("name")) for info in timed.sessions()}
+    assert told == {"ann": (1, 1, "ann"), "bob": (2, 5, "bob"), "eve": (0, 0, None)}
+    patterns = [timed.read(sessions.patterns, name) for name in ("bob", "eve", "nobody")]
+    assert patterns == [["b*"], [], None]
+
+
+def test_counters_of_other_prefixes_are_not_listed(timed: Engine) -> None:
+    for name in ("a", "b/1", "b/2", "c"):
+        timed.run(counters.take, name)
+    assert [each.name for each in timed.read(counters.page, prefixes=["b/"])] == ["b/1", "b/2"]
+    with pytest.raises(InvalidName):
+        timed.run(counters.raise_to, "", 1)
