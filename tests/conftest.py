@@ -37,6 +37,11 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the simulation first: its parts are long, and at the end of a run other processes would wait for one."""
+    items.sort(key=lambda item: "tests/simulation/" not in item.nodeid)
+
+
 def pytest_xdist_auto_num_workers() -> int:
     """Two more than there are cores: most tests wait half of the time, for a server, a session or a process."""
     return (os.cpu_count() or 1) + 2

@@ -20,9 +20,9 @@ from rowlock.worker.schedule_ticker import ScheduleTicker
 log = logging.getLogger("rowlock.worker")
 
 RECONNECT_SECONDS = 0.5
+"""The pause after an error that says the database or the server cannot be reached."""
 PUT_OFF = (Unavailable, SchemaMissing)
 """Errors after which upkeep and ticks go on later: while a backup is restored, there are no tables."""
-"""The pause after an error that says the database or the server cannot be reached."""
 PAGE_LISTS = 100
 MAX_KNOWN_LISTS = 10_000
 """Lists whose names are kept for hints; those that are forgotten are found by a poll."""
