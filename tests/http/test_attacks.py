@@ -79,8 +79,15 @@ def is_open(each: socket.socket) -> bool:
 
 
 def unharmed(prey: Victim) -> None:
-    assert prey.client("POST", ITEMS, b"a\n").status == 200
-    assert prey.client("GET", f"{ITEMS}?count=1").status == 200
+    until(lambda: answers(prey, "POST", ITEMS, b"a\n"))
+    until(lambda: answers(prey, "GET", f"{ITEMS}?count=1"))
+
+
+def answers(prey: Victim, method: str, path: str, body: bytes = b"") -> bool:
+    try:
+        return prey.client(method, path, body).status == 200
+    except ConnectionError:
+        return False  # on a busy machine this process may pause for a second before it sends, and is cut off
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /v1/lists HTTP/1.1\r\nhost: localhost\r\nx: "])
