@@ -32,7 +32,7 @@ def apply(bug: Bug, folder: Path) -> Path:
 def caught(bug: Bug, source: Path) -> tuple[bool, str]:
     """Run what catches the mistake, and return whether it did and what it said."""
     if bug.caught_by == SIMULATION:
-        command = ["-m", "tests.simulation", "--seeds", f"0-{bug.seeds}", "--stop"]
+        command = ["-m", "tests.simulation", "--seeds", f"{bug.first}-{bug.first + bug.seeds}", "--stop"]
     else:
         command = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", bug.caught_by]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(source), str(ROOT)))}
