@@ -8,7 +8,7 @@ import pytest
 from tests.faults.clocks import JumpingClock, NoClock, jumping_clock
 from tests.histories.checker import State, check
 from tests.histories.reading import read
-from tests.races.killing import Gang, account, prepare, ranks, settled
+from tests.races.killing import ENDLESS, Gang, account, prepare, ranks, settled
 from tests.servers import Server
 from tests.torture import scaled
 from tests.waiting import until
@@ -21,17 +21,10 @@ OFFSETS = (3600, 0, -3600, 20, -20, 0)
 ROUNDS = scaled(1)
 ITEMS_PER_JUMP = 100
 # libfaketime spoils the sleep of Python 3.11 and newer, which waits for a moment of the monotonic clock.
-WORKING = """
+OWN_SLEEP = """
 import select
 from rowlock.environment import Environment
 engine = Engine(url, environment=Environment(sleep=lambda seconds: select.select([], [], [], seconds)))
-worker = Worker(engine, concurrency=2, expiry="2s")
-
-@worker.on("work", batch=5, attempts=1000)
-def handle(items, tx):
-    tx.executemany(f"insert into ranks (key) values ({sign})", [(item.key,) for item in items])
-
-worker.run()
 """
 
 
@@ -80,7 +73,7 @@ def test_each_item_is_done_once_while_a_clock_jumps(
         engine.migrate()
         prepare(engine, 0)
         faked = {} if whose == "server" else clock.environment
-        gang = Gang(url, WORKING, 2, ROWLOCK_HISTORY=str(history), **faked)
+        gang = Gang(url, OWN_SLEEP + ENDLESS, 2, ROWLOCK_HISTORY=str(history), **faked)
         items = work_while_it_jumps(engine, clock)
         gang.end()
         assert account(engine) == settled(items)

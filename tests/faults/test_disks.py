@@ -11,7 +11,7 @@ import pytest
 from tests.faults.disks import Disk, NoDisk, disk
 from tests.histories.checker import State, check
 from tests.histories.reading import read
-from tests.races.killing import Gang, account, prepare, ranks, settled
+from tests.races.killing import ENDLESS, Gang, account, prepare, ranks, settled
 from tests.servers import NoServer, Server
 from tests.torture import scaled
 from tests.waiting import until
@@ -25,15 +25,6 @@ SAFE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 POWER_CUTS = scaled(12)
 ITEMS_PER_CUT = 200
 FAILURES = scaled(3)
-WORKING = """
-worker = Worker(engine, concurrency=2, expiry="2s")
-
-@worker.on("work", batch=5, attempts=1000)
-def handle(items, tx):
-    tx.executemany(f"insert into ranks (key) values ({sign})", [(item.key,) for item in items])
-
-worker.run()
-"""
 
 
 @pytest.fixture
@@ -83,7 +74,7 @@ def test_confirmed_work_survives_power_cuts_under_postgresql(place: Disk, tmp_pa
     try:
         with Engine(server.url(), history=history) as engine:
             prepare(engine, 0)
-            gang = Gang(server.url(), WORKING, 2, ROWLOCK_HISTORY=str(history))
+            gang = Gang(server.url(), ENDLESS, 2, ROWLOCK_HISTORY=str(history))
             for number in range(POWER_CUTS):
                 enough = ranks(engine)[0] + 37 * number % ITEMS_PER_CUT
                 engine["work"].add(f"{number:03}-{item:06}" for item in range(ITEMS_PER_CUT))
@@ -168,7 +159,7 @@ def test_confirmed_work_survives_a_disk_that_fails(place: Disk, database: str, t
     try:
         with Engine(url, patience=1, history=history) as engine:
             prepare(engine, 0)
-            gang, ledger = Gang(url, WORKING, 2, ROWLOCK_HISTORY=str(history)), Ledger(engine)
+            gang, ledger = Gang(url, ENDLESS, 2, ROWLOCK_HISTORY=str(history)), Ledger(engine)
             for number in range(FAILURES * len(BREAKING)):
                 for _ in range(20):
                     ledger.add()

@@ -33,6 +33,15 @@ def handle(items, tx):
 worker.run(until="done")
 engine.close()
 """
+ENDLESS = """
+worker = Worker(engine, concurrency=2, expiry="2s")
+
+@worker.on("work", batch=5, attempts=1000)
+def handle(items, tx):
+    tx.executemany(f"insert into ranks (key) values ({sign})", [(item.key,) for item in items])
+
+worker.run()
+"""
 
 
 class Gang:
