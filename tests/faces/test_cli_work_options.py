@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.faces.shell import QuickShell, Shell, says
-from tests.faces.waiting import lines, started, until
+from tests.faces.waiting import is_asleep, lines, started, until
 from tests.waiting import WAIT_SECONDS
 
 from rowlock import Invalid
@@ -147,6 +147,7 @@ def test_commands_run_again_when_their_supervisor_is_killed(shell: Shell, names:
     with started(shell, "work", "names", "-j", "3", "--shell", script) as working:
         until(lambda: len(lines(shell.folder / "parents")) == 3)
         before = set(lines(shell.folder / "parents"))
+        until(lambda: is_asleep(min(before)))  # it has reported what it started
         os.kill(int(min(before)), signal.SIGKILL)
         until(lambda: set(lines(shell.folder / "parents")) - before)
         shell.write("go", "")

@@ -16,10 +16,19 @@ def lines(path: Path) -> list[str]:
 
 def is_alive(process: str | int) -> bool:
     """Whether a process runs; one that has ended and waits to be noticed does not."""
+    return _state(process) not in ("Z", "")
+
+
+def is_asleep(process: str | int) -> bool:
+    """Whether a process waits for something."""
+    return _state(process) == "S"
+
+
+def _state(process: str | int) -> str:
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return False
+        return ""
 
 
 @contextmanager
