@@ -8,7 +8,8 @@ this: an interrupted `threading.Semaphore` may lose its count, an interrupted `C
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
-from time import monotonic
+from threading import get_ident
+from time import monotonic, sleep
 from typing import Generic, TypeVar
 
 import msgspec
@@ -16,7 +17,7 @@ import msgspec
 from rowlock.db.driver import DatabaseConnection
 from rowlock.environment import Deadline
 from rowlock.errors import AlreadyClosed, DatabaseBusy
-from rowlock.forks import PerProcess
+from rowlock.forks import PAUSE_SECONDS, PerProcess, forking_threads
 
 T = TypeVar("T")
 Permits = TypeVar("Permits", bound="Permit")
@@ -109,6 +110,7 @@ class Lease(Permit):
     connection: DatabaseConnection | None = None
     idle: list[DatabaseConnection] = []
     """Where to put it back: after a fork in between, the child's copy of a list that only the parent uses."""
+    thread: int = msgspec.field(default_factory=get_ident)
 
 
 class Pool:
@@ -167,10 +169,20 @@ class Pool:
         """Whether any connection is in use; approximate while other threads take and return connections."""
         return bool(self._leases.holders())
 
+    @property
+    def busy_elsewhere(self) -> bool:
+        """Whether a thread other than the caller uses a connection."""
+        return any(lease.thread != get_ident() for lease in self._leases.holders())
+
     def _take(self, lease: Lease, deadline: Deadline) -> DatabaseConnection:
-        if not self._leases.acquire(lease, deadline):
-            what = f"all {self._size} connections to {self._shown} are in use"
-            raise DatabaseBusy(what, "end transactions sooner, or open the engine with more connections=")
+        while True:
+            if not self._leases.acquire(lease, deadline):
+                what = f"all {self._size} connections to {self._shown} are in use"
+                raise DatabaseBusy(what, "end transactions sooner, or open the engine with more connections=")
+            if not forking_threads or get_ident() in forking_threads or deadline.passed():
+                break
+            self._leases.release(lease)
+            sleep(PAUSE_SECONDS)
         lease.idle = self._idle.get()
         try:
             lease.connection = lease.idle.pop()
