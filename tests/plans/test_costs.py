@@ -123,7 +123,7 @@ def exceeded(found: Cost, bound: Cost) -> dict[str, tuple[float, float]]:
 
 
 BOUNDS = {
-    "add": Cost(1, 670, 0),
+    "add": Cost(1, 660, 0),
     "add again": Cost(1, 100, 0),
     "add a hundred": Cost(5, 33_000, 0),
     "increment": Cost(1, 450, 1),

@@ -123,3 +123,16 @@ def test_statements_read_little_by_plans_from_when_the_table_was_analysed_empty(
     readings.clear()
     work(engine)
     assert greedy(readings) == {}
+
+
+def test_an_add_reads_little_by_a_plan_from_when_the_table_had_one_item(
+    engine: Engine, plain: Engine, by_hand: Connection, readings: list[Reading]
+) -> None:
+    plain["plain"].add("first")
+    by_hand.execute("vacuum analyze")
+    engine["plain"].add("second")
+    plain["plain"].add([f"key-{number}" for number in range(2 * ROWS)])
+    readings.clear()
+    engine["plain"].add("last")
+    assert [each.statement for each in readings] == ["items/add_single"] * 2
+    assert greedy(readings) == {}

@@ -120,6 +120,31 @@ def test_a_key_that_another_transaction_adds_meanwhile_is_added_once(
     assert (added.answer(), [item.key for item in engine["work"]]) == (answer, ["a", "first"])
 
 
+def test_a_key_that_another_transaction_adds_meanwhile_is_no_error_in_a_transaction(
+    engine: Engine, other: Connection, by_hand: Connection
+) -> None:
+    def add() -> Added:
+        with engine.transaction() as tx:
+            return tx["work"].add("a")
+
+    other.execute("insert into rowlock_items (list, key, gate, priority) select id, 'a', 0, 5 from rowlock_lists")
+    added = Meanwhile(add, by_hand)
+    other.commit()
+    assert added.answer() == Added(0, 1)
+
+
+def test_adds_of_different_keys_do_not_conflict_at_serializable(
+    engine: Engine, other: Connection, by_hand: Connection, postgres_url: str
+) -> None:
+    other.execute("set transaction isolation level serializable")
+    other.execute("select from rowlock_items where key = 'b'")
+    with Engine(f"{postgres_url}&isolation=serializable") as adder:
+        adder["work"].add("a")
+    other.execute("insert into rowlock_items (list, key, gate, priority) select id, 'b', 0, 5 from rowlock_lists")
+    other.commit()
+    assert [item.key for item in engine["work"]] == ["a", "b", "first"]
+
+
 def test_a_list_that_was_dropped_meanwhile_is_created_again(
     engine: Engine, other: Connection, by_hand: Connection
 ) -> None:
