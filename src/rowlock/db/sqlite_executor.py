@@ -3,6 +3,8 @@
 import os
 import sqlite3
 from collections.abc import Iterable
+from functools import lru_cache
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from rowlock.errors import (
 )
 
 _BUSY = sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL
+_split = lru_cache(1_000)(methodcaller("split", ";\n"))  # else 1 µs of an add, and 3 of a claim of one item and its end
 
 MIN_FREE_BYTES = 65_536
 """Bytes that SQLite needs beside a file to use it: the index of its write-ahead log begins with half of them."""
@@ -40,7 +43,7 @@ class SqliteExecutor:
 
     def query(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Run one of our statements and return its rows. A variant may be several: the last one gives the rows."""
-        *first, last = sql.split(";\n")
+        *first, last = _split(sql)
         try:
             cursor = self._driver.cursor()
             cursor.row_factory = None  # a caller's connection may turn rows into something else
