@@ -59,9 +59,7 @@ SETTING_RULES = (
         "a crash of the server can lose confirmed commits",
         "alter database NAME set synchronous_commit = on",
     ),
-    SettingRule(
-        "in_hot_standby", ("off",), "it is a standby and takes no writes", "use the address of the primary server"
-    ),
+    SettingRule("in_hot_standby", ("off",), "it is a standby and takes no writes", "use the address of the primary"),
     SettingRule(
         "default_transaction_read_only",
         ("off",),
