@@ -59,9 +59,7 @@ SETTING_RULES = (
         "a crash of the server can lose confirmed commits",
         "alter database NAME set synchronous_commit = on",
     ),
-    SettingRule(
-        "in_hot_standby", ("off",), "it is a standby and takes no writes", "use the address of the primary server"
-    ),
+    SettingRule("in_hot_standby", ("off",), "it is a standby and takes no writes", "use the address of the primary"),
     SettingRule(
         "default_transaction_read_only",
         ("off",),
@@ -87,6 +85,7 @@ ROW_RULES = {
     "items_without_family": "the item {1!r} of the list {0!r} has no family and is never handed out",
     "leases_without_session": "the list {!r} is leased to the session {}, which does not exist",
     "lists_in_no_hands": "the list {!r} is marked as leased but has no lease",
+    "missing_functions": "the function rowlock_{} is missing, which topics need",
     "orphans": "there are {2} {0} of the list number {1}, which does not exist",
     "overlapping_claims": "the claims {3} and {4} overlap in the list {0!r}, gate {1}, priority {2}",
     "passed_items": "the item {1!r} is at gate {2} of the list {0!r}, which is past it, at gate {3}",
@@ -100,6 +99,7 @@ ROW_RULES = {
 
 REPAIRS = {
     "closed_lanes": "add an item of that priority to the list: then all of them are handed out",
+    "missing_functions": "restore the backup again, into a database that this version has migrated",
     "passed_items": "it is never handed out: note its data (rowlock show), abandon it and add it again",
 }
 """What a user can do about a violation; others are to be reported."""

@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,23 @@ def test_a_unit_runs_a_command_that_exists(path: Path) -> None:
     where, *words = shlex.split(started.replace("%i", "mail"))
     assert where == "/opt/rowlock/bin/rowlock"
     check_command(words)
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
+def test_systemd_understands_each_line_of_a_unit(tmp_path: Path) -> None:
+    units = tmp_path / "etc" / "systemd" / "system"
+    units.mkdir(parents=True)
+    for target in ("basic", "multi-user", "network-online", "shutdown", "sysinit"):
+        (units / f"{target}.target").write_text(f"[Unit]\nDescription={target}\n")
+    for path in UNITS:
+        shutil.copy(path, units)
+    program = tmp_path / "opt" / "rowlock" / "bin" / "rowlock"
+    program.parent.mkdir(parents=True)
+    program.touch(0o755)
+    names = [path.name.replace("@", "@mail") for path in UNITS]
+    command = ["systemd-analyze", "verify", f"--root={tmp_path}", *names]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)

@@ -20,8 +20,9 @@ class FileWatch:
 
     def wait(self, seconds: float) -> bool:
         """Wait up to so many seconds; return whether the file was written to."""
-        ready, _, _ = select.select([self._descriptor], [], [], max(0.0, seconds))
-        if ready:
+        poll = select.poll()  # select() takes no descriptor above 1,023
+        poll.register(self._descriptor, select.POLLIN)
+        if ready := poll.poll(1000 * max(0.0, seconds)):
             os.read(self._descriptor, 65_536)
         return bool(ready)
 

@@ -345,7 +345,9 @@ class PostgresConnection(PostgresExecutor):
                 self._driver.execute(f'listen "{self._channel}"')
                 self._listening = True
             # The driver's own waiting spins before its deadline; the socket's does not.
-            select.select([self._driver.fileno()], [], [], seconds)
+            socket = select.poll()  # select() takes no descriptor above 1,023
+            socket.register(self._driver.fileno(), select.POLLIN)
+            socket.poll(1000 * seconds)
             payloads = [notification.payload for notification in self._driver.notifies(timeout=0)]
             return Hint({int(payload) for payload in payloads if payload.isdecimal()}) if payloads else None
         except psycopg.Error as error:

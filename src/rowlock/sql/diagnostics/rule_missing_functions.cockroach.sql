@@ -1,0 +1,2 @@
+-- CockroachDB: migrations make no functions.
+select '' as name where false

@@ -1,0 +1,2 @@
+-- SQLite: a file has no functions.
+select '' as name where false
