@@ -87,6 +87,13 @@ def visible(text: str) -> str:
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
+def plural(count: int, noun: str = "item") -> str:
+    """Return a number with its noun: `1 item`, `2,000 items`, `3 deliveries`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") and noun != "key" else f"{count:,} {noun}s"
+
+
 def check_name(name: str, noun: str = "list") -> None:
     """Refuse an invalid name of a list or of another noun."""
     wrong = _wrong_with_name(name)

@@ -18,6 +18,7 @@ from rowlock.engine.handles import Handles
 from rowlock.errors import Invalid
 from rowlock.item_search import FoundItem
 from rowlock.model import Item, ListInfo, State
+from rowlock.names import plural
 from rowlock.ranges import MAX_PARTS
 
 WATCH_SECONDS = 1.0
@@ -250,7 +251,7 @@ def failures(invocation: Invocation, *, name: str | None, key: str | None, limit
     with_list = name is None or not output.on_terminal()
     columns = FAILURE_GROUP_COLUMNS if with_list else FAILURE_GROUP_COLUMNS[1:]
     more = sum(info.counts.failed for info in infos) - sum(group["count"] for group in groups)
-    others = f"{output.plural(more, 'more item')} failed, without a stored error or past the limit" if more > 0 else ""
+    others = f"{plural(more, 'more item')} failed, without a stored error or past the limit" if more > 0 else ""
     output.table(invocation, {"failures": groups}, rows=groups, columns=columns, empty=others or "nothing has failed")
     if invocation.as_json:
         return

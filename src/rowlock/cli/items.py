@@ -40,6 +40,7 @@ from rowlock.engine import List
 from rowlock.errors import Invalid, NotFound, RowlockError
 from rowlock.item_input import Entry
 from rowlock.model import DEFAULT_PRIORITY, Added, Item, ItemDetails, State
+from rowlock.names import plural
 
 # Commands run by the program that sets this variable belong to its trace.
 TRACE_VARIABLE = "TRACEPARENT"
@@ -91,7 +92,7 @@ def add(invocation: Invocation, /, *, name: str, keys: tuple[str, ...], **option
     if added is None:
         invocation.say("no keys were given: nothing was added")
         added = Added(0, 0)
-    sentence = f"added {output.plural(added.added)} to {name}"
+    sentence = f"added {plural(added.added)} to {name}"
     for count, what in ((added.existing, "there already"), (added.done_before, "done already")):
         sentence += f"; {count:,} {'was' if count == 1 else 'were'} {what}" if count else ""
     output.result(invocation, added, sentence=sentence)
@@ -249,7 +250,7 @@ def forget(invocation: Invocation, *, name: str, keys: tuple[str, ...], older: s
     with invocation.open() as engine, invocation.acting():
         given = None if older is not None else list(dict.fromkeys(keys_from(keys)))
         forgotten = engine[name].forget(given, older=older)
-    sentence = f"forgot {output.plural(forgotten, 'key')} of {name}"
+    sentence = f"forgot {plural(forgotten, 'key')} of {name}"
     output.result(invocation, {"forgotten": forgotten}, sentence=sentence)
     return 0
 
@@ -352,6 +353,6 @@ def _audited(invocation: Invocation, *, dry_run: bool) -> AbstractContextManager
 
 def _report(invocation: Invocation, name: str, counts: dict[str, int], more: str = "", *, dry_run: bool) -> int:
     word, count = next(iter(counts.items()))
-    sentence = f"{'would be ' if dry_run else ''}{word}: {output.plural(count)} of {name}{more}"
+    sentence = f"{'would be ' if dry_run else ''}{word}: {plural(count)} of {name}{more}"
     output.result(invocation, {**counts, **({"dry_run": 1} if dry_run else {})}, sentence=sentence)
     return 0

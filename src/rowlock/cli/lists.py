@@ -13,7 +13,7 @@ from rowlock.cli.invocation import Invocation, command, json_option, list_argume
 from rowlock.cli.output import Column
 from rowlock.errors import InvalidSetting
 from rowlock.model import ConcurrencyBy, Processor, Settings, Then
-from rowlock.names import closest
+from rowlock.names import closest, plural
 from rowlock.retry_policy import DEFAULT_ATTEMPTS, DEFAULT_BACKOFF
 
 GATE_ICONS = {"passed": "✓", "open": "○", "shut": "⧗"}
@@ -174,11 +174,11 @@ def drop(invocation: Invocation, *, name: str, yes: bool, dry_run: bool, version
     with invocation.open() as engine:
         count = engine[name].counts().total
         if not yes and not dry_run:
-            confirm(f"Delete {name!r} with {output.plural(count)} and its history?")
+            confirm(f"Delete {name!r} with {plural(count)} and its history?")
         if not dry_run:
             with invocation.acting():
                 count = engine[name].drop(version=version)
-    sentence = f"{'would drop' if dry_run else 'dropped'} {name} with {output.plural(count)}"
+    sentence = f"{'would drop' if dry_run else 'dropped'} {name} with {plural(count)}"
     counts = {"dropped": count, **({"dry_run": 1} if dry_run else {})}
     output.result(invocation, counts, sentence=sentence)
 
@@ -230,7 +230,7 @@ def complete(invocation: Invocation, *, name: str) -> None:
     with invocation.open() as engine, invocation.acting():
         changed = engine[name].complete()
         left = engine[name].counts().total
-    what = f", with {output.plural(left)} left on it" if left else ""
+    what = f", with {plural(left)} left on it" if left else ""
     invocation.say(f"{name} is complete{what}" if changed else f"{name} was complete already")
 
 

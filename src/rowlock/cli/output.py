@@ -164,13 +164,6 @@ def width(text: str) -> int:
     return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)
 
 
-def plural(count: int, noun: str = "item") -> str:
-    """Return a number with its noun: `1 item`, `2,000 items`, `3 deliveries`."""
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") and noun != "key" else f"{count:,} {noun}s"
-
-
 def format_time(at: datetime | None) -> str:
     """Return a time in ISO 8601 to the second; nothing for None."""
     return "" if at is None else at.isoformat(timespec="seconds")

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rowlock.cli.invocation import every
-from rowlock.cli.output import plural
 from rowlock.cli.terminal import STDERR, Terminal
 from rowlock.engine.session import this_process
 from rowlock.errors import NotFound, RowlockError
 from rowlock.model import Counts, Item, ListInfo, Progress, add_up
-from rowlock.names import matches_pattern
+from rowlock.names import matches_pattern, plural
 from rowlock.outcomes import Outcome, Verdict
 from rowlock.progress import ProgressTracker
 from rowlock.sessions import SessionInfo

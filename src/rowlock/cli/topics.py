@@ -18,6 +18,7 @@ from rowlock.cli.terminal import StopSignals, Terminal, log_option, show_logs
 from rowlock.engine import Topic
 from rowlock.errors import Invalid, InvalidField, InvalidRecord
 from rowlock.model import Notification, Published, TopicInfo
+from rowlock.names import plural
 from rowlock.outcomes import Verdict
 from rowlock.retry_policy import DEFAULT_ATTEMPTS, DEFAULT_BACKOFF
 from rowlock.settings import MAX_ATTEMPTS, secrets_in
@@ -117,7 +118,7 @@ def retry(invocation: Invocation, *, name: str) -> None:
     """Retry all failed deliveries."""
     with invocation.open() as engine, invocation.acting():
         count = engine.topic(name).retry()
-    sentence = f"{output.plural(count, 'delivery')} will be tried again"
+    sentence = f"{plural(count, 'delivery')} will be tried again"
     output.result(invocation, {"retried": count}, sentence=sentence)
 
 
@@ -185,7 +186,7 @@ def unsubscribe(invocation: Invocation, /, *, name: str, subscriber: str | None,
             count = handle.unsubscribe(subscriber or "", _predicates(handle, options))
         else:
             count = handle.unsubscribe(subscriber or "")
-    sentence = f"removed {output.plural(count, 'subscription')}"
+    sentence = f"removed {plural(count, 'subscription')}"
     output.result(invocation, {"unsubscribed": count}, sentence=sentence)
 
 
@@ -299,11 +300,11 @@ def deliver(invocation: Invocation, /, *, name: str, log_format: str, concurrenc
         terminal.say(f"notifying subscribers of {name}; Ctrl-C stops")
         with StopSignals(lambda now: worker.stop(now=now)) as signals:
             worker.run(until="done" if options["once"] else "stopped", signals=False)
-        records = output.plural(matched[Verdict.DONE], "record")
+        records = plural(matched[Verdict.DONE], "record")
         terminal.say(f"{records} matched · {delivered.summary('delivered')}")
         failed = handle.failed() if options["once"] else 0
         if failed:
-            failures = output.plural(failed, "delivery")
+            failures = plural(failed, "delivery")
             terminal.say(f"{failures} failed; retry them with: rowlock topic retry {name}")
     return signals.status or (SOME_FAILED if failed else 0)
 

@@ -18,6 +18,7 @@ from rowlock.cli.invocation import Invocation, command, every, json_option
 from rowlock.engine import Engine
 from rowlock.errors import ExtraMissing, Invalid, InvalidData
 from rowlock.model import PAYLOAD_COLUMNS
+from rowlock.names import plural
 from rowlock.transfers import ItemRecord, ListRecord, Record, ResultRecord
 
 FORMATS = ("ndjson", "csv", "parquet")
@@ -83,7 +84,7 @@ def import_(invocation: Invocation, *, source: str, form: str | None) -> None:
         raise Invalid("the file has no records", "give one that rowlock export wrote")
     with invocation.open_database(create=True, why=why) as engine, invocation.acting():
         loaded = engine.run(transfers.load, records)
-    sentence = f"imported {output.plural(loaded.added)} of {output.plural(loaded.lists, 'list')}"
+    sentence = f"imported {plural(loaded.added)} of {plural(loaded.lists, 'list')}"
     sentence += f"; {loaded.existing:,} were there already" if loaded.existing else ""
     output.result(invocation, loaded, sentence=sentence)
 

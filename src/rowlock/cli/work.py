@@ -14,12 +14,13 @@ from rowlock.cli.claims import held_by_another
 from rowlock.cli.command_output import CommandOutput
 from rowlock.cli.invocation import SOME_FAILED, Command, Invocation, every, list_argument, long_options
 from rowlock.cli.job_log import JobLog
-from rowlock.cli.output import plural, visible, write
+from rowlock.cli.output import visible, write
 from rowlock.cli.progress import ListProgress, Lists, OtherHolders, VerdictCounts, format_seconds
 from rowlock.cli.terminal import StopSignals, Terminal, log_option, show_logs
 from rowlock.cli.work_handlers import WorkOptions, parse_halt
 from rowlock.errors import Refused, RowlockError
 from rowlock.model import ListInfo
+from rowlock.names import plural
 from rowlock.outcomes import Outcome, Verdict
 from rowlock.retry_policy import DEFAULT_ATTEMPTS, DEFAULT_BACKOFF
 from rowlock.settings import MAX_ATTEMPTS

@@ -10,6 +10,7 @@ from rowlock.dashboard.item_filters import FilterText
 from rowlock.dashboard.lists import shell_quoted
 from rowlock.errors import Invalid
 from rowlock.model import ItemDetails, ListInfo
+from rowlock.names import plural
 from rowlock.overview import ItemOverview
 
 ROWS = 50
@@ -70,7 +71,7 @@ async def change(page: PageRequest) -> View | Redirect:
     operation, _, past = CHANGES[verb]
     query, body = (where.query, None) if is_whole else ({}, {"keys": keys})
     changed = await page.call(operation, name, query=query, body=body)
-    return page.redirect(page.url("lists", name, "items", q=where.text), f"{past}: {changed.value:,} items.")
+    return page.redirect(page.url("lists", name, "items", q=where.text), f"{past}: {plural(changed.value)}.")
 
 
 async def _preview(page: PageRequest, where: FilterText | None, *, verb: str, keys: list[str]) -> View:
@@ -84,7 +85,7 @@ async def _preview(page: PageRequest, where: FilterText | None, *, verb: str, ke
         count = (await page.call(operation, name, query={"dry_run": True}, body={"keys": keys})).value
         samples, is_more = keys[:SAMPLES], False
     document = {"list": name, "change": verb, "count": count, "more": is_more, "samples": samples}
-    label = f"{CHANGES[verb][1]}: {'at least ' if is_more else ''}{count:,} {'item' if count == 1 else 'items'}"
+    label = f"{CHANGES[verb][1]}: {'at least ' if is_more else ''}{plural(count)}"
     more = {"label": label, "where": where, "keys": [] if where is not None else keys, "q": page.field("q")}
     return View(template="preview.html", title=label, document=document, more=more)
 
@@ -95,12 +96,8 @@ async def show_item(page: PageRequest) -> View:
     found: ItemOverview = await page.call("overview.of_item", name, key)
     item = found.item
     document = {"item": item, "times": found.times, "gate": found.gate, "results": found.results}
-    more = {
-        "data": _pretty(item.raw_data),
-        "commands": _commands(page, item),
-        "changes": CHANGES,
-        "pauses": _pauses(item),
-    }
+    data, commands, pauses = _pretty(item.raw_data), _commands(page, item), _pauses(item)
+    more = {"data": data, "commands": commands, "changes": CHANGES, "pauses": pauses}
     return View(template="item.html", title=key, document=document, more=more, rows=item.failures)
 
 

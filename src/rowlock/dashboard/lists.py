@@ -9,6 +9,7 @@ from rowlock.dashboard.charts import SPANS, read_span
 from rowlock.dashboard.frame import PageRequest, Redirect, View
 from rowlock.errors import Invalid, InvalidSetting
 from rowlock.model import ListInfo, Settings
+from rowlock.names import plural
 from rowlock.overview import ListDetails
 from rowlock.throughput import Throughput
 
@@ -99,7 +100,7 @@ def commands(page: PageRequest, name: str) -> dict[str, str]:
     token = " -H 'Authorization: Bearer YOUR_TOKEN'" if page.signed_in else ""
     return {
         "Shell": f"rowlock --server {url} work {quoted} -- echo {{}}",
-        "Add": f"printf 'a.txt\\nb.txt\\n' | curl{token} --data-binary @- '{items}'",
+        "Add by curl": f"printf 'a.txt\\nb.txt\\n' | curl{token} --data-binary @- '{items}'",
         "Python": f"from rowlock import Client, Worker\n\nworker = Worker(Client({url!r}))\n"
         f"worker.on({name!r}, lambda item: print(item.key))\nworker.run()",
     }
@@ -116,9 +117,11 @@ async def add(page: PageRequest) -> Redirect:
     if not name:
         raise Invalid("list must not be empty, got ''", "give the name of a list")
     lines = page.field("items").replace("\r\n", "\n")
+    if not lines.strip():
+        raise Invalid("items must hold at least one key, got none", "write one key to a line")
     added = await page.call("items.add", name, body=lines)
-    known = f" {added.existing:,} were there already." if added.existing else ""
-    return page.redirect(page.url("lists", name), f"Added {added.added:,} items to {name}.{known}")
+    known = f" Already there: {added.existing:,}." if added.existing else ""
+    return page.redirect(page.url("lists", name), f"Added {plural(added.added)} to {name}.{known}")
 
 
 async def act(page: PageRequest) -> Redirect:
@@ -189,4 +192,4 @@ async def drop(page: PageRequest) -> Redirect:
     if page.field("name") != name:
         raise Invalid(f"name must be that of the list, {name!r}, got {page.field('name')[:200]!r}", "type it again")
     dropped = await page.call("lists.drop", name)
-    return page.redirect(page.url(), f"Dropped {name} with {dropped.dropped:,} items.")
+    return page.redirect(page.url(), f"Dropped {name} with {plural(dropped.dropped)}.")

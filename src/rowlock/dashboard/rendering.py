@@ -22,6 +22,7 @@ from rowlock.dashboard.frame import PageRequest, View, url_path
 from rowlock.durations import format_duration
 from rowlock.errors import RowlockError
 from rowlock.model import State
+from rowlock.names import plural
 from rowlock.tracing import trace_id
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -115,13 +116,8 @@ def _environment(folder: Path | None) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"ago": ago, "clock": clock, "duration": duration, "number": number, "path": _quote, "chart": chart}
-    made.filters |= {
-        "capitalized": capitalized,
-        "code_spans": code_spans,
-        "trace_id": trace_id,
-        "json": json_text,
-        "compact_json": lambda value: msgspec.json.encode(value).decode(),
-    }
+    made.filters |= {"capitalized": capitalized, "plural": plural, "code_spans": code_spans, "trace_id": trace_id}
+    made.filters |= {"json": json_text, "compact_json": lambda value: msgspec.json.encode(value).decode()}
     made.globals |= {"version": rowlock.__version__, "states": list(State), "new_key": lambda: uuid4().hex}
     return made
 

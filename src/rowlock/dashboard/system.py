@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from rowlock.config import ConfigValue
 from rowlock.dashboard.frame import PageRequest, Redirect, View
 from rowlock.errors import Invalid
+from rowlock.names import plural
 from rowlock.sessions import ClaimInfo
 from rowlock.topics.overview import TopicOverview
 
@@ -87,7 +87,7 @@ async def retry_deliveries(page: PageRequest) -> Redirect:
     """Retry all failed deliveries of a topic."""
     name = page.parameters["topic"]
     count = (await page.call("records.retry", name)).retried
-    return page.redirect(page.url("topics", name), f"Retried {count} deliveries.")
+    return page.redirect(page.url("topics", name), f"Retried {plural(count, 'delivery')}.")
 
 
 async def show_counters(page: PageRequest) -> View:
@@ -96,16 +96,13 @@ async def show_counters(page: PageRequest) -> View:
     return View(template="counters.html", title="Counters", document={"counters": counters}, rows=counters)
 
 
-def _configured(value: ConfigValue) -> dict[str, str]:
-    return {"name": value.name, "value": value.shown, "origin": value.origin}
-
-
 async def show_system(page: PageRequest) -> View:
     """Show what `rowlock doctor` finds, how large tables are, and to admins tokens and the audit."""
     document: dict[str, Any] = {"system": None, "configuration": [], "tokens": [], "audit": []}
     if page.may("system.show"):
         document["system"] = await page.call("system.show")
-        document["configuration"] = [_configured(each) for each in page.configuration]
+        shown = [{"name": each.name, "value": each.shown, "origin": each.origin} for each in page.configuration]
+        document["configuration"] = shown
     if page.may("tokens.page"):
         document["tokens"] = (await page.call("tokens.page", query={"count": 200})).tokens
         document["audit"] = (await page.call("tokens.audit", query={"count": AUDIT_ROWS})).records

@@ -1,0 +1,104 @@
+"""What an operator does by hand: notices count right, and forms that cannot apply are gone."""
+
+from urllib.parse import urlencode
+
+import pytest
+from tests.dashboard.conftest import OpenPage, address
+from tests.http.serving import Reply, Serving
+
+FORM = "application/x-www-form-urlencoded"
+
+
+def post(served: Serving, path: str, **fields: str) -> Reply:
+    return served.client("POST", path, urlencode(fields), content_type=FORM)
+
+
+def shown(served: Serving, path: str) -> str:
+    return served.client("GET", path, accept="text/html").text
+
+
+def fail_one_item(served: Serving) -> None:
+    with served.service.engine.session() as session:
+        claim = session.take("work", limit=1)
+        assert claim is not None
+        claim.fail(claim.items[0], "boom")
+        claim.settle()
+
+
+def test_a_notice_about_one_item_is_in_the_singular(served: Serving, open_page: OpenPage) -> None:
+    page = open_page(address(served))
+    page.get_by_label("List", exact=True).fill("work")
+    page.get_by_label("Items, one key to a line").fill("a")
+    page.get_by_role("button", name="Add items").click()
+    page.get_by_text("Added 1 item to work.").wait_for()
+    page.get_by_label("Items, one key to a line").fill("a\nb")
+    page.get_by_role("button", name="Add items").click()
+    page.get_by_text("Added 1 item to work. Already there: 1.").wait_for()
+    fail_one_item(served)
+    page.goto(address(served, "/lists/work/failures"))
+    page.get_by_role("button", name="Retry 1…").click()
+    page.get_by_role("button", name="Retry: 1 item of work").click()
+    page.get_by_text("Retried: 1 item.").wait_for()
+    page.goto(address(served, "/lists/work/items/a"))
+    page.get_by_role("button", name="Mark this item as done…").click()
+    page.get_by_role("button", name="Mark as done: 1 item of work").click()
+    page.get_by_text("Marked as done: 1 item.").wait_for()
+    page.goto(address(served, "/lists/work/drop"))
+    page.get_by_label("Type the name").fill("work")
+    page.get_by_role("button", name="Drop work with 1 item").click()
+    page.get_by_text("Dropped work with 1 item.").wait_for()
+
+
+@pytest.mark.parametrize("items", ["", " \n\t\r\n"])
+def test_pasting_nothing_is_refused_and_makes_no_list(served: Serving, items: str) -> None:
+    reply = post(served, "/add", list="work", items=items)
+    assert (reply.status, "items must hold at least one key" in reply.text) == (400, True)
+    assert served.service.engine.lists() == []
+
+
+def test_the_links_to_data_keep_the_filter_of_the_page(served: Serving, open_page: OpenPage) -> None:
+    served.service.engine["work"].add(["a", "b", "c"])
+    fail_one_item(served)
+    page = open_page(address(served, f"/lists/work/items?{urlencode({'q': 'state:ready key:b', 'notice': 'Done.'})}"))
+    links = {name: page.get_by_role("link", name=name, exact=True).get_attribute("href") for name in ("JSON", "CSV")}
+    assert links == {
+        "JSON": "/lists/work/items.json?q=state%3Aready+key%3Ab",
+        "CSV": "/lists/work/items.csv?q=state%3Aready+key%3Ab",
+    }
+    found = [each["key"] for each in served.client("GET", links["JSON"]).json["items"]]
+    assert found == ["b"]
+    assert 'href="/overview.csv"' in shown(served, "/")
+
+
+def test_only_gates_that_are_shut_can_be_opened(served: Serving) -> None:
+    work = served.service.engine["work"]
+    work.settings(gates=("fetch", "scale", "send"))
+    work.add([{"key": "a"}, {"key": "b", "gate": "send"}])
+    options = [f">{name}</option>" in shown(served, "/lists/work") for name in ("fetch", "scale", "send")]
+    work.done("a")
+    work.open_gate("send")
+    assert (options, "Open this gate" in shown(served, "/lists/work")) == ([False, True, True], False)
+
+
+def test_a_sealed_list_has_no_form_that_adds_but_says_why_one_was_refused(served: Serving) -> None:
+    work = served.service.engine["work"]
+    work.add("a")
+    work.seal()
+    refused = post(served, "/lists/work/add", items="late-key")
+    assert "Add items" not in shown(served, "/lists/work")
+    assert ("sealed and takes no new items" in refused.text, "late-key" in refused.text) == (True, True)
+
+
+def test_a_paused_schedule_says_that_its_next_ticks_need_it_to_be_resumed(served: Serving) -> None:
+    nightly = served.service.engine.schedule("nightly")
+    nightly.set("work", cron="0 3 * * *")
+    before = shown(served, "/schedules/nightly")
+    nightly.pause()
+    after = shown(served, "/schedules/nightly")
+    assert ("if it is resumed" in before, "if it is resumed" in after) == (False, True)
+
+
+def test_an_admin_finds_the_command_that_creates_a_token_also_when_there_are_some(served: Serving) -> None:
+    token = served.service.engine.tokens.create("admin").text
+    text = served.client("GET", "/system", accept="text/html", authorization=f"Bearer {token}").text
+    assert ("token create --role" in text, "There is no token" in text) == (True, False)
