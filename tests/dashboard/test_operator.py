@@ -7,6 +7,12 @@ from tests.dashboard.conftest import OpenPage, address
 from tests.http.serving import Reply, Serving
 
 FORM = "application/x-www-form-urlencoded"
+PLACES = """() => {
+    const found = ["td.key a", "tbody .tick input"].map((each) => document.querySelector(each));
+    const [key, tick] = found.map((each) => each.getBoundingClientRect());
+    return [key.right, tick.left, key.width];
+}"""
+"""Where the key of an item ends, where the box that selects it begins, and how wide the key is."""
 
 
 def post(served: Serving, path: str, **fields: str) -> Reply:
@@ -102,3 +108,14 @@ def test_an_admin_finds_the_command_that_creates_a_token_also_when_there_are_som
     token = served.service.engine.tokens.create("admin").text
     text = served.client("GET", "/system", accept="text/html", authorization=f"Bearer {token}").text
     assert ("token create --role" in text, "There is no token" in text) == (True, False)
+
+
+def test_on_a_telephone_rows_are_blocks_whose_parts_do_not_collide(served: Serving, open_page: OpenPage) -> None:
+    served.service.engine["work"].add("k" * 120)
+    fail_one_item(served)
+    page = open_page(address(served, "/lists/work/items"), viewport={"width": 360, "height": 740})
+    key_right, tick_left, width = page.evaluate(PLACES)
+    assert (key_right <= tick_left, width > 180) == (True, True)
+    page.goto(address(served, "/lists/work/failures"))
+    label = "getComputedStyle(document.querySelector('td:has(form)'), '::before').display"
+    assert page.evaluate(label) == "none"
