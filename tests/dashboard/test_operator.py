@@ -1,10 +1,11 @@
-"""What an operator does by hand: notices count right, and forms that cannot apply are gone."""
+"""What an operator does by hand: notices count right, forms that cannot apply are gone, pages stay live."""
 
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from tests.dashboard.conftest import OpenPage, address
-from tests.http.serving import Reply, Serving
+from tests.http.serving import Reply, Serving, until
 
 FORM = "application/x-www-form-urlencoded"
 PLACES = """() => {
@@ -119,3 +120,36 @@ def test_on_a_telephone_rows_are_blocks_whose_parts_do_not_collide(served: Servi
     page.goto(address(served, "/lists/work/failures"))
     label = "getComputedStyle(document.querySelector('td:has(form)'), '::before').display"
     assert page.evaluate(label) == "none"
+
+
+def test_a_page_asks_every_ten_seconds_where_streams_do_not_get_through(served: Serving, open_page: OpenPage) -> None:
+    page = open_page("about:blank")
+    page.clock.install()
+    page.route("**/live", lambda route: route.fulfill(status=503))
+    with page.expect_response("**/live"):
+        page.goto(address(served))
+    served.service.engine["work"].add("a")
+    page.clock.run_for(9_000)
+    assert page.get_by_role("link", name="work", exact=True).count() == 0
+    page.clock.run_for(2_000)
+    page.get_by_role("link", name="work", exact=True).wait_for()
+
+
+def test_a_hidden_page_follows_nothing_and_is_read_again_when_it_is_shown(served: Serving, open_page: OpenPage) -> None:
+    page = open_page(address(served))
+    until(lambda: served.service.open_pages == 1)
+    hide(page, is_hidden=True)
+    until(lambda: served.service.open_pages == 0)
+    served.service.engine["work"].add("a")
+    hide(page, is_hidden=False)
+    page.get_by_role("link", name="work", exact=True).wait_for()
+    until(lambda: served.service.open_pages == 1)
+
+
+def hide(page: Any, *, is_hidden: bool) -> None:
+    """Tell the page that its tab was hidden or shown, as a browser with a window does."""
+    page.evaluate(
+        "hidden => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true});"
+        " document.dispatchEvent(new Event('visibilitychange')); }",
+        is_hidden,
+    )
