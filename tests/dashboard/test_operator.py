@@ -77,6 +77,18 @@ def test_the_links_to_data_keep_the_filter_of_the_page(served: Serving, open_pag
     assert 'href="/overview.csv"' in shown(served, "/")
 
 
+def test_a_chart_beside_some_lists_is_of_all_and_its_links_keep_the_search(
+    served: Serving, open_page: OpenPage
+) -> None:
+    for name in ("mail & post/in", "mail & post/out", "work"):
+        served.service.engine[name].add("a")
+    page = open_page(address(served, "/?contains=mail%20%26"))
+    page.get_by_role("heading", name="Throughput of all lists").wait_for()
+    page.get_by_role("link", name="7 days").click()
+    page.locator("[aria-current=true]", has_text="7 days").wait_for()
+    assert page.locator("#lists tbody th").all_inner_texts() == ["mail & post/in", "mail & post/out"]
+
+
 def test_only_gates_that_are_shut_can_be_opened(served: Serving) -> None:
     work = served.service.engine["work"]
     work.settings(gates=("fetch", "scale", "send"))
