@@ -15,7 +15,7 @@ HOLDER = """
 import sys, time
 from rowlock import Engine
 engine = Engine(sys.argv[1])
-session = engine.session(holder="victim", expiry="6s").open()
+session = engine.session(holder="victim", expiry="10m").open()
 claim = session.take("work", limit=2)
 print(len(claim.items), flush=True)
 time.sleep(10_000)
@@ -55,7 +55,7 @@ def test_the_story_of_a_list(served: Serving, url: str, open_page: OpenPage) -> 
     page, engine = open_page(address(served)), served.service.engine
     add_items_by_pasting(page)
     watch_progress(page, engine)
-    kill_a_worker(page, url)
+    kill_a_worker(page, engine, url)
     until(lambda: engine["work"].counts().ready == 8)
     errors = {f"item {number}": f"HTTP Error {404 if number % 2 else 503} of {number}" for number in range(4, 12)}
     while engine["work"].counts().ready:  # what a dead worker held is claimed one by one
@@ -84,13 +84,20 @@ def watch_progress(page: Any, engine: Engine) -> None:
     assert page.evaluate("window.mark") == "same page"
 
 
-def kill_a_worker(page: Any, url: str) -> None:
+def kill_a_worker(page: Any, engine: Engine, url: str) -> None:
+    """Kill a worker, let six minutes pass as the database sees it, and end the session that is shown as silent."""
     victim = start_a_worker_that_hangs(url)
     has(page, "#workers", "victim")
     page.locator(".brand").click()
     victim.send_signal(signal.SIGKILL)
     victim.wait()
+    with engine.transaction() as tx:
+        tx.execute("update rowlock_sessions set expires_at = expires_at - 360000 where holder = 'victim'")
     has(page, "#findings", "victim has sent no heartbeat")
+    page.get_by_role("link", name="Sessions", exact=True).click()
+    page.get_by_role("button", name="End session, free 2 items").click()
+    has(page, ".notice", "")
+    page.locator(".brand").click()
 
 
 def retry_one_group(page: Any) -> None:
