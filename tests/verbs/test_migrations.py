@@ -5,8 +5,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from tests.conftest import DATABASES, fresh
+from tests.races.test_single_statements import Meanwhile
 from tests.servers import Server
 
 from rowlock import Engine, Settings, Then, schema
@@ -208,3 +210,20 @@ def test_numbers_of_tallies_go_on_where_all_were_sums(empty: str) -> None:
         engine["work"].add("a")
         with engine.transaction() as tx:
             assert tx.execute("select id from rowlock_tallies").fetchall() == [(3,)]
+
+
+def test_sums_that_an_older_program_makes_meanwhile_are_counted_once(unmigrated_url: str) -> None:
+    connect = psycopg.connect
+    with Engine(unmigrated_url) as engine, connect(unmigrated_url) as old, connect(unmigrated_url) as by_hand:
+        older(engine.database, 21)
+        by_hand.autocommit = True
+        by_hand.execute("insert into rowlock_lists (name) values ('work')")
+        folded = "insert into rowlock_tallies (list, gate, at, added, folded) values (1, 0, 1, %s, %s)"
+        by_hand.execute(folded, (5, True))
+        by_hand.execute(folded, (1, False))
+        old.execute("delete from rowlock_tallies")
+        old.execute(folded, (6, True))
+        migrating = Meanwhile(engine.migrate, by_hand)
+        old.commit()
+        assert len(migrating.answer()) == STEPS - 21
+        assert engine["work"].progress().added == 6

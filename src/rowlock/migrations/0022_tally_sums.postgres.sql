@@ -1,4 +1,6 @@
 -- Sums of old tallies: one row for each gate of a list, in a table of their own, so that no index tells tallies from sums.
+-- The index goes first, which locks the table: a program of an older version that runs could fold tallies between two statements.
+drop index rowlock_tallies_unfolded;
 create table rowlock_sums (
     list bigint not null,
     gate integer not null,
@@ -20,7 +22,6 @@ select list, gate, sum(added), sum(done), sum(retried), sum(moved), sum(failed),
     sum(delayed_change), sum(failed_change), sum(seconds)
 from rowlock_tallies where folded group by list, gate;
 delete from rowlock_tallies where folded;
-drop index rowlock_tallies_unfolded;
 
 -- A number that is zero is null in a tally: it takes no room in the row and in the server's log.
 alter table rowlock_tallies

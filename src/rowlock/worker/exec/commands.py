@@ -270,19 +270,19 @@ class CommandExecutor:
                 self._ended.notify_all()
 
     def _recovered(self, place: int) -> bool:
-        """Replace a supervisor that has ended before the worker; return whether there is work for another."""
+        """End the commands of a supervisor that has ended before the worker; return whether another takes its place."""
         with self._lock:
-            if self._closing:
-                return False
-            log.warning("the supervisor of the commands has ended; they are stopped and run again")
-            groups = self._supervisors[place]
+            groups, is_needed = self._supervisors[place], not self._closing
             groups.kill()
             groups.finish()
             groups.close()
-            self._supervisors[place] = self._commands.process_groups()
+            if is_needed:
+                log.warning("the supervisor of the commands has ended; they are stopped and run again")
+                self._supervisors[place] = self._commands.process_groups()
             for run in [run for run in self._running.values() if run.groups is groups]:
                 self._end(self._running.pop(run.number), CommandEnd(run.number, "lost", 0))
-            return True
+            self._ended.notify_all()
+            return is_needed
 
     def _end(self, run: CommandRun, end: CommandEnd) -> None:
         heappush(self._free, run.slot)
