@@ -96,7 +96,7 @@ def kill_a_worker(page: Any, engine: Engine, url: str) -> None:
     has(page, "#findings", "victim has sent no heartbeat")
     page.get_by_role("link", name="Sessions", exact=True).click()
     page.get_by_role("button", name="End session, free 2 items").click()
-    has(page, ".notice", "")
+    has(page, ".notice", "The session has ended: its items are free.")
     page.locator(".brand").click()
 
 

@@ -132,7 +132,7 @@ class Supervisor:
         """Return where a program is. PATH is searched once: a search by each command would cost it a tenth."""
         if "/" in program or os.access(self._programs.get(program, ""), os.X_OK):
             return self._programs.get(program, program)
-        found = (f"{folder}/{program}" for folder in os.get_exec_path())
+        found = (f"{folder or '.'}/{program}" for folder in os.get_exec_path())
         self._programs[program] = next((path for path in found if _is_program(path)), program)
         return self._programs[program]
 
