@@ -236,6 +236,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one round of a fifth of the items: about three minutes")
     parser.add_argument("--rounds", type=int)
+    parser.add_argument("--scale", type=float, help="the share of the items that a full run takes")
     parser.add_argument("--peers", default=",".join(adapters.names()), help="some of them; rowlock is one of them")
     parser.add_argument("--storage", default=",".join(_stores.STORES))
     parser.add_argument("--place", default=DISK, help="the folder of the databases")
@@ -248,7 +249,7 @@ def main(arguments: list[str]) -> int:
         parser.error(f"there is no peer {min(unknown)!r}; the peers are {', '.join(adapters.names())}")
     if not given.stored:
         terms = Terms(rounds=1, scale=QUICK_SCALE, quick=True) if given.quick else Terms()
-        terms = replace(terms, rounds=given.rounds or terms.rounds)
+        terms = replace(terms, rounds=given.rounds or terms.rounds, scale=given.scale or terms.scale)
         found = compare(terms, given.peers.split(","), given.storage.split(","), given.place)
         given.output.parent.mkdir(parents=True, exist_ok=True)
         given.output.write_text(json.dumps(found, indent=1) + "\n")

@@ -233,9 +233,10 @@ def current(stored: Path) -> str:
 def rounds(found: dict[str, Any]) -> str:
     """Say how much was measured, and what the figures are not good for."""
     number = "One round" if found["rounds"] == 1 else f"Best of {found['rounds']} rounds"
-    lines = [f"{number}{' of a fifth of the items' if found['scale'] < 1 else ''}."]
-    if found["scale"] < 1:
-        lines.append("**This was a quick run: its ratios are rough, most of all those of slow peers.**")
+    share = f" of {found['scale']:.0%} of the items" if found["scale"] < 1 else ""
+    lines = [f"{number}{share}."]
+    if share:
+        lines.append("Fewer items make ratios rougher, most of all those of fast peers.")
     if found["machine"]["load"] > found["machine"]["cores"] / 2:
         lines.append("**The machine had other work meanwhile.**")
     return " ".join(lines)
