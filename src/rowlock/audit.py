@@ -17,6 +17,7 @@ from rowlock.durations import Duration, DurationOrTime, delay_or_time, milliseco
 from rowlock.errors import Invalid
 from rowlock.group_commit import groupable_like
 from rowlock.item_input import CheckedChanges
+from rowlock.json_codec import encode_json
 from rowlock.model import Added
 from rowlock.names import check_limit
 
@@ -100,7 +101,7 @@ def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Tx, *args: Any, **kwa
     result = verb(tx, *args, **kwargs)
     arguments = signature(verb).bind(tx, *args, **kwargs).arguments
     given = {name: _detail(arguments[name]) for name in DETAILS if arguments.get(name)}
-    details = msgspec.json.encode(given).decode() if given else None
+    details = encode_json(given) if given else None
     tx.run(
         "audit/record",
         who=actor.who,
