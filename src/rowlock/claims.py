@@ -1,6 +1,7 @@
 """Claims: an interval of a lane, held by a session. One row, however many items. Functions that take a transaction."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -114,10 +115,10 @@ def take(tx: Tx, request: ClaimRequest | Callable[[], ClaimRequest]) -> Pending[
     if lane is None:
         floors = encode_json([wanted.floors.get(priority, 0) for priority in PRIORITIES])
         rows = tx.send("claims/take", floors=floors, **_parameters(wanted))
-        return rows.map(lambda rows: _taken(wanted, rows))
+        return rows.map(partial(_taken, wanted))
     floor = wanted.floors.get(lane.priority, 0)
     rows = tx.send("claims/take_hinted_lane", floor=floor, **_parameters(wanted), **msgspec.structs.asdict(lane))
-    return rows.map(lambda rows: _taken_of_lane(wanted, lane, rows))
+    return rows.map(partial(_taken_of_lane, wanted, lane))
 
 
 @unflushed
