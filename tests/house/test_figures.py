@@ -16,7 +16,7 @@ MAX_LINES = 44_460
 A third are docstrings, imports and blank lines. 5,000 are products beside the engine: trees, two applications, IIDY's
 routes, counters in Redis, the matcher in memory. The rest has little left to say once instead of twice.
 """
-MAX_FILES = 269
+MAX_FILES = 268
 """Goal 170."""
 MAX_FILES_NAMING_A_FIELD = 11
 """Goal 12. `trace`, the last field that was added, stands for any field of an item."""
