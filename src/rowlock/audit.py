@@ -13,6 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import msgspec
 
 from rowlock.db import Tx
+from rowlock.db.transaction import verb_name
 from rowlock.durations import Duration, DurationOrTime, delay_or_time, milliseconds
 from rowlock.errors import Invalid
 from rowlock.group_commit import groupable_like
@@ -106,7 +107,7 @@ def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Tx, *args: Any, **kwa
         "audit/record",
         who=actor.who,
         token=actor.token,
-        verb=actor.verb or f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}",
+        verb=actor.verb or verb_name(verb),
         list=actor.of or arguments.get("name"),
         count=_count(result),
         details=details if details and len(details.encode()) <= MAX_DETAILS_BYTES else None,
