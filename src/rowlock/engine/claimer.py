@@ -181,8 +181,7 @@ class Claimer:
 
     def can_skip_search(self, name: str) -> bool:
         """Return whether a claim after the frontier may do: gaps were searched for, and the list has no limits."""
-        hints = self._hints[name]
-        return not hints.limited and hints.is_fresh(self._runner.environment.monotonic())
+        return not self._hints[name].limited and self.searched_recently(name)
 
     def remember(self, claimed: ClaimedItems) -> None:
         """Note how far the list has been seen: a hint for the next claim."""
