@@ -13,8 +13,8 @@ from rowlock import (
     gates,
     item_search,
     items,
+    key_ranges,
     lists,
-    ranges,
     receipts,
     schedules,
     settlements,
@@ -56,7 +56,7 @@ NEEDS_DATABASE: Mapping[Callable[..., Any], str] = {
     receipts.answers: TRANSACTION_HINT,
     settlements.hold: TRANSACTION_HINT,
     settlements.settle_beside: TRANSACTION_HINT,
-    ranges.snapshot: "a snapshot is one read of the whole list: page through its items instead",
+    key_ranges.snapshot: "a snapshot is one read of the whole list: page through its items instead",
 }
 """Verbs of handles that no request offers, and what to do instead."""
 BULK_OPERATIONS: Mapping[Callable[..., Any], Operation] = {
