@@ -13,10 +13,12 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import msgspec
 
 from rowlock.db import Tx
+from rowlock.db.transaction import verb_name
 from rowlock.durations import Duration, DurationOrTime, delay_or_time, milliseconds
 from rowlock.errors import Invalid
 from rowlock.group_commit import groupable_like
 from rowlock.item_input import CheckedChanges
+from rowlock.json_codec import encode_json
 from rowlock.model import Added
 from rowlock.names import check_limit
 
@@ -100,12 +102,12 @@ def _recorded(actor: Actor, verb: Callable[..., T], /, tx: Tx, *args: Any, **kwa
     result = verb(tx, *args, **kwargs)
     arguments = signature(verb).bind(tx, *args, **kwargs).arguments
     given = {name: _detail(arguments[name]) for name in DETAILS if arguments.get(name)}
-    details = msgspec.json.encode(given).decode() if given else None
+    details = encode_json(given) if given else None
     tx.run(
         "audit/record",
         who=actor.who,
         token=actor.token,
-        verb=actor.verb or f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}",
+        verb=actor.verb or verb_name(verb),
         list=actor.of or arguments.get("name"),
         count=_count(result),
         details=details if details and len(details.encode()) <= MAX_DETAILS_BYTES else None,

@@ -1,10 +1,10 @@
-"""Backlog: lists with unfinished items, lists with work to claim now, and lists with an HTTP processor."""
+"""Backlog: lists with unfinished items, lists with work to claim now, how long items wait, and HTTP processors."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from rowlock import lists, sessions, tallies, watermarks
+from rowlock import lists, sessions, tallies
 from rowlock.db import Tx
 from rowlock.json_codec import encode_json
 from rowlock.model import Counts, ListInfo, Settings
@@ -14,6 +14,7 @@ from rowlock.settings import Processor
 ROWS_PER_PAGE = 1_000
 MAX_LISTS = 1_000
 """Lists of a snapshot: each name is a series of metrics, and too many overload a monitor."""
+WATERMARKS_KEPT_MILLISECONDS = 30 * 24 * 3_600_000
 
 
 def unfinished(tx: Tx, *, fits: Callable[[lists.ListRow], bool]) -> int:
@@ -64,6 +65,21 @@ def processors(tx: Tx, *, fits: Callable[[str], bool], limit: int = 100) -> dict
     return found
 
 
+def record_watermark(tx: Tx) -> None:
+    """Record how far positions have got, from which the age of waiting items is estimated; each pass of upkeep does."""
+    tx.run("backlog/add_watermark")
+    tx.run("backlog/prune_watermarks", keep=WATERMARKS_KEPT_MILLISECONDS)
+
+
+def longest_wait_seconds(tx: Tx, name: str) -> float:
+    """Return for how long, at least, the list's first free item has waited; 0 if no item is free.
+
+    Exact to within the time between two passes of upkeep. A retried item has a new position, and its age begins anew.
+    """
+    age = tx.value("backlog/oldest_item_age", name=name)
+    return 0.0 if age is None else max(0.0, age / 1_000)
+
+
 def _all_with_items(tx: Tx, *, sealed: bool = False) -> Iterator[lists.ListRow]:
     """Yield the lists that have items, and with `sealed` also those that are sealed."""
     after = ""
@@ -89,7 +105,7 @@ def snapshot(tx: Tx, *, prefixes: Sequence[str] = ()) -> WorkloadSnapshot:
     found = lists.page(tx, limit=MAX_LISTS, prefixes=prefixes)
     return WorkloadSnapshot(
         found,
-        {info.name: watermarks.longest_wait_seconds(tx, info.name) for info in found if info.counts.ready},
+        {info.name: longest_wait_seconds(tx, info.name) for info in found if info.counts.ready},
         tallies.claim_seconds(tx, [info.name for info in found]),
         len(sessions.page(tx, limit=MAX_PAGE_ROWS, prefixes=prefixes)),
     )

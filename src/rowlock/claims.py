@@ -1,6 +1,7 @@
 """Claims: an interval of a lane, held by a session. One row, however many items. Functions that take a transaction."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from rowlock.db import Pending, Tx, pipelined, unflushed
 from rowlock.db.row_decoders import decoder
 from rowlock.errors import Invalid, StaleClaim, StaleSession
 from rowlock.group_commit import GroupKey, groupable
+from rowlock.json_codec import encode_json
 from rowlock.model import CLAIMED_COLUMNS, PRIORITIES, Item, ListLimits, State
 from rowlock.settings import check_attempts
 
@@ -111,11 +113,12 @@ def take(tx: Tx, request: ClaimRequest | Callable[[], ClaimRequest]) -> Pending[
     tx.send_to_server("claims/lock_list", name=wanted.list)
     lane = wanted.lane
     if lane is None:
-        rows = tx.send("claims/take", floors=_floors(wanted), **_parameters(wanted))
-        return rows.map(lambda rows: _taken(wanted, rows))
+        floors = encode_json([wanted.floors.get(priority, 0) for priority in PRIORITIES])
+        rows = tx.send("claims/take", floors=floors, **_parameters(wanted))
+        return rows.map(partial(_taken, wanted))
     floor = wanted.floors.get(lane.priority, 0)
     rows = tx.send("claims/take_hinted_lane", floor=floor, **_parameters(wanted), **msgspec.structs.asdict(lane))
-    return rows.map(lambda rows: _taken_of_lane(wanted, lane, rows))
+    return rows.map(partial(_taken_of_lane, wanted, lane))
 
 
 @unflushed
@@ -158,10 +161,10 @@ def sleep_empty(tx: Tx, names: Sequence[str]) -> list[str]:
 
     Lists that are locked, sealed, exclusive or limited are left as they are.
     """
-    locked = [row[0] for row in tx.rows("lists/lock_empty", keys=msgspec.json.encode(names).decode())]
+    locked = [row[0] for row in tx.rows("lists/lock_empty", keys=encode_json(names))]
     if not locked:
         return []
-    return [name for (name,) in tx.rows("lists/sleep_empty", ids=msgspec.json.encode(locked).decode())]
+    return [name for (name,) in tx.rows("lists/sleep_empty", ids=encode_json(locked))]
 
 
 def _search_locked(
@@ -256,10 +259,6 @@ def _parameters(request: ClaimRequest) -> dict[str, Any]:
     }
 
 
-def _floors(request: ClaimRequest) -> str:
-    return msgspec.json.encode([request.floors.get(priority, 0) for priority in PRIORITIES]).decode()
-
-
 def _taken(
     request: ClaimRequest,
     rows: list[tuple[Any, ...]],
@@ -301,7 +300,7 @@ def promote(tx: Tx, list_id: int) -> int:
     due = tx.rows("items/lock_due", list=list_id, limit=MAX_PROMOTED_ITEMS)
     if not due:
         return 0
-    tx.run("items/promote", list=list_id, keys=msgspec.json.encode([key for key, _ in due]).decode())
+    tx.run("items/promote", list=list_id, keys=encode_json([key for key, _ in due]))
     for gate in {gate for _, gate in due}:
         tallies.record(tx, list_id, gate, delayed_change=-sum(1 for _, at in due if at == gate))
     return len(due)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from rowlock.db import Tx
+from rowlock.json_codec import encode_json
 from rowlock.lists import ListWithWork
 
 KEEP_IDLE_MILLISECONDS = 15_000
@@ -76,8 +77,7 @@ def names(tx: Tx, session: str) -> list[str]:
 
 def take(tx: Tx, session: str, lists: Sequence[int], *, keep: int = KEEP_IDLE_MILLISECONDS) -> int:
     """Take those of the lists that are free, and return how many."""
-    ids = msgspec.json.encode(lists).decode()
-    return len(tx.rows("leases/take", session=session, ids=ids, keep=keep))
+    return len(tx.rows("leases/take", session=session, ids=encode_json(lists), keep=keep))
 
 
 def request_handover(tx: Tx, session: str, holder: str) -> None:

@@ -11,6 +11,7 @@ from rowlock.db import Tx
 from rowlock.durations import Duration, milliseconds
 from rowlock.errors import Invalid
 from rowlock.heartbeats import SilentSession
+from rowlock.json_codec import encode_json
 from rowlock.names import MAX_PAGE_ROWS, check_limit
 from rowlock.outcomes import Retry
 from rowlock.roles import covers, sees
@@ -103,7 +104,7 @@ def open_session(
     heartbeat in each half of the expiry; without, the session ends at its deadline by the database's clock.
     """
     text = None if details is None else json_codec.encode(details, "details")
-    patterns = msgspec.json.encode(sorted(seeks)).decode() if seeks else None
+    patterns = encode_json(sorted(seeks)) if seeks else None
     length = expiry if beats else None
     who = {"session": session, "holder": holder, "details": text, "seeks": patterns}
     tx.run("sessions/open", expiry=expiry, length=length, **who)
@@ -126,7 +127,7 @@ def note_handed(tx: Tx, session: str, taken: claims.ClaimedItems) -> None:
     alive = {claim.token for claim in tx.structs(SessionClaim, "claims/lock_of_session", session=session)}
     known = {token: positions for token, positions in details.get(CLAIMED_DETAIL, {}).items() if token in alive}
     details[CLAIMED_DETAIL] = {**known, taken.token: [item.position for item in taken.items]}
-    tx.run("sessions/set_details", session=session, details=msgspec.json.encode(details).decode())
+    tx.run("sessions/set_details", session=session, details=encode_json(details))
 
 
 def held(tx: Tx, session: str, token: str) -> claims.ClaimedItems:
@@ -160,7 +161,7 @@ def patterns(tx: Tx, session: str) -> list[str] | None:
 
 def set_scope(tx: Tx, session: str, lists: Sequence[str]) -> None:
     """Limit a session to lists with these prefixes: other scopes can neither see nor use it."""
-    tx.run("sessions/set_scope", session=session, scope=msgspec.json.encode(lists).decode())
+    tx.run("sessions/set_scope", session=session, scope=encode_json(lists))
 
 
 def is_within(tx: Tx, session: str, lists: Sequence[str]) -> bool:

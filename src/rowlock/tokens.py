@@ -20,6 +20,7 @@ from rowlock.db import Tx
 from rowlock.db.row_decoders import decoder
 from rowlock.durations import DurationOrTime, delay_or_time
 from rowlock.errors import Invalid, NoSuchToken, Refused
+from rowlock.json_codec import encode_json
 from rowlock.model import to_datetime
 from rowlock.names import check_limit, check_name
 from rowlock.roles import Role
@@ -156,7 +157,7 @@ def create(
         )
     delay, at = delay_or_time(expires)
     until = {"delay": None if expires is None else delay, "moment": at}
-    stored = {"role": str(role), "lists": msgspec.json.encode(lists).decode(), "label": label}
+    stored = {"role": str(role), "lists": encode_json(lists), "label": label}
     token: int = tx.value("tokens/create", digest=digest, shown=shown, **stored, **until)
     [created] = page(tx, after=token - 1, limit=1, ended=True)
     if created.expires_at is not None and created.expires_at <= created.created_at:
@@ -192,7 +193,7 @@ def live_rows(tx: Tx) -> LiveTokens:
 
 def touch(tx: Tx, used: Iterable[int]) -> int:
     """Record that tokens were used, each at most once a minute."""
-    return tx.run("tokens/touch", ids=msgspec.json.encode(sorted(used)).decode())
+    return tx.run("tokens/touch", ids=encode_json(sorted(used)))
 
 
 def prune(tx: Tx, *, limit: int = 1000) -> int:

@@ -6,6 +6,7 @@ import msgspec
 
 from rowlock import (
     audit,
+    backlog,
     claims,
     done_keys,
     epochs,
@@ -18,7 +19,6 @@ from rowlock import (
     tallies,
     tokens,
     topics,
-    watermarks,
 )
 from rowlock.db import Database, Tx
 from rowlock.heartbeats import HeartbeatMonitor
@@ -88,7 +88,7 @@ def run_pass(database: Database, watched: HeartbeatMonitor) -> UpkeepReport:
     opened = database.run(gates.advance_idle_lists, chance=_chance(database))
     folded = _fold(database)
     pruned = database.run(prune) + _keep_topics(database)
-    database.run(watermarks.record)
+    database.run(backlog.record_watermark)
     stuck = sum(tick.stuck is not None for tick in ticks)
     return UpkeepReport(expired, promoted, opened, folded, pruned, sum(tick.added for tick in ticks), stuck)
 

@@ -10,13 +10,13 @@ from tests.house import figures
 from tests.house.places import MODULES, SOURCE, functions, shown
 from tests.house.walks import Walk, one_item_of_a_worker, post_of_one_item
 
-MAX_LINES = 44_460
+MAX_LINES = 44_447
 """Goal 28000. About 980 of them are the generated async handles.
 
 A third are docstrings, imports and blank lines. 5,000 are products beside the engine: trees, two applications, IIDY's
 routes, counters in Redis, the matcher in memory. The rest has little left to say once instead of twice.
 """
-MAX_FILES = 269
+MAX_FILES = 268
 """Goal 170."""
 MAX_FILES_NAMING_A_FIELD = 11
 """Goal 12. `trace`, the last field that was added, stands for any field of an item."""
@@ -27,9 +27,9 @@ The most have `items.done`, `items.retry` and `lists.page`, which other features
 """
 MAX_SMALL_MODULES = 3
 """Modules of few lines with one importer. Each of them says in its docstring why it stands alone."""
-MAX_WALK_OF_A_POST = (105, 28)
+MAX_WALK_OF_A_POST = (104, 28)
 """Functions and files. Goal (70, 20). The HTTP protocol, the request and the group commit take two thirds of them."""
-MAX_WALK_OF_AN_ITEM = (105, 25)
+MAX_WALK_OF_AN_ITEM = (96, 24)
 """Functions and files. Goal (60, 15). Database, pool and executor take a third of them, to be safe against Ctrl-C.
 
 Thirty decide what to claim, run it and note its end; fifteen remember where a claim shall look next.

@@ -15,7 +15,7 @@ from tests.house.places import SOURCE
 from tests.http.serving import read, serving
 from tests.waiting import WAIT_SECONDS
 
-from rowlock import Engine, Worker
+from rowlock import Engine, Worker, tracing
 from rowlock.cli import main as main_of_cli
 from rowlock.environment import Environment
 
@@ -34,7 +34,8 @@ class Walk:
 
     @contextmanager
     def of_all_threads(self) -> Iterator[None]:
-        """Trace this thread and all that are started in the block."""
+        """Trace this thread and all that are started in the block, in which OpenTelemetry counts as not imported."""
+        api = sys.modules.pop(tracing.API, None)  # another test may have imported it, and spans are functions too
         threading.setprofile(self._trace)
         sys.setprofile(self._trace)
         try:
@@ -42,6 +43,8 @@ class Walk:
         finally:
             sys.setprofile(None)
             threading.setprofile(None)  # type: ignore[arg-type]
+            if api is not None:
+                sys.modules[tracing.API] = api
 
     @contextmanager
     def recorded(self) -> Iterator[None]:

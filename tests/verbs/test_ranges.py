@@ -4,7 +4,7 @@ import pytest
 
 from rowlock import Engine
 from rowlock.errors import Invalid, NoSuchList
-from rowlock.ranges import MAX_PARTS, Range
+from rowlock.key_ranges import MAX_PARTS, Range
 
 ODD = ["B", "a", "aa", "e\u0301", "z", "\u00e9", "日本語", "\uffff", "🦊", "\U0010ffff"]
 

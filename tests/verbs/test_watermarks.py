@@ -4,7 +4,7 @@ import pytest
 from tests.conftest import Clock
 from tests.verbs.claiming import EVERY, Desk
 
-from rowlock import Engine, watermarks
+from rowlock import Engine, backlog
 from rowlock.errors import NoSuchItem, NoSuchList
 from rowlock.overview import ItemTimes
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.parametrize("dialect", EVERY)
 
 
 def waiting(engine: Engine) -> float:
-    return engine.read(watermarks.longest_wait_seconds, "work")
+    return engine.read(backlog.longest_wait_seconds, "work")
 
 
 def test_an_item_grows_old_while_it_waits(timed: Engine, clock: Clock) -> None:
@@ -44,7 +44,7 @@ def test_what_no_mark_has_passed_yet_is_new(timed: Engine) -> None:
 def test_a_list_where_nothing_waits_has_no_age(timed: Engine) -> None:
     timed["work"].add("a", due="1h")
     timed.upkeep()
-    assert (waiting(timed), timed.read(watermarks.longest_wait_seconds, "nothing")) == (0, 0)
+    assert (waiting(timed), timed.read(backlog.longest_wait_seconds, "nothing")) == (0, 0)
 
 
 def test_old_marks_are_forgotten(timed: Engine, clock: Clock) -> None:

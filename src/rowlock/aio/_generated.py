@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from rowlock.failures import FailureGroup
     from rowlock.item_input import Entries
     from rowlock.item_search import Conditions, MatchCount, SearchPage
+    from rowlock.key_ranges import Range
     from rowlock.model import (
         Added,
         Counts,
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
     from rowlock.outcomes import Outcome, Verdict
     from rowlock.overview import ItemOverview, ListDetails, Overview
     from rowlock.progress import ProgressSnapshot
-    from rowlock.ranges import Range
     from rowlock.results import Result
     from rowlock.schedules import Change, ScheduleInfo, Tick
     from rowlock.schedules.history import PastTick

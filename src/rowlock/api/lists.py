@@ -4,13 +4,13 @@ from typing import Any
 
 import msgspec
 
-from rowlock import failures, gates, item_search, lists, overview, ranges, throughput
+from rowlock import failures, gates, item_search, key_ranges, lists, overview, throughput
 from rowlock.api.documents import Value, page
 from rowlock.api.operation import Operation
 from rowlock.failures import FailureGroup
+from rowlock.key_ranges import Range
 from rowlock.model import GateInfo, ListInfo, Settings, Then
 from rowlock.overview import ItemOverview, ListDetails, Overview
-from rowlock.ranges import Range
 from rowlock.roles import Role
 from rowlock.throughput import Throughput
 
@@ -81,7 +81,7 @@ OPERATIONS = (
     Operation(lists.rename, "POST", f"{LIST_PATH}/rename", OPERATOR, ListInfo, body=NewName, keyed=True),
     Operation(lists.pause, "POST", f"{LIST_PATH}/pause", OPERATOR, Changed),
     Operation(lists.resume, "POST", f"{LIST_PATH}/resume", OPERATOR, Changed),
-    Operation(ranges.split, "GET", f"{LIST_PATH}/ranges", VIEWER, Ranges),
+    Operation(key_ranges.split, "GET", f"{LIST_PATH}/ranges", VIEWER, Ranges, name="ranges.split"),
     Operation(failures.groups, "GET", f"{LIST_PATH}/failures", VIEWER, FailureGroupPage),
     Operation(
         item_search.keys_matching_error,

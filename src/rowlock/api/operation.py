@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from rowlock.api.documents import Value
 from rowlock.audit import MAX_ID
+from rowlock.db.transaction import verb_name
 from rowlock.durations import DurationOrTime, milliseconds
 from rowlock.errors import InvalidQuery
 from rowlock.json_codec import describe_invalid_field
@@ -122,7 +123,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     def __post_init__(self) -> None:
         if self.verb is not None:
-            msgspec.structs.force_setattr(self, "name", self.name or name_of(self.verb))
+            msgspec.structs.force_setattr(self, "name", self.name or verb_name(self.verb))
 
     @property
     def tag(self) -> str:
@@ -253,11 +254,6 @@ def result(document: Any) -> Any:
     if isinstance(document, Value):
         return document.value
     return document.to_result() if hasattr(document, "to_result") else document
-
-
-def name_of(verb: Callable[..., Any]) -> str:
-    """Return noun and verb, as in `items.show`."""
-    return f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}"
 
 
 def wire(value: Any) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from rowlock import claims, config, json_codec, names, ranges
+from rowlock import claims, config, json_codec, key_ranges, names
 from rowlock.config import ConfigValue
 from rowlock.errors import Invalid
 from rowlock.model import MAX_DATA_BYTES
@@ -33,7 +33,7 @@ class ServerLimits(msgspec.Struct, frozen=True):
     """The request line and the headers together."""
     page_items: int = 10_000
     claim_items: int = claims.MAX_CLAIM_ITEMS
-    parts: int = ranges.MAX_PARTS
+    parts: int = key_ranges.MAX_PARTS
     batch_items: int = 10_000
     """How many items of a stream are committed together."""
     wait_seconds: float = 60.0

@@ -17,9 +17,9 @@ from rowlock.engine import List
 from rowlock.engine.handles import Handles
 from rowlock.errors import Invalid
 from rowlock.item_search import FoundItem
+from rowlock.key_ranges import MAX_PARTS
 from rowlock.model import Item, ListInfo, State
 from rowlock.names import plural
-from rowlock.ranges import MAX_PARTS
 
 WATCH_SECONDS = 1.0
 CLEAR_SCREEN = "\x1b[H\x1b[J"

@@ -13,8 +13,8 @@ from rowlock import (
     gates,
     item_search,
     items,
+    key_ranges,
     lists,
-    ranges,
     receipts,
     schedules,
     settlements,
@@ -29,11 +29,11 @@ from rowlock.api.items import (
     SEARCH_ITEMS,
     ItemChanges,
 )
-from rowlock.api.operation import ApiRequest, Operation, name_of, result
+from rowlock.api.operation import ApiRequest, Operation, result
 from rowlock.api.operations import BY_VERB
 from rowlock.api.schedules import PUT_SCHEDULE, ScheduleChange
 from rowlock.client.transport import Transport
-from rowlock.db.transaction import Verb
+from rowlock.db.transaction import Verb, verb_name
 from rowlock.errors import InvalidData, NeedsDatabase, NoSuchList, StaleVersion
 from rowlock.item_input import CheckedChanges
 from rowlock.item_search import KEYS_PER_CHANGE, SAVES_PER_CHANGE, ItemFilter, MatchCount, SearchPage
@@ -56,7 +56,7 @@ NEEDS_DATABASE: Mapping[Callable[..., Any], str] = {
     receipts.answers: TRANSACTION_HINT,
     settlements.hold: TRANSACTION_HINT,
     settlements.settle_beside: TRANSACTION_HINT,
-    ranges.snapshot: "a snapshot is one read of the whole list: page through its items instead",
+    key_ranges.snapshot: "a snapshot is one read of the whole list: page through its items instead",
 }
 """Verbs of handles that no request offers, and what to do instead."""
 BULK_OPERATIONS: Mapping[Callable[..., Any], Operation] = {
@@ -82,7 +82,7 @@ class Caller:
         operation = BY_VERB.get(verb)
         if operation is None:
             hint = NEEDS_DATABASE.get(verb, "use an Engine, where the database is")
-            raise NeedsDatabase(f"{name_of(verb)} is not offered over HTTP", hint)
+            raise NeedsDatabase(f"{verb_name(verb)} is not offered over HTTP", hint)
         answer: T = self.ask(operation, operation.request(*args, **kwargs), reads=operation.also.get(verb))
         return answer
 

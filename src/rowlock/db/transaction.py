@@ -157,6 +157,11 @@ def is_flushed(work: Callable[..., Any]) -> bool:
     return not getattr(work, "unflushed", False)
 
 
+def verb_name(verb: Callable[..., Any]) -> str:
+    """Return noun and verb, as in `items.show`: the module and the name of the function."""
+    return f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}"
+
+
 class PipelinedVerb(Generic[P, T]):
     """A verb in one spelling: call it like any other, or `bind` its arguments and give it to a pipeline.
 
@@ -174,7 +179,7 @@ class PipelinedVerb(Generic[P, T]):
         return self.send(tx, *args, **kwargs).result()
 
     def __repr__(self) -> str:
-        return f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
+        return verb_name(self)
 
     def bind(self, *args: P.args, **kwargs: P.kwargs) -> "BoundVerb":
         """Return the call as a piece of a pipeline."""

@@ -79,18 +79,13 @@ class ListHints(msgspec.Struct):
         self.floors[priority] = max(self.floors.get(priority, 0), position)
 
 
-class ClaimHints:
+class ClaimHints(dict[str, ListHints]):
     """Hints per list, keyed by name. They save walking over settled items; a wrong one costs a search."""
 
-    def __init__(self) -> None:
-        self._lists: dict[str, ListHints] = {}
-
-    def __getitem__(self, name: str) -> ListHints:
-        hints = self._lists.get(name)
-        if hints is None:
-            if len(self._lists) >= MAX_LISTS:
-                self._lists.clear()
-            hints = self._lists[name] = ListHints()
+    def __missing__(self, name: str) -> ListHints:
+        if len(self) >= MAX_LISTS:
+            self.clear()
+        hints = self[name] = ListHints()
         return hints
 
 
@@ -186,8 +181,7 @@ class Claimer:
 
     def can_skip_search(self, name: str) -> bool:
         """Return whether a claim after the frontier may do: gaps were searched for, and the list has no limits."""
-        hints = self._hints[name]
-        return not hints.limited and hints.is_fresh(self._runner.environment.monotonic())
+        return not self._hints[name].limited and self.searched_recently(name)
 
     def remember(self, claimed: ClaimedItems) -> None:
         """Note how far the list has been seen: a hint for the next claim."""

@@ -12,14 +12,14 @@ import msgspec
 from rowlock import audit, db, schedules, schema, upkeep
 from rowlock.audit import DEFAULT_KEEP, audited
 from rowlock.db.database import MAX_CONNECTIONS, PATIENCE_SECONDS
-from rowlock.db.transaction import Clock, Verb, Work
+from rowlock.db.transaction import Clock, Verb, Work, verb_name
 from rowlock.durations import Duration, milliseconds
 from rowlock.engine.counter import Counter
 from rowlock.engine.handles import Handles
 from rowlock.engine.list import List
 from rowlock.engine.protocols import Writer
 from rowlock.engine.tokens import Tokens
-from rowlock.engine.transaction import Transaction, name_of
+from rowlock.engine.transaction import Transaction
 from rowlock.environment import REAL_ENVIRONMENT, Environment
 from rowlock.errors import DatabaseBusy, InvalidTransaction, InvalidUrl
 from rowlock.group_commit import GroupCommit, GroupedCall, GroupKey, groupable
@@ -196,13 +196,13 @@ class Engine(Handles):
         """Call `run` with a verb and its arguments, and write the call to the history if there is one."""
         if self._history is None:
             return run(verb, *args, **kwargs)
-        return self._history.record(name_of(verb), {"args": args, **kwargs}, call=lambda: run(verb, *args, **kwargs))
+        return self._history.record(verb_name(verb), {"args": args, **kwargs}, call=lambda: run(verb, *args, **kwargs))
 
     def _recorded_future(self, ask: Callable[..., X], verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> X:
         """Call `ask`, which returns a future, and write the call and its end to the history if there is one."""
         if self._history is None:
             return ask(verb, *args, **kwargs)
-        return self._history.future(name_of(verb), {"args": args, **kwargs}, ask=lambda: ask(verb, *args, **kwargs))
+        return self._history.future(verb_name(verb), {"args": args, **kwargs}, ask=lambda: ask(verb, *args, **kwargs))
 
     def pipeline(self, *works: Work) -> list[Any]:
         """Do several pieces of work in one round trip and return their results; each must be idempotent."""

@@ -12,9 +12,9 @@ from rowlock import (
     item_input,
     item_search,
     items,
+    key_ranges,
     lists,
     overview,
-    ranges,
     results,
     throughput,
     tracing,
@@ -25,6 +25,7 @@ from rowlock.errors import Invalid, InvalidKey, InvalidTransaction, NotFound
 from rowlock.failures import FailureGroup
 from rowlock.item_input import Batch, Entries, ItemDefaults
 from rowlock.item_search import Change, Conditions, ItemFilter, MatchCount, SearchPage
+from rowlock.key_ranges import Range
 from rowlock.model import (
     DEFAULT_PRIORITY,
     Added,
@@ -43,7 +44,6 @@ from rowlock.names import short_repr
 from rowlock.outcomes import UNCHANGED
 from rowlock.overview import ItemOverview, ListDetails
 from rowlock.progress import ProgressSnapshot, ProgressTracker, is_over
-from rowlock.ranges import Range
 from rowlock.results import Result
 from rowlock.throughput import Throughput
 from rowlock.tracing import check_traceparent
@@ -265,11 +265,11 @@ class List(NamedHandle):
 
     def ranges(self, parts: int) -> list[Range]:
         """Return the keys as up to `parts` ranges whose sizes differ by at most one, however long the list is."""
-        return self._runner.read(ranges.split, self.name, parts)
+        return self._runner.read(key_ranges.split, self.name, parts)
 
     def snapshot(self) -> "RankedSet[str]":
         """Return all keys as they are now, in a tree in memory with rank, nth and slices."""
-        return self._runner.read(ranges.snapshot, self.name)
+        return self._runner.read(key_ranges.snapshot, self.name)
 
     def info(self) -> ListInfo:
         """Return the list's counts, progress and settings; NoSuchList if it does not exist."""

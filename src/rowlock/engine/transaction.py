@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from rowlock import audit, counters, db, idempotency
-from rowlock.db.transaction import Verb
+from rowlock.db.transaction import Verb, verb_name
 from rowlock.engine.counter import Counter
 from rowlock.engine.list import List
 from rowlock.engine.schedule import Schedule
@@ -100,7 +100,7 @@ class Transaction:
             answer = None if single is None else single(self._tx, *args, **kwargs)
             answer = audited(self._tx, *args, **kwargs) if answer is None else answer
         if self._record is not None:
-            self._record.add(name_of(audited), args=args, kwargs=kwargs, answer=answer)
+            self._record.add(verb_name(audited), args=args, kwargs=kwargs, answer=answer)
         return answer
 
     def read(self, verb: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -112,8 +112,3 @@ class Transaction:
         if isinstance(using, Transaction) and using is self:
             return self
         raise TypeError("using= must be the transaction itself, or left out, for a list of an open transaction")
-
-
-def name_of(verb: Any) -> str:
-    """Return a verb's name in histories: its module and its own."""
-    return f"{verb.__module__.rpartition('.')[2]}.{verb.__name__}"

@@ -1,7 +1,6 @@
 """Runs blocking calls outside the event loop: threads, group commit, coalesced reads of single items."""
 
 import asyncio
-import logging
 import threading
 import time
 from collections import deque
@@ -12,7 +11,6 @@ from functools import partial
 from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-from rowlock import upkeep
 from rowlock.db.async_reader import AsyncReader
 from rowlock.db.database import Database
 from rowlock.db.transaction import Verb
@@ -21,7 +19,6 @@ from rowlock.errors import DatabaseFull, DatabaseReadOnly, Overloaded, RowlockEr
 from rowlock.group_commit.calls import LoopMailbox, LoopWaiter
 from rowlock.item_resources import show_many, show_unfailed
 from rowlock.model import ItemDetails
-from rowlock.worker import Worker
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,9 +34,6 @@ SLOW_QUERY_SECONDS = 0.02
 """A query that takes longer does not hold up the next; a second one any sooner halves what each coalesces."""
 SLOW_READ_SECONDS, SLOW_PAUSE_SECONDS = 0.005, 1.0
 """A read in the event loop that takes longer sends those of the next second to threads."""
-UPKEEP_SECONDS = 2.0
-
-log = logging.getLogger("rowlock.http")
 
 
 class VerbExecutor:
@@ -249,46 +243,3 @@ class TimedCache(Generic[T]):
                 self._value = await read()
                 self._read_at = time.monotonic()
             return self._value
-
-
-class BackgroundThreads:
-    """Upkeep, which no other process does where all workers are remote, and the service's worker if it has one."""
-
-    def __init__(self, engine: Engine, worker: Worker | None) -> None:
-        self._engine = engine
-        self._worker = worker
-        self._stopping = threading.Event()
-        self._threads: list[threading.Thread] = []
-        self.started = False
-
-    def start(self) -> None:
-        """Start the threads, once."""
-        if self.started:
-            return
-        self.started = True
-        self._threads.append(threading.Thread(target=self._keep_up, name="rowlock http upkeep", daemon=True))
-        if self._worker is not None:
-            work = partial(self._worker.run, signals=False)
-            self._threads.append(threading.Thread(target=work, name="rowlock http worker", daemon=True))
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self) -> None:
-        """Stop after the upkeep pass and the items that are under way."""
-        if self._worker is not None:
-            self._worker.stop()
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _keep_up(self) -> None:
-        database = self._engine.database.clone(connections=1)
-        housekeeping = upkeep.Housekeeping(database, seconds=UPKEEP_SECONDS)
-        try:
-            while not self._stopping.wait(housekeeping.pause):
-                try:
-                    housekeeping.go_on()
-                except RowlockError as error:
-                    log.info("upkeep put off", extra={"code": error.code})
-        finally:
-            database.close()

@@ -23,7 +23,7 @@ from rowlock.api.items import (
     SearchQuery,
     UploadProgress,
 )
-from rowlock.api.operation import name_of
+from rowlock.db.transaction import verb_name
 from rowlock.errors import Invalid
 from rowlock.http import media_types
 from rowlock.http.auth import audit_context
@@ -258,7 +258,7 @@ async def _change_matching(request: Request, verb: BulkVerb, where: ItemFilter) 
         raise Invalid("a body with keys was sent together with a filter", "give one of them")
     if request.query.dry_run:
         return await _count_matching(request, where, retryable=verb is items.retry)
-    with audit_context(request, Role.OPERATOR, verb=name_of(verb)):
+    with audit_context(request, Role.OPERATOR, verb=verb_name(verb)):
         return await _repeat(request, item_search.change, where, change=verb)
 
 

@@ -1,13 +1,16 @@
 """The service as an ASGI application: finds the route, authorizes the caller, runs the endpoint, sends the response."""
 
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from urllib.parse import unquote
 
 import msgspec
 
+from rowlock import upkeep
 from rowlock.api.server_limits import ServerLimits
 from rowlock.api.service import SystemInfo
 from rowlock.audit import DEFAULT_KEEP
@@ -22,7 +25,7 @@ from rowlock.http.applications import Application, ApplicationRoutes
 from rowlock.http.asgi import ClientDisconnected, Receive, Scope, Send
 from rowlock.http.auth import Authorize, Principal
 from rowlock.http.compression import CompressedResponse, choose_coding
-from rowlock.http.executor import BackgroundThreads, ItemReader, TimedCache, VerbExecutor
+from rowlock.http.executor import ItemReader, TimedCache, VerbExecutor
 from rowlock.http.long_poll import LongPollLimiter, RemoteClaimer
 from rowlock.http.monitoring import CHECKS_SECONDS, AccessLog, RequestMetrics
 from rowlock.http.requests import MemoryBudget, Request
@@ -36,6 +39,7 @@ from rowlock.worker import Worker
 log = logging.getLogger("rowlock.http")
 
 IIDY = b"/iidy/"
+UPKEEP_SECONDS = 2.0
 
 _ROUTER = Router((*ROUTES, *pages.PAGE_ROUTES))
 
@@ -249,3 +253,46 @@ def _error_response(error: Exception, request: Request) -> Response:
         error = RowlockError("something unexpected went wrong", hint)
     respond = pages.error_response if pages.wants_page(request) else problem_response
     return respond(auth.redact(error, request), request)
+
+
+class BackgroundThreads:
+    """Upkeep, which no other process does where all workers are remote, and the service's worker if it has one."""
+
+    def __init__(self, engine: Engine, worker: Worker | None) -> None:
+        self._engine = engine
+        self._worker = worker
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self.started = False
+
+    def start(self) -> None:
+        """Start the threads, once."""
+        if self.started:
+            return
+        self.started = True
+        self._threads.append(threading.Thread(target=self._keep_up, name="rowlock http upkeep", daemon=True))
+        if self._worker is not None:
+            work = partial(self._worker.run, signals=False)
+            self._threads.append(threading.Thread(target=work, name="rowlock http worker", daemon=True))
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Stop after the upkeep pass and the items that are under way."""
+        if self._worker is not None:
+            self._worker.stop()
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _keep_up(self) -> None:
+        database = self._engine.database.clone(connections=1)
+        housekeeping = upkeep.Housekeeping(database, seconds=UPKEEP_SECONDS)
+        try:
+            while not self._stopping.wait(housekeeping.pause):
+                try:
+                    housekeeping.go_on()
+                except RowlockError as error:
+                    log.info("upkeep put off", extra={"code": error.code})
+        finally:
+            database.close()

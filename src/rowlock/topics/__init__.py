@@ -8,6 +8,7 @@ import msgspec
 from rowlock.db import Tx
 from rowlock.durations import milliseconds
 from rowlock.errors import FieldTaken, InvalidName, NoSuchTopic
+from rowlock.json_codec import encode_json
 from rowlock.model import TopicInfo
 from rowlock.names import check_limit, check_name, check_start, closest
 from rowlock.roles import covers
@@ -75,7 +76,7 @@ def put(tx: Tx, name: str, fields: Mapping[str, str], *, keep_for: str | None = 
     merged = predicates.check_fields(row.fields | new)
     keep = row.keep_for if keep_for is None else keep_for
     if (merged, keep) != (row.fields, row.keep_for):
-        tx.run("topics/change", topic=row.id, fields=msgspec.json.encode(merged).decode(), keep_for=keep)
+        tx.run("topics/change", topic=row.id, fields=encode_json(merged), keep_for=keep)
     return created, TopicInfo(name, merged, keep)
 
 

@@ -15,6 +15,7 @@ from rowlock.db import Tx
 from rowlock.errors import Invalid, InvalidRecord
 from rowlock.group_commit import GroupKey, groupable
 from rowlock.item_input import ItemDefaults
+from rowlock.json_codec import encode_json
 from rowlock.model import Published, RecordInfo
 from rowlock.names import check_key, check_limit, check_start
 from rowlock.topics import commit_order, list_of, matching, notifications, predicates
@@ -83,7 +84,7 @@ def _store(tx: Tx, row: topics.TopicRow, rows: Sequence[dict[str, Any]]) -> list
     while missing := [position for position in range(len(rows)) if position not in numbers]:
         subjects: dict[str | None, int] = {}
         if keys := [key for position in missing if (key := rows[position]["key"]) is not None]:
-            subjects = dict(tx.rows("records/subjects_by_key", topic=row.id, keys=json_codec.encode_json(keys)))
+            subjects = dict(tx.rows("records/subjects_by_key", topic=row.id, keys=encode_json(keys)))
         batch: dict[int, dict[str, Any]] = {}
         first_keys = set()
         for position in missing:
@@ -91,7 +92,7 @@ def _store(tx: Tx, row: topics.TopicRow, rows: Sequence[dict[str, Any]]) -> list
             if key is None or key in subjects or key not in first_keys:
                 first_keys.add(key)
                 batch[position] = rows[position] | {"subject": subjects.get(key)}
-        encoded = json_codec.encode_json(list(batch.values()))
+        encoded = encode_json(list(batch.values()))
         numbers |= _numbered(batch, tx.rows("records/add", topic=row.id, rows=encoded, moment=at))
     return [numbers[position] for position in range(len(rows))]
 
@@ -133,7 +134,7 @@ def match_page(tx: Tx, record: int, *, limit: int = PAGE, found: Sequence[int] |
         new = notifications.note(tx, numbers, topic=held.topic, record=record, subject=held.subject)
         rows = [{"key": subscriber, "data": {"predicates": asked}} for subscriber, asked in new]
         items.add(tx, name, item_input.batches(rows, ItemDefaults(gate=NOTIFY)))
-    text = None if cursor is None else msgspec.json.encode(cursor).decode()
+    text = None if cursor is None else encode_json(cursor)
     tx.run("records/set_match_cursor", record=record, cursor=text, found=len(numbers))
     if cursor is None:
         gates.seal(tx, name)

@@ -223,7 +223,9 @@ class WorkLoop:
         in_order = plan.handler.kind is not HandlerKind.BATCH and claimed.list in self._rotation.leases.names
         claim = InFlightClaim(claimed, plan, hooks=self._hooks, in_order=in_order)
         self._in_flight.append(claim)
-        self._executor_of(plan.handler).submit(claim)
+        is_special = plan.handler.executor is not None or plan.handler.kind is HandlerKind.ASYNC
+        executor: Executor = self._special[plan.handler.executor] if is_special else self._threads
+        executor.submit(claim)
         return True
 
     def _decode(self, claimed: ClaimedItems, plan: PlannedClaim, deep: list[Item]) -> ClaimedItems:
@@ -249,10 +251,6 @@ class WorkLoop:
             claim.finish(item, claim.failed(error, item, outcome=Fail(error.what, kind=error.code)))
         self._settler.settle(claim, close=len(bad) == len(claimed.items))
         return claim.ended
-
-    def _executor_of(self, handler: Handler) -> "Executor":
-        is_special = handler.executor is not None or handler.kind is HandlerKind.ASYNC
-        return self._special[handler.executor] if is_special else self._threads
 
     def _awaited(self, plan: PlannedClaim) -> int:
         # Only what is in flight here can end without anybody polling after it: all of it for a gate, any for a limit.
