@@ -1,6 +1,8 @@
 """A server in a process of its own, with short patience: to be attacked, measured and killed.
 
 python -m tests.http.victim URL [NAME=VALUE]...    prints its port when it is there; each NAME is one of its bounds
+
+`cache_pages` is how many pages of a SQLite file each connection keeps.
 """
 
 import os
@@ -83,9 +85,17 @@ def main(url: str, *bounds: str) -> None:
     from rowlock.http.server import Server, bind
     from rowlock.http.service import Service
 
-    limits = msgspec.convert(dict(bound.split("=") for bound in bounds), ServerLimits, strict=False)
+    told = dict(bound.split("=") for bound in bounds)
+    pages = told.pop("cache_pages", "")
+
+    def wrap(connection: Any) -> Any:
+        if pages:
+            connection.query(f"pragma cache_size = {int(pages)}")
+        return connection
+
+    limits = msgspec.convert(told, ServerLimits, strict=False)
     sock = bind("127.0.0.1", 0)
-    with Engine(url, patience=5.0) as engine:
+    with Engine(url, patience=5.0, wrap=wrap) as engine:
         service = Service(engine, limits=limits, loopback=True)
         Server(service, started=lambda: tell(sock.getsockname()[1])).run(sockets=[sock])
 

@@ -33,6 +33,7 @@ def installed(mutant: Mutant) -> Iterator[None]:
 def _replace_functions(mutant: Mutant) -> None:
     path = str(SOURCE / mutant.file)
     changed = dict(_functions(compile(mutant.text, path, "exec")))
+    gc.unfreeze()  # a function that pytest has frozen would not be found, and stay as it is
     for each in gc.get_objects():
         if isinstance(each, FunctionType) and each.__code__.co_filename == path:
             code = each.__code__

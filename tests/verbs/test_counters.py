@@ -59,6 +59,18 @@ def test_a_block_is_reserved_once_for_each_epoch_and_never_of_an_invalid_size(en
     assert engine.run(counters.reserve, "orders", 9, epoch="c") == range(MAX_NUMBER - 8, MAX_NUMBER + 1)
 
 
+def test_several_counters_advance_by_one_statement_or_none_of_them(engine: Engine) -> None:
+    engine.counter("orders").take(5)
+    taken = engine.run(counters.take_each, {"orders": 3, "bills": 2})
+    assert taken == {"orders": range(6, 9), "bills": range(1, 3)}
+    engine.counter("orders").raise_to(MAX_NUMBER - 1)
+    with pytest.raises(CounterSpent):
+        engine.run(counters.take_each, {"bills": 1, "orders": 2})
+    with pytest.raises(Invalid):
+        engine.run(counters.take_each, {"bills": 1, "orders": 0})
+    assert (engine.counter("bills").show(), engine.counter("orders").show()) == (2, MAX_NUMBER - 1)
+
+
 @pytest.mark.parametrize("name", ["", " a", "a*", "a\nb", "x" * 201])
 def test_a_name_that_cannot_be_is_refused(engine: Engine, name: str) -> None:
     with pytest.raises(InvalidName, match="the counter name"):

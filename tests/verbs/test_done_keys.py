@@ -95,6 +95,12 @@ def test_the_item_that_a_completed_list_adds_is_added_once(once: Engine) -> None
     assert (once["first"].info().state, "first" in once["work"]) == ("complete", False)
 
 
+def test_the_item_that_a_completed_list_adds_is_there_if_it_was_not_done(once: Engine) -> None:
+    once["first"].add([])
+    once["first"].seal(then="work")
+    assert "first" in once["work"]
+
+
 def test_keys_are_forgotten_by_name(once: Engine) -> None:
     once["work"].done(["a", "b"])
     assert (once["work"].forget("a"), once["work"].forget(["a", "x"])) == (1, 0)

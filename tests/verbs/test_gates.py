@@ -344,3 +344,40 @@ def test_a_gate_that_is_opened_by_hand_wakes_the_list(timed: Engine) -> None:
     assert (ann.look(), timed.read(lists.awake)) == (None, [])
     timed["work"].open_gate(1)
     assert [each.name for each in timed.read(lists.awake)] == ["work"]
+
+
+def test_a_paused_list_that_is_reopened_is_still_paused(timed: Engine) -> None:
+    timed["work"].add("a")
+    timed["work"].seal()
+    timed["work"].pause()
+    assert timed["work"].reopen() is True
+    assert (timed["work"].info().state, timed["work"].info().sealed) == ("paused", False)
+
+
+def test_what_is_owed_to_a_paused_list_is_counted_once_and_leaves_it_paused(timed: Engine) -> None:
+    timed["after"].add([])
+    timed["after"].pause()
+    timed["work"].add([])
+    timed["work"].seal(then="after")
+    info = timed["after"].info()
+    assert (info.state, info.counts.total, info.progress.added) == ("paused", 1, 1)
+
+
+def test_a_list_that_is_reopened_is_examined_at_once(timed: Engine) -> None:
+    timed["work"].add("a")
+    timed["work"].add("b", gate=1)
+    ann = Desk(timed)
+    taken = ann.got()
+    assert (ann.look(), timed.read(lists.awake)) == (None, [])
+    timed["work"].complete()
+    timed["work"].reopen()
+    assert [each.name for each in timed.read(lists.awake)] == ["work"]
+    ann.done(taken)
+
+
+def test_upkeep_completes_a_list_where_no_worker_comes_by(timed: Engine, clock: Clock) -> None:
+    timed["work"].add("a")
+    timed["work"].seal()
+    ann = Desk(timed)
+    ann.done(ann.got())
+    assert (timed.upkeep().opened, timed["work"].info().state) == (1, "complete")

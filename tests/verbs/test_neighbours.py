@@ -7,7 +7,20 @@ import pytest
 from tests.conftest import Clock
 from tests.verbs.claiming import Desk, broken, keys
 
-from rowlock import Done, Engine, Fail, Move, Retry, claims, counters, leases, lists, sessions
+from rowlock import (
+    Done,
+    Engine,
+    Fail,
+    Move,
+    Retry,
+    StaleSession,
+    claims,
+    counters,
+    leases,
+    lists,
+    remote_claims,
+    sessions,
+)
 from rowlock.errors import InvalidName
 from rowlock.outcomes import Outcome
 from rowlock.settings import Then
@@ -185,6 +198,25 @@ def test_a_session_is_told_with_its_own_claims_patterns_and_details(timed: Engin
     assert told == {"ann": (1, 1, "ann"), "bob": (2, 5, "bob"), "eve": (0, 0, None)}
     patterns = [timed.read(sessions.patterns, name) for name in ("bob", "eve", "nobody")]
     assert patterns == [["b*"], [], None]
+
+
+def test_an_expiry_and_a_scope_are_those_of_the_session(timed: Engine, clock: Clock) -> None:
+    expiries = {"a": 60_000, "b": 20_000, "c": 60_000}
+    for each, expiry in expiries.items():
+        opening = {"holder": each, "details": {}, "scope": [f"{each}/"]}
+        timed.run(remote_claims.open_session, each, expiry=expiry, **opening)
+    assert {each: timed.run(remote_claims.beat, each) - clock() for each in "abc"} == expiries
+    seen = {each: [other for other in "abc" if timed.read(sessions.is_within, other, [f"{each}/"])] for each in "abc"}
+    assert seen == {"a": ["a"], "b": ["b"], "c": ["c"]}
+
+
+def test_a_session_that_has_ended_is_told_so_while_others_live(timed: Engine) -> None:
+    timed["work"].add([])
+    ann, bob = Desk(timed), Desk(timed, "bob")
+    ann.close()
+    assert bob.look() is None
+    with pytest.raises(StaleSession):
+        ann.look()
 
 
 def test_counters_of_other_prefixes_are_not_listed(timed: Engine) -> None:
