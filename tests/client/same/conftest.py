@@ -8,6 +8,7 @@ import pytest
 # Tests that cannot hold over HTTP, and why.
 ONLY_WHERE_THE_DATABASE_IS = {
     "test_a_batch_that_overstays_is_told_and_what_it_wrote_does_not_stay": "has the settling transaction",
+    "test_a_block_is_reserved_once_for_each_epoch_and_never_of_an_invalid_size": "reserves blocks by hand",
     "test_a_clock_that_was_set_back_a_little_repeats_no_tick": "ticks by hand",
     "test_a_dropped_list_is_forgotten_with_all_that_was_its": "looks into the tables",
     "test_a_list_that_keeps_results_keeps_a_row_of_each_done_item": "looks into the tables",
