@@ -272,7 +272,7 @@ def growth() -> Iterator[str]:
     """Give the table of growth, if it was measured."""
     if not GROWTH.exists():
         return
-    yield from ["", "## Growth", "", "What a list costs as it grows: `python -m bench.growth`.", ""]
+    yield from ["", "## Growth", "", "What a list costs as it grows, with keys in no order, the worst for an index: `python -m bench.growth`.", ""]
     yield "| store | items | add, items a second | a page, ms | claim 1,000, ms | settle 1,000, ms |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for each in json.loads(GROWTH.read_text()):
@@ -292,7 +292,7 @@ def publish(found: dict[str, Any], docs: Path) -> None:
         measure = MEASURES.get(workload, RATE)
         contenders = [row for row in rows(found, workload, least=measure.least) if row.best]
         if contenders:
-            draw(contenders, docs / picture_of(workload), title=f"{workload}: {measure.unit}")
+            draw(contenders, docs / picture_of(workload), title=f"{workload}: {measure.unit}, on a logarithmic scale")
 
 
 def draw(contenders: list[Row], file: Path, *, title: str) -> None:
@@ -310,6 +310,7 @@ def draw(contenders: list[Row], file: Path, *, title: str) -> None:
     figure, axes = pyplot.subplots(figsize=(8, 0.9 + 0.26 * len(shown)))
     axes.barh(names, [row.best or 0 for row in shown], color=colours, height=0.7)
     axes.set_xscale("log")
+    axes.margins(y=0.01)
     axes.set_title(title, fontsize=10)
     axes.tick_params(labelsize=8)
     figure.tight_layout()

@@ -58,7 +58,7 @@ def grow(engine: Engine, keys: Keys, low: int, high: int) -> dict[str, float]:
     """Add items up to a size and measure the list as it is then."""
     items = engine["names"]
     rate = 1000 * (high - low) / milliseconds(lambda: items.add(keys(low, high)))
-    starts = list(keys(high - SAMPLES, high))
+    starts = [next(keys(high - each * BATCH, high)) for each in range(1, SAMPLES + 1)]
     pages = median(milliseconds(lambda start=start: items.page(after=start, limit=BATCH)) for start in starts)
     claims, settlements = [], []
     with engine.session() as session:
