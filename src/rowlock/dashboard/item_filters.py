@@ -32,9 +32,10 @@ def parse(text: str, settings: Settings) -> FilterText:
     """Read a filter; a word without a qualifier is the beginning of a key. Gates may be given by name."""
     query: dict[str, Any] = {}
     for word in _WORD.finditer(text):
-        name, value = word["name"] or "key", word["plain"]
-        if value is None:
-            value = re.sub(r"\\(.)", r"\1", word["quoted"])
+        name, plain = word["name"] or "key", word["plain"]
+        value = re.sub(r"\\(.)", r"\1", word["quoted"]) if plain is None else plain
+        if plain and (plain[0] == '"' or (plain[-1] == ":" and plain[:-1] in QUALIFIERS)):
+            raise InvalidQuery(f"{plain[:50]!r} lacks a value or a closing quotation mark", SYNTAX_HINT)
         if name not in QUALIFIERS:
             near = closest(name, QUALIFIERS)
             raise InvalidQuery(f"unknown qualifier {name!r}", f"did you mean {near}:?" if near else SYNTAX_HINT)
