@@ -23,6 +23,7 @@ UNPUBLISHED = """# Benchmarks
 `make bench` compares rowlock with other queues and with raw SQL on your machine, and `python -m bench --publish` writes
 the figures to this page. No figures are published yet: they need a full run on a machine without other work.
 """
+WHAT_GROWS = "What a list costs as it grows, with keys in no order, the worst for an index: `python -m bench.growth`."
 STORAGES = {"postgres": "PostgreSQL", "sqlite": "SQLite", "redis": "Redis"}
 
 
@@ -272,7 +273,7 @@ def growth() -> Iterator[str]:
     """Give the table of growth, if it was measured."""
     if not GROWTH.exists():
         return
-    yield from ["", "## Growth", "", "What a list costs as it grows, with keys in no order, the worst for an index: `python -m bench.growth`.", ""]
+    yield from ["", "## Growth", "", WHAT_GROWS, ""]
     yield "| store | items | add, items a second | a page, ms | claim 1,000, ms | settle 1,000, ms |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for each in json.loads(GROWTH.read_text()):
