@@ -78,7 +78,9 @@ torture-long: $(VENV)/.test $(VENV)/.cluster
 # Changes the code of claims, settlements, sessions, gates, counters and leases, and looks whether tests notice it: for hours.
 # Stopped and started again it goes on where it was.
 mutation: $(VENV)/.test
+	$(BIN)/python -m tests.mutation --unchanged --seconds 3
 	$(BIN)/python -m tests.mutation
+	$(BIN)/python -m tests.mutation --unchanged --seconds 3 --database postgres
 	$(BIN)/python -m tests.mutation --database postgres
 
 # Pictures of the dashboard for the docs; they need Debian's chromium.

@@ -47,6 +47,7 @@ begin
 end $$
 """
 TABLES = "select tablename from pg_tables where schemaname = 'public' and tablename <> 'rowlock_migrations'"
+DATABASES = "select datname from pg_database"
 # Without a timeout of its own: PostgreSQL would look ten times a second whether they have ended.
 END_OTHERS = """
 select count(pg_terminate_backend(pid)) from pg_stat_activity
@@ -69,6 +70,21 @@ class Shelf:
         name = self._take(template)
         yield self.server.url(name, scheme)
         self._put_back(name, template)
+
+    @contextmanager
+    def copied(self) -> Iterator[None]:
+        """Let a forked process use the shelf meanwhile: it makes databases of its own, which are dropped at the end.
+
+        Those that are kept here have a connection each, which two processes cannot share.
+        """
+        with self.server.connect() as connection:
+            before = connection.execute(DATABASES).fetchall()
+        free, self._free = self._free, defaultdict(list)
+        yield
+        self._free = free
+        with self.server.connect() as connection:
+            for (name,) in set(connection.execute(DATABASES).fetchall()) - set(before):
+                connection.execute(f"drop database {name} with (force)")
 
     def _take(self, template: str) -> str:
         if self._free[template]:

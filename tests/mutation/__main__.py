@@ -2,6 +2,7 @@
 
 python -m tests.mutation                      all modules on SQLite, then what PostgreSQL runs; hours of CPU
 python -m tests.mutation gates --part 1/4     a quarter of the mutants of one module
+python -m tests.mutation --unchanged          the files as they are: a test that notices one proves nothing
 python -m tests.mutation --report             scores and survivors so far
 
 A run that was stopped goes on where it was. What was found is in .mutation: remove it to begin anew.
@@ -10,19 +11,21 @@ A run that was stopped goes on where it was. What was found is in .mutation: rem
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 
 import pytest
-from tests.mutation.mutants import MODULES, ROOT, Mutant, equivalents, mutants
-from tests.mutation.running import RESULTS, Result, Runner, read
+from tests.mutation.mutants import MODULES, ROOT, Mutant, equivalents, mutants, unchanged
+from tests.mutation.running import RESULTS, UNCHANGED_RESULTS, Result, Runner, read
 
 VERBS = """
-attempts claims claims_by_lane claims_late claims_of_several counters counts data dependencies done_keys epochs
-exclusive failures flushes gates group_commit heartbeats integrity intervals items_gone lease_holders leases
-leases_many limits lists neighbours remote_claims saves sessions sessions_of_other_processes settle_again
-settlements single_statements stored_rules suspects times transactions upkeep using
+attempts awaited_gates claims claims_by_lane claims_late claims_of_several counters counts data dependencies
+done_keys epochs exclusive failures flushes gates group_commit heartbeats integrity intervals items_gone
+lease_holders leases leases_many limits lists neighbours remote_claims saves sessions
+sessions_of_other_processes settle_again settled_rows settlements single_statements stored_rules suspects times
+transactions upkeep using
 """
-OTHERS = ("tests/unit/test_shares.py", "tests/unit/test_claim_hints.py", "tests/unit/test_letters.py")
+OTHERS = [f"tests/unit/test_{each}.py" for each in ("claim_hints", "letters", "outcomes", "shares")]
 
 
 def main() -> int:
@@ -34,17 +37,42 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=15, help="CPU time of the tests against one mutant, at most")
     parser.add_argument("--seeds", type=int, default=400, help="how many seeds of the simulation follow")
     parser.add_argument("--first", default="", metavar="PATTERN", help="tests that are tried before others")
+    parser.add_argument("--only", default="", metavar="TEXT", help="mutants whose name contains this")
     parser.add_argument("--again", action="store_true", help="try again those that have survived")
+    parser.add_argument("--unchanged", action="store_true", help="change nothing, and fail if a test notices it")
+    parser.add_argument("--tests", nargs="+", metavar="FILE", help="test files, all that are known if left out")
+    parser.add_argument("--folder", type=Path, default=ROOT / ".mutation", help="where to keep what was found")
     parser.add_argument("--report", action="store_true", help="run nothing, show what was found")
     given = parser.parse_args()
-    folder = ROOT / ".mutation"
-    folder.mkdir(exist_ok=True)
+    given.folder.mkdir(exist_ok=True)
+    if given.unchanged:
+        (given.folder / UNCHANGED_RESULTS).unlink(missing_ok=True)
+        _run(given, _unchanged(given))
+        return _report_unchanged(read(given.folder / UNCHANGED_RESULTS))
     if not given.report:
-        chosen = _chosen(given, read(folder / RESULTS))
-        files = [*(f"tests/verbs/test_{each}.py" for each in VERBS.split()), *OTHERS]
-        options = ["-q", "--assert=plain", "--timeout=0", "-p", "no:cacheprovider"]
-        pytest.main([*options, *files], plugins=[Runner(folder, chosen, given)])
-    return _report(read(folder / RESULTS))
+        _run(given, _chosen(given, read(given.folder / RESULTS)))
+    return _report(read(given.folder / RESULTS))
+
+
+def _run(given: argparse.Namespace, chosen: Sequence[Mutant]) -> None:
+    files = given.tests or [*(f"tests/verbs/test_{each}.py" for each in VERBS.split()), *OTHERS]
+    options = ["-q", "--assert=plain", "--timeout=0", "-p", "no:cacheprovider"]
+    pytest.main([*options, *files], plugins=[Runner(given.folder, chosen, given)])
+
+
+def _part(given: argparse.Namespace, every: Sequence[Mutant]) -> list[Mutant]:
+    first, _, step = given.part.partition("/")
+    return [each for each in every[int(first) - 1 :: int(step)] if given.only in each.name]
+
+
+def _unchanged(given: argparse.Namespace) -> list[Mutant]:
+    """Return the files that the database runs."""
+    on_sqlite = given.database == "sqlite"
+    return [
+        each
+        for each in _part(given, unchanged(*given.modules))
+        if (each.database == "sqlite" if on_sqlite else each.is_shared or each.database != "sqlite")
+    ]
 
 
 def _chosen(given: argparse.Namespace, results: Sequence[Result]) -> list[Mutant]:
@@ -52,9 +80,7 @@ def _chosen(given: argparse.Namespace, results: Sequence[Result]) -> list[Mutant
     noticed = {each.name for each in results if each.noticed_by}
     survived = {each.name for each in results} - noticed
     known = {each.name for each in results if each.database == given.database}
-    first, _, step = given.part.partition("/")
-    every = mutants(*given.modules)[int(first) - 1 :: int(step)]
-    wanted = [each for each in every if each.name not in equivalents()]
+    wanted = [each for each in _part(given, mutants(*given.modules)) if each.name not in equivalents()]
     if given.database == "sqlite":
         wanted = [each for each in wanted if each.database == "sqlite"]
     else:
@@ -78,6 +104,15 @@ def _report(results: Sequence[Result]) -> int:
         for name in survived:
             _say(f"    {name}")
     return 0
+
+
+def _report_unchanged(results: Sequence[Result]) -> int:
+    """Say which tests fail although nothing is changed; return 1 if there are any, or none was tried."""
+    noticed = [each for each in results if each.noticed_by]
+    _say(f"{len(noticed)} of {len(results)} unchanged files noticed")
+    for each in noticed:
+        _say(f"    {each.name}: {each.noticed_by}")
+    return int(bool(noticed) or not results)
 
 
 def _say(line: str) -> None:

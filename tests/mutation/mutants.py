@@ -81,14 +81,28 @@ def mutants(*modules: str) -> list[Mutant]:
     return [mutant for module in modules or MODULES for mutant in _mutants(module)]
 
 
+def unchanged(*modules: str) -> list[Mutant]:
+    """Return a mutant of each file that changes nothing: no test may notice it."""
+    return [
+        Mutant(module, file, f"{file}: unchanged", Change(0, 0, "", "", tuple(range(1, text.count("\n") + 1))))
+        for module in modules or MODULES
+        for file, text in _files(module)
+    ]
+
+
 def _mutants(module: str) -> Iterator[Mutant]:
+    for file, text in _files(module):
+        changes: Callable[[str], list[Change]]
+        changes = python_changes.changes if file.endswith(".py") else sql_changes.changes
+        yield from _named(module, file, changes(text))
+
+
+def _files(module: str) -> Iterator[tuple[str, str]]:
+    """Yield the files of a module below src/rowlock, each with its text."""
     for pattern in MODULES[module]:
         for path in sorted(SOURCE.glob(pattern)):
             if not path.name.endswith(OTHER_DIALECT):
-                file = path.relative_to(SOURCE).as_posix()
-                changes: Callable[[str], list[Change]]
-                changes = python_changes.changes if path.suffix == ".py" else sql_changes.changes
-                yield from _named(module, file, changes(path.read_text()))
+                yield path.relative_to(SOURCE).as_posix(), path.read_text()
 
 
 def _named(module: str, file: str, changes: list[Change]) -> Iterator[Mutant]:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -28,6 +29,7 @@ MAX_CPU_SECONDS = 40
 MAX_SECONDS = 400
 """A mutant that takes longer does not end, which is noticed too."""
 RESULTS = "results.jsonl"
+UNCHANGED_RESULTS = "unchanged.jsonl"
 DATABASES = {"sqlite", "postgres", "postgres16", "cockroach", "serializable", "pooled"}
 NEEDS_SERVER = re.compile("postgres|pg|cockroach|pooled|redis|shelf")
 TRACED = {str(SOURCE / files[0]): files[0] for files in MODULES.values()}
@@ -55,8 +57,8 @@ class Runner:
     """A plugin of pytest that takes the place of its loop over the tests."""
 
     def __init__(self, folder: Path, mutants: Sequence[Mutant], given: argparse.Namespace) -> None:
-        self._results = folder / RESULTS
-        self._map = folder / "map.json"
+        self._results = folder / (UNCHANGED_RESULTS if given.unchanged else RESULTS)
+        self._map = folder / f"map-{given.database}.json"
         self._mutants = mutants
         self._database: str = given.database
         self._given = given
@@ -72,9 +74,12 @@ class Runner:
 
     def _is_wanted(self, item: pytest.Item) -> bool:
         databases = set(re.split(r"[\[\]-]", item.name)[1:]) & DATABASES
-        if databases or self._database != "sqlite":
+        fixtures = getattr(item, "fixturenames", ())
+        if databases:
             return databases == {self._database}
-        return not any(map(NEEDS_SERVER.match, getattr(item, "fixturenames", ())))
+        if self._database == "postgres":
+            return "postgres_url" in fixtures
+        return not any(map(NEEDS_SERVER.match, fixtures))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
@@ -88,13 +93,11 @@ class Runner:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Map the tests that were not mapped yet, then run them against each mutant."""
         runtestprotocol(session.items[0], log=False, nextitem=session)  # type: ignore[arg-type] # what all share stays
-        if self._database == "sqlite":
-            in_child(lambda: _map_new_tests(session, self._map))
+        self._in_child(lambda: _map_new_tests(session, self._map))
         tested = _read_map(self._map)
         items = {item.nodeid: item for item in session.items}
-        for number, mutant in enumerate(self._mutants):
-            chosen = [items[each] for each in self._chosen(mutant, tested) if each in items]
-            result = self._tried(mutant, chosen, number)
+        for mutant in self._mutants:
+            result = self._tried(mutant, [items[each] for each in self._chosen(mutant, tested) if each in items])
             self._note(mutant.file, result.noticed_by)
             with self._results.open("ab") as file:
                 file.write(msgspec.json.encode(result) + b"\n")
@@ -111,24 +114,28 @@ class Runner:
         for test in sorted(touching, key=lambda test: (*self._rank(mutant, test), tested[test].seconds)):
             left -= tested[test].seconds
             if left > 0:
-                yield re.sub(r"(?<=[\[-])sqlite(?=[\]-])", self._database, test)
+                yield test
 
     def _rank(self, mutant: Mutant, test: str) -> tuple[int, ...]:
         """Return what decides how early a test is tried."""
         is_first = re.search(self._given.first, test) is not None
-        return not is_first, -self._noticing[mutant.file, test], -self._noticing["", test]
+        known = test.replace("postgres", "sqlite")
+        return not is_first, -self._noticing[mutant.file, known], -self._noticing["", known]
 
-    def _tried(self, mutant: Mutant, items: Sequence[pytest.Item], number: int) -> Result:
+    def _tried(self, mutant: Mutant, items: Sequence[pytest.Item]) -> Result:
         begun = time.monotonic()
 
         def noticed() -> str:
-            if self._shelf is not None:
-                _take_new_databases(self._shelf, number)
             with installed(mutant):
                 return _first_failure(items) or (_wrong_seed(self._given.seeds) if self._database == "sqlite" else "")
 
-        said = in_child(noticed, max_cpu_seconds=MAX_CPU_SECONDS)
+        said = self._in_child(noticed, max_cpu_seconds=MAX_CPU_SECONDS)
         return Result(mutant.name, mutant.module, self._database, said, round(time.monotonic() - begun, 2))
+
+    def _in_child(self, work: Callable[[], str | None], *, max_cpu_seconds: int | None = None) -> str:
+        """Run a function in a forked process, with databases of its own."""
+        with self._shelf.copied() if self._shelf else nullcontext():
+            return in_child(work, max_cpu_seconds=max_cpu_seconds)
 
 
 def _first_failure(items: Sequence[pytest.Item]) -> str:
@@ -141,13 +148,6 @@ def _first_failure(items: Sequence[pytest.Item]) -> str:
 
 def _wrong_seed(seeds: int) -> str:
     return "".join(f"the simulation, seed {seed}" for seed in run_all(range(seeds), stop=True).failed)
-
-
-def _take_new_databases(shelf: Shelf, number: int) -> None:
-    """Use no database or connection that the parent or another child has used."""
-    shelf._free.clear()
-    shelf._made = 1_000 * (number + 1)
-    Shelf._connection.cache_clear()
 
 
 def in_child(work: Callable[[], str | None], *, max_cpu_seconds: int | None = None) -> str:

@@ -1,11 +1,13 @@
 """The tool that makes mutants: each changes one thing, and what is kept about them is still true of the source."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tests.mutation import python_changes, sql_changes
 from tests.mutation.installing import installed
-from tests.mutation.mutants import MODULES, equivalents, mutants
+from tests.mutation.mutants import MODULES, ROOT, equivalents, mutants, unchanged
 from tests.mutation.running import in_child
 
 from rowlock import Engine, counters
@@ -75,3 +77,26 @@ def test_a_mutant_takes_the_place_of_the_code(name: str, sqlite_url: str) -> Non
     assert in_child(taken, max_cpu_seconds=60) not in ("", "range(1, 3)range(3, 5)")
     with Engine(Path(sqlite_url)) as engine:
         assert engine.run(counters.take, "others", 2) == range(1, 3)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_file_that_is_called_unchanged_has_its_own_text(module: str) -> None:
+    found = unchanged(module)
+    assert {each.file for each in found} >= {each.file for each in mutants(module)}
+    assert [each.name for each in found if each.text != (ROOT / "src/rowlock" / each.file).read_text()] == []
+
+
+def tried(folder: Path, *arguments: str) -> tuple[int, str]:
+    """Run the tool with the tests of one file; how it ended, and what it said in the end."""
+    command = [sys.executable, "-m", "tests.mutation", "leases", "--folder", str(folder), *arguments]
+    tests = ["--tests", "tests/verbs/test_lease_holders.py", "--seeds", "1"]
+    ran = subprocess.run([*command, *tests], cwd=ROOT, capture_output=True, text=True, check=False)
+    return ran.returncode, ran.stdout
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+def test_a_mutant_is_noticed_and_an_unchanged_file_is_not(tmp_path: Path, database: str) -> None:
+    ended, said = tried(tmp_path, "--unchanged", "--database", database, "--only", "/take")
+    assert (ended, "0 of 2 unchanged files noticed" in said) == (0, True), said
+    ended, said = tried(tmp_path, "--database", database, "--only", "[l.id in ({ids}) => true]")
+    assert (ended, "leases       100.0%  1 of 1 noticed" in said) == (0, True), said

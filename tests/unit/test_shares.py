@@ -24,6 +24,7 @@ def having(*numbers: int) -> dict[str, LeaseShare]:
         ((0, 2), 0, LeaseStep(ask="1")),
         ((0, 9), 1, LeaseStep(take=1)),
         ((5, 0), 1, LeaseStep()),
+        ((3, 5, 1), 0, LeaseStep()),
         ((0,), MAX_LISTS_PER_SESSION * 2, LeaseStep(take=MAX_LISTS_PER_SESSION)),
     ],
 )

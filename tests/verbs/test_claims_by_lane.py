@@ -82,9 +82,9 @@ def test_a_session_looks_again_and_finds_what_has_changed(engine: Engine, change
         assert [item.key for item in found] == [change[1]]
 
 
-def test_a_session_that_has_ended_claims_nothing(engine: Engine) -> None:
+def test_a_session_that_has_ended_claims_nothing_while_others_live(engine: Engine) -> None:
     engine["work"].add(numbered(4))
-    desk = Desk(engine)
+    desk, _ = Desk(engine), Desk(engine, "bob")
     first = desk.got(2)
     desk.close()
     assert by_lane(desk, first) is None

@@ -6,7 +6,7 @@ import pytest
 from tests.conftest import Clock
 from tests.verbs.claiming import Desk, broken, keys
 
-from rowlock import Counts, Engine, lists
+from rowlock import Counts, Done, Engine, lists
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgres", "serializable"])
 
@@ -88,3 +88,17 @@ def test_an_add_that_is_not_committed_keeps_the_list_awake(timed: Engine, other:
         assert ann.look() is None
     timed.run(lists.apply_wakes)
     assert ([each.name for each in timed.read(lists.awake)], keys(ann.look())) == (["work"], ["late"])
+
+
+def test_a_gate_that_cannot_open_while_somebody_adds_is_examined_afterwards(timed: Engine, other: Engine) -> None:
+    timed["work"].add("a")
+    timed["work"].add("b", gate=1)
+    ann = Desk(timed)
+    taken = ann.got()
+    timed.run(lists.apply_wakes)
+    assert (ann.look(), timed.read(lists.awake)) == (None, [])
+    with other.transaction() as tx:
+        tx["work"].add("late", gate=1)
+        ann.settle(taken, Done())
+        assert (timed["work"].info().gate, timed.read(lists.has_pending_wakes)) == (0, True)
+    assert (keys(ann.look()), timed["work"].info().gate) == (["b", "late"], 1)

@@ -7,7 +7,7 @@ from tests.conftest import Clock
 from tests.verbs.claiming import EVERY, Desk, broken, keys, numbered
 from tests.waiting import WAIT_SECONDS
 
-from rowlock import Done, Engine, Fail, Retry, lists
+from rowlock import Done, Engine, Fail, Retry, lists, settlements
 from rowlock.errors import InvalidSetting
 
 pytestmark = pytest.mark.parametrize("dialect", EVERY)
@@ -53,6 +53,18 @@ def test_a_settlement_wakes_a_list_at_its_limit(timed: Engine) -> None:
     asleep = awake(timed)
     ann.settle(taken, Done())
     assert (asleep, awake(timed), broken(timed)) == (False, True, [])
+
+
+def test_all_done_in_one_statement_wakes_a_list_at_its_limit(timed: Engine) -> None:
+    timed["work"].settings(concurrency=1)
+    timed["work"].add(["a", "b"])
+    ann = Desk(timed)
+    taken = ann.got()
+    timed.run(lists.apply_wakes)
+    assert (ann.look(), awake(timed)) == (None, False)
+    settle = settlements.try_settle_done
+    assert timed.run(settle, ann.id, taken.token, [taken.items[0].position], limited="work") == ["done"]
+    assert (awake(timed), broken(timed)) == (True, [])
 
 
 def test_a_list_at_its_limit_is_looked_at_again_after_a_second(timed: Engine, clock: Clock) -> None:
@@ -197,6 +209,16 @@ def test_families_are_known_of_items_that_were_there_before(timed: Engine) -> No
     desk = Desk(timed)
     assert [keys(desk.look()) for _ in range(3)] == [["ann/1"], ["bob/1"], []]
     assert broken(timed) == []
+
+
+def test_other_lists_keep_their_families_when_one_is_grouped_anew(timed: Engine) -> None:
+    for name in ("work", "other"):
+        timed[name].settings(concurrency_by=BY)
+        timed[name].add(["ann/1", "bob/1"])
+    desk = Desk(timed)
+    desk.got(1, "other")
+    timed["work"].settings(concurrency_by={"separator": ":", "limit": 1})
+    assert keys(desk.look(1, "other")) == ["bob/1"]
 
 
 def test_nothing_is_handed_out_beside_what_was_handed_out_without_a_look_at_families(timed: Engine) -> None:

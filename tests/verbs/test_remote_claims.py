@@ -45,6 +45,13 @@ def test_each_key_has_its_verdict(work: Engine) -> None:
     assert [(failure.holder, failure.message) for failure in work["work"].failures("c")] == [("bash", "broken")]
 
 
+def test_a_failure_names_the_holder_of_its_own_session(work: Engine) -> None:
+    work.run(remote_claims.open_session, "later", holder="zsh", expiry=60_000, details={})
+    work.run(remote_claims.take, ClaimRequest("later", "work", 1, "other"), thorough=False)
+    work.run(remote_claims.settle, Settlement("later", "other", {"a": Fail("broken")}, True), random=lambda: 0.5)
+    assert [failure.holder for failure in work["work"].failures("a")] == ["zsh"]
+
+
 def test_the_same_settlement_is_answered_again(work: Engine) -> None:
     taken(work)
     once = partial(settled, work, a=Done(), b=Retry("slow"), c=Move(data=1), x=Done(), close=True)

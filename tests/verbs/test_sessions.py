@@ -36,6 +36,33 @@ def test_a_session_was_seen_at_its_last_heartbeat(timed: Engine, clock: Clock) -
     assert (info.beat_at or info.opened_at).timestamp() * 1000 == clock() - 2_000
 
 
+def test_a_heartbeat_may_give_a_session_another_expiry(timed: Engine, clock: Clock) -> None:
+    ann = Desk(timed)
+    clock.advance(5)
+    timed.run(sessions.beat, ann.id, expiry=60_000)
+    [info] = timed.sessions()
+    assert (info.beat_at or info.opened_at).timestamp() * 1000 == clock()
+
+
+def test_sessions_are_listed_by_their_age_and_silent_ones_by_their_deadline(timed: Engine, clock: Clock) -> None:
+    late = Desk(timed, expiry=5_000)
+    clock.advance(1)
+    early = Desk(timed, "bob", expiry=1_000)
+    clock.advance(6)
+    listed = [[each.id for each in timed.read(sessions.page, limit=limit)] for limit in (1, 9)]
+    silent = [[each.id for each in timed.read(sessions.silent, limit=limit)] for limit in (1, 9)]
+    assert listed == [[late.id], [late.id, early.id]]
+    assert silent == [[early.id], [early.id, late.id]]
+
+
+def test_a_session_that_has_ended_is_not_expired_in_the_place_of_another(timed: Engine, clock: Clock) -> None:
+    ann, bob = Desk(timed), Desk(timed, "bob")
+    clock.advance(16)
+    dead = [each for each in timed.read(sessions.silent) if each.id == ann.id]
+    ann.close()
+    assert (timed.run(sessions.expire, dead), [info.id for info in timed.sessions()]) == (0, [bob.id])
+
+
 def test_a_session_keeps_the_details_it_was_opened_with(timed: Engine) -> None:
     with timed.session(details={"host": "é"}):
         assert timed.sessions()[0].details == {"host": "é"}

@@ -45,6 +45,18 @@ def idle(url: str) -> Iterator[IdleWorker]:
     worker.engine.close()
 
 
+@pytest.mark.parametrize(("dialect", "listeners"), [("postgres", 1), ("cockroach", 0)])
+def test_cockroachdb_is_not_asked_for_notifications(engine: Engine, listeners: int) -> None:
+    listener = engine.database.clone(connections=1, listening=True)
+    try:
+        assert listener.wait_for_hint(0) is None
+        with engine.transaction() as tx:
+            asked = "select 1 from pg_stat_activity where datname = current_database() and left(query, 6) = 'listen'"
+            assert len(tx.execute(asked).fetchall()) == listeners
+    finally:
+        listener.close()
+
+
 @pytest.mark.parametrize("dialect", ["postgres", "postgres16"])
 @pytest.mark.parametrize("keys", ["a", ["a", "b"]])
 def test_a_notification_names_the_list_that_has_new_items(engine: Engine, keys: Any) -> None:

@@ -152,7 +152,7 @@ class PostgresConnection(PostgresExecutor):
         self._libpq = LibpqSession(self._driver)
         self._pooler = pooler
         self._listening = False
-        self._channel = channel_of(address.schema)
+        self._channel = "" if address.dialect == "cockroach" else channel_of(address.schema)
         timeouts = {"statement_timeout": address.statement_milliseconds, "lock_timeout": address.lock_milliseconds}
         wanted = {name: str(milliseconds) for name, milliseconds in timeouts.items() if milliseconds}
         # The transactions of a pipeline have no BEGIN that could set their level.
@@ -336,8 +336,8 @@ class PostgresConnection(PostgresExecutor):
             raise
 
     def wait_for_hint(self, seconds: float) -> Hint | None:
-        """Listen for the notification that wakes a sleeping list; through a pooler none arrives, so only wait."""
-        if self._shared:
+        """Listen for the notification that wakes a sleeping list; only wait where none comes: pooler, CockroachDB."""
+        if self._shared or not self._channel:
             select.select([], [], [], seconds)
             return None
         try:

@@ -8,7 +8,7 @@ where left(c.relname, 8) = 'rowlock_'
             and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete')
         )
         when 'S' then not has_sequence_privilege(c.oid, 'usage')
-            and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'i')
+            and not exists (select 1 from pg_depend d where d.objid = c.oid and d.deptype = 'i')
         else false
     end
 order by c.relname

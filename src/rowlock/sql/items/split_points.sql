@@ -1,7 +1,8 @@
 -- The last key of each of the equal parts, and how many keys there are up to it: one walk over the index.
 with size as (select count(*) as number from rowlock_items where list = :list),
 ends as (
-    select distinct (size.number * part.value) / :parts as place from size cross join ({ids}) as part
+    select distinct cast((whole.number - whole.number {modulo} :parts) / :parts as bigint) as place
+    from (select size.number * part.value as number from size cross join ({ids}) as part) as whole
 )
 select line.key, line.place
 from (
