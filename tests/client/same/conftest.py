@@ -36,6 +36,7 @@ ONLY_WHERE_THE_DATABASE_IS = {
     "test_one_bad_call_among_many_good_ones_is_alone_with_it": "groups by hand",
     "test_ranges_are_those_of_a_snapshot": "a snapshot is one read of the database",
     "test_results_are_kept_where_the_list_keeps_them": "looks into the tables",
+    "test_several_counters_advance_by_one_statement_or_none_of_them": "takes of several by hand",
     "test_what_a_batch_wrote_does_not_stay_when_the_session_was_lost": "has the settling transaction",
     "test_what_a_handler_writes_before_it_raises_does_not_stay": "has the settling transaction",
     "test_what_a_handler_writes_commits_with_retries_too": "has the settling transaction",
