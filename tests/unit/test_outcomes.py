@@ -1,6 +1,7 @@
 """Outcomes: what a handler may return, how it is written as JSON, and what is kept of an exception."""
 
 import inspect
+import sys
 from types import FunctionType, TracebackType
 from typing import Any
 
@@ -39,10 +40,15 @@ def deep(left: int) -> None:
 
 
 def caught(function: Any) -> BaseException:
-    """What a function raises, as who calls it catches it."""
+    """Return what a function raises, without what this thread was handling before."""
+    before = sys.exc_info()[1]
     try:
         function()
     except Exception as error:
+        last: BaseException = error
+        while last.__context__ is not None and last.__context__ is not before:
+            last = last.__context__
+        last.__context__ = None
         return error
     raise AssertionError
 
